@@ -1,0 +1,44 @@
+"""Percentiles of response times, with the rule that N nines need 10^N I/Os (PTS 9.2 step 3.3.3)."""
+
+import math
+from collections.abc import Iterable
+from typing import Self
+
+from openpts._native import Histogram
+
+
+class LatencyDistribution:
+    """Whole distribution of the latencies of one or more histograms, merged (never averaged)."""
+
+    def __init__(self, histogram: Histogram) -> None:
+        self._histogram = histogram
+
+    @classmethod
+    def merged(cls, encoded: Iterable[bytes]) -> Self:
+        """Merge histograms in HdrHistogram V2 encoding; none gives an empty distribution."""
+        total = Histogram()
+        for histogram in encoded:
+            total.add(Histogram.decode(histogram))
+        return cls(total)
+
+    @property
+    def count(self) -> int:
+        """Number of I/Os."""
+        return self._histogram.count
+
+    def percentile_ns(self, percentile: float) -> int | None:
+        """Response time that ``percentile`` % of the I/Os do not exceed; None without an I/O."""
+        return self._histogram.value_at_percentile(percentile) if self.count else None
+
+    def supports(self, percentile: float) -> bool:
+        """Whether there are enough I/Os to state this percentile: 10^N for N nines."""
+        return self.count >= ios_needed(percentile)
+
+    def buckets(self) -> list[tuple[int, int, int]]:
+        """Non-empty buckets in ascending order: lowest and highest latency (ns, inclusive) and count."""
+        return self._histogram.buckets()
+
+
+def ios_needed(percentile: float) -> int:
+    """I/Os without which a percentile can't be stated: 100,000 for 99.999 %, that is 1 / (1 - p)."""
+    return math.ceil(round(100 / (100 - percentile), 6))

@@ -1,0 +1,71 @@
+"""Everything that can go wrong, as one tree.
+
+Each class has the exit code with which the command line ends, so that a script can tell a
+refusal from a broken drive without reading the text::
+
+    OpenptsError                 1
+    |-- UsageError               2   an option or a value makes no sense
+    |-- TargetError              3   the target is not there, not usable or too small
+    |-- RefusedError             4   the guard refuses: the device is in use or not confirmed
+    |-- EngineUnavailableError   5   this kernel or container has no io_uring for us
+    |-- PurgeError               6   the purge failed or could not be proven
+    |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
+    |-- RecordError              8   a run folder can't be written or read
+    `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
+"""
+
+from typing import ClassVar
+
+
+class OpenptsError(Exception):
+    """Base of all errors that openpts raises on purpose; the text is one line for the operator."""
+
+    exit_code: ClassVar[int] = 1
+
+
+class UsageError(OpenptsError):
+    """An option or a value makes no sense."""
+
+    exit_code = 2
+
+
+class TargetError(OpenptsError):
+    """The target is missing, can't be opened, has the wrong kind or is too small."""
+
+    exit_code = 3
+
+
+class RefusedError(OpenptsError):
+    """The guard refuses to hand out a writable device."""
+
+    exit_code = 4
+
+
+class EngineUnavailableError(OpenptsError):
+    """The kernel offers no usable io_uring."""
+
+    exit_code = 5
+
+
+class PurgeError(OpenptsError):
+    """The purge failed, or reading back showed that it did nothing."""
+
+    exit_code = 6
+
+
+class RunFailedError(OpenptsError):
+    """An I/O failed while the test ran; the finished steps are in the run folder."""
+
+    exit_code = 7
+
+
+class RecordError(OpenptsError):
+    """A run folder can't be created, written or read."""
+
+    exit_code = 8
+
+
+class InterruptedRunError(OpenptsError):
+    """The operator stopped the run; the finished steps are in the run folder."""
+
+    exit_code = 130

@@ -1,0 +1,48 @@
+"""The manifest of a run: everything about it that is not a measurement."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from openpts.vocabulary.conditions import TestConditions
+from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.requests import Outcome
+
+
+class RunState(StrEnum):
+    """Where a run stands; RUNNING in a folder that nobody writes means that it was killed."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class People:
+    """Who ran, checked and commissioned the test (PTS 5.1); never guessed."""
+
+    operator: str | None = None
+    auditor: str | None = None
+    sponsor: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.)."""
+
+    test_id: str
+    command_line: tuple[str, ...]
+    conditions: TestConditions
+    people: People
+    target: TargetFacts
+    dut: Facts
+    host: Facts
+    software: Facts
+    started_at: str
+    engine: Facts = field(default_factory=dict)
+    purge: PurgeReport | None = None
+    write_cache: WriteCacheReport | None = None
+    ended_at: str | None = None
+    state: RunState = RunState.RUNNING
+    state_reason: str | None = None
+    outcome: Outcome | None = None

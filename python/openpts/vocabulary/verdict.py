@@ -1,0 +1,75 @@
+"""The verdict on a measurement window, with every figure that PTS 7.3.4 and 8.3.6 want printed."""
+
+from dataclasses import dataclass
+
+from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+
+
+@dataclass(frozen=True, slots=True)
+class TrackingVariable:
+    """A test point on which steady state is judged (PTS 2.1.24, 7.2 step 3.2.1.2.2)."""
+
+    access_pattern: AccessPattern
+    block_size_bytes: int
+    read_pct: int
+
+    def matches(self, stimulus: Stimulus) -> bool:
+        """Whether this is the test point that the stimulus belongs to."""
+        return (self.access_pattern, self.block_size_bytes, self.read_pct) == (
+            stimulus.access_pattern,
+            stimulus.block_size_bytes,
+            stimulus.read_pct,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyStateReport:
+    """One tracking variable over one measurement window, judged by definition 2.1.24.
+
+    Values carry the metric's unit; ``slope`` is per round. ``r`` is Pearson's correlation
+    coefficient, None where it is undefined (constant values).
+    """
+
+    rounds: tuple[int, ...]
+    values: tuple[float, ...]
+    average: float
+    minimum: float
+    maximum: float
+    allowed_range: float
+    slope: float
+    intercept: float
+    slope_excursion: float
+    allowed_slope_excursion: float
+    r: float | None
+    range_ok: bool
+    slope_ok: bool
+    inside_band: bool
+
+    @property
+    def range(self) -> float:
+        """Maximum minus minimum: the measured data excursion of Plot 8-3."""
+        return self.maximum - self.minimum
+
+    @property
+    def range_pct(self) -> float:
+        """Range in per cent of the average; the limit is 20 %."""
+        return _percent(self.range, self.average)
+
+    @property
+    def slope_excursion_pct(self) -> float:
+        """Rise of the best fit over the window in per cent of the average; the limit is 10 %."""
+        return _percent(self.slope_excursion, self.average)
+
+    @property
+    def band(self) -> tuple[float, float]:
+        """Average -10 % and +10 %, the allowed range that the verification record prints."""
+        return self.average * 0.9, self.average * 1.1
+
+    @property
+    def steady(self) -> bool:
+        """Both rules of 2.1.24 hold in this window."""
+        return self.range_ok and self.slope_ok
+
+
+def _percent(part: float, whole: float) -> float:
+    return 100 * part / whole if whole else 0.0

@@ -1,0 +1,280 @@
+//! A log-linear histogram of latencies in nanoseconds.
+//!
+//! Every octave above 2048 ns is cut into 1024 buckets, below it every nanosecond has its own: a bucket
+//! is never wider than 1/1024 of the values in it, which bounds the relative error at 0.098 %. The
+//! buckets are those of an HdrHistogram of three significant digits, so that its encodings hold the
+//! same counts without loss. Minimum, maximum and sum are kept exactly beside the buckets.
+
+/// Values below this have a bucket each.
+const LINEAR_VALUES: u64 = 2048;
+/// Buckets per octave above it.
+const BUCKETS_PER_OCTAVE: u32 = 1024;
+/// log2 of `BUCKETS_PER_OCTAVE`.
+const OCTAVE_SHIFT: u32 = BUCKETS_PER_OCTAVE.trailing_zeros();
+/// Values from 2^43 ns (2.4 hours) on share the last bucket; minimum, maximum and sum stay exact.
+const HIGHEST_BIT: u32 = 43;
+/// Largest value that has a bucket of its own width.
+pub(super) const HIGHEST_VALUE_NS: u64 = (1 << HIGHEST_BIT) - 1;
+
+const BUCKET_COUNT: usize = bucket_index(HIGHEST_VALUE_NS) + 1;
+
+/// A non-empty bucket: the values from `lowest_ns` to `highest_ns`, both inclusive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bucket {
+    /// Smallest latency that falls into the bucket.
+    pub lowest_ns: u64,
+    /// Largest latency that falls into the bucket.
+    pub highest_ns: u64,
+    /// Number of latencies counted.
+    pub count: u64,
+}
+
+/// Counts of latencies in ns, with exact extremes and sum.
+#[derive(Clone, Debug)]
+pub struct LatencyHistogram {
+    counts: Box<[u64]>,
+    count: u64,
+    sum_ns: u128,
+    min_ns: u64,
+    max_ns: u64,
+}
+
+impl Default for LatencyHistogram {
+    fn default() -> Self {
+        Self {
+            counts: vec![0; BUCKET_COUNT].into_boxed_slice(),
+            count: 0,
+            sum_ns: 0,
+            min_ns: u64::MAX,
+            max_ns: 0,
+        }
+    }
+}
+
+impl LatencyHistogram {
+    /// Count one latency.
+    #[inline]
+    pub fn record(&mut self, latency_ns: u64) {
+        self.record_n(latency_ns, 1);
+    }
+
+    /// Count the same latency `count` times.
+    #[inline]
+    pub fn record_n(&mut self, latency_ns: u64, count: u64) {
+        if count == 0 {
+            return;
+        }
+        self.counts[bucket_index(latency_ns.min(HIGHEST_VALUE_NS))] += count;
+        self.count += count;
+        self.sum_ns += u128::from(latency_ns) * u128::from(count);
+        self.min_ns = self.min_ns.min(latency_ns);
+        self.max_ns = self.max_ns.max(latency_ns);
+    }
+
+    /// Add another histogram's counts to this one's.
+    pub fn add(&mut self, other: &Self) {
+        if other.count == 0 {
+            return;
+        }
+        let touched = bucket_index(other.min_ns.min(HIGHEST_VALUE_NS))
+            ..=bucket_index(other.max_ns.min(HIGHEST_VALUE_NS));
+        for (mine, theirs) in self.counts[touched.clone()].iter_mut().zip(&other.counts[touched]) {
+            *mine += theirs;
+        }
+        self.count += other.count;
+        self.sum_ns += other.sum_ns;
+        self.min_ns = self.min_ns.min(other.min_ns);
+        self.max_ns = self.max_ns.max(other.max_ns);
+    }
+
+    /// Forget everything, keeping the memory; costs as much as the span of values that was recorded.
+    pub fn clear(&mut self) {
+        if self.count == 0 {
+            return;
+        }
+        let touched = bucket_index(self.min_ns.min(HIGHEST_VALUE_NS))
+            ..=bucket_index(self.max_ns.min(HIGHEST_VALUE_NS));
+        self.counts[touched].fill(0);
+        self.count = 0;
+        self.sum_ns = 0;
+        self.min_ns = u64::MAX;
+        self.max_ns = 0;
+    }
+
+    /// Number of latencies recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Exact sum of all latencies.
+    #[must_use]
+    pub fn sum_ns(&self) -> u128 {
+        self.sum_ns
+    }
+
+    /// Exact smallest latency; `None` if empty.
+    #[must_use]
+    pub fn min_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.min_ns)
+    }
+
+    /// Exact largest latency; `None` if empty.
+    #[must_use]
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count > 0).then_some(self.max_ns)
+    }
+
+    /// Latency that at least `percentile` per cent of the values do not exceed: the upper end of the
+    /// bucket that holds the value of that rank, but never more than the exact maximum. 0 if empty.
+    #[must_use]
+    pub fn value_at_percentile(&self, percentile: f64) -> u64 {
+        let rank = rank_of(percentile, self.count);
+        let mut seen = 0;
+        for bucket in self.buckets() {
+            seen += bucket.count;
+            if seen >= rank {
+                return bucket.highest_ns.min(self.max_ns);
+            }
+        }
+        0
+    }
+
+    /// The non-empty buckets in ascending order.
+    pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
+        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, count)| Bucket {
+            lowest_ns: lowest_value(index),
+            highest_ns: lowest_value(index + 1) - 1,
+            count: *count,
+        })
+    }
+
+    /// Set extremes and sum to what the buckets alone can tell: encodings do not carry the exact ones.
+    pub(super) fn restore_estimates(&mut self) {
+        let (mut sum_ns, mut min_ns, mut max_ns) = (0, u64::MAX, 0);
+        for bucket in self.buckets() {
+            sum_ns += u128::from(bucket.lowest_ns.midpoint(bucket.highest_ns)) * u128::from(bucket.count);
+            min_ns = min_ns.min(bucket.lowest_ns);
+            max_ns = max_ns.max(bucket.highest_ns);
+        }
+        (self.sum_ns, self.min_ns, self.max_ns) = (sum_ns, min_ns, max_ns);
+    }
+}
+
+/// The 1-based rank of a percentile among `count` sorted values.
+#[expect(clippy::cast_precision_loss, clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+fn rank_of(percentile: f64, count: u64) -> u64 {
+    // A percentile such as 99.9 has no exact binary form; without the slack, 99.9 % of 1000 values
+    // would come out as rank 1000 instead of 999.
+    let exact = percentile.clamp(0.0, 100.0) / 100.0 * count as f64;
+    ((exact * (1.0 - 4.0 * f64::EPSILON)).ceil() as u64).clamp(1, count.max(1))
+}
+
+#[inline]
+const fn bucket_index(value_ns: u64) -> usize {
+    if value_ns < LINEAR_VALUES {
+        return value_ns as usize;
+    }
+    let shift = value_ns.ilog2() - OCTAVE_SHIFT;
+    ((shift as u64 * BUCKETS_PER_OCTAVE as u64) + (value_ns >> shift)) as usize
+}
+
+#[inline]
+const fn lowest_value(index: usize) -> u64 {
+    let index = index as u64;
+    if index < LINEAR_VALUES {
+        return index;
+    }
+    let shift = index / BUCKETS_PER_OCTAVE as u64 - 1;
+    (index - shift * BUCKETS_PER_OCTAVE as u64) << shift
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// The value of that rank in the sorted list: the oracle for every percentile.
+    fn exact_percentile(sorted: &[u64], percentile: f64) -> u64 {
+        sorted[usize::try_from(rank_of(percentile, sorted.len() as u64)).unwrap() - 1]
+    }
+
+    #[test]
+    fn buckets_tile_the_values_without_gap_or_overlap() {
+        for index in 0..BUCKET_COUNT {
+            let lowest = lowest_value(index);
+            let next = lowest_value(index + 1);
+            assert!(next > lowest);
+            assert_eq!(bucket_index(lowest), index);
+            assert_eq!(bucket_index(next - 1), index);
+            // Reporting the upper end of a bucket is off by at most its width.
+            assert!((next - 1 - lowest) as f64 <= 0.001 * lowest as f64, "bucket {index} is too wide");
+        }
+    }
+
+    #[test]
+    fn ranks_follow_the_definition_where_binary_fractions_would_not() {
+        assert_eq!(rank_of(99.9, 1000), 999);
+        assert_eq!(rank_of(99.999, 100_000), 99_999);
+        assert_eq!(rank_of(99.999_999_9, 1_000_000_000), 999_999_999);
+        assert_eq!(rank_of(100.0, 7), 7);
+        assert_eq!(rank_of(0.0, 7), 1);
+    }
+
+    #[test]
+    fn a_latency_beyond_the_last_bucket_keeps_its_exact_maximum() {
+        let mut histogram = LatencyHistogram::default();
+        histogram.record(u64::MAX / 2);
+        assert_eq!(histogram.max_ns(), Some(u64::MAX / 2));
+        assert_eq!(histogram.count(), 1);
+    }
+
+    proptest! {
+        #[test]
+        fn percentiles_are_within_a_thousandth_of_the_sorted_list(
+            mut values in prop::collection::vec(prop_oneof![0..5_000u64, 0..HIGHEST_VALUE_NS], 1..400),
+            percentile in prop_oneof![Just(50.0), Just(99.0), Just(99.999), 0.0..100.0],
+        ) {
+            let mut histogram = LatencyHistogram::default();
+            for value in &values {
+                histogram.record(*value);
+            }
+            values.sort_unstable();
+            let exact = exact_percentile(&values, percentile);
+            let found = histogram.value_at_percentile(percentile);
+            prop_assert!(found >= exact);
+            prop_assert!((found - exact) as f64 <= 0.001 * exact as f64);
+            prop_assert_eq!(histogram.min_ns(), values.first().copied());
+            prop_assert_eq!(histogram.max_ns(), values.last().copied());
+            prop_assert_eq!(histogram.sum_ns(), values.iter().map(|v| u128::from(*v)).sum::<u128>());
+            prop_assert_eq!(histogram.count(), values.len() as u64);
+        }
+
+        #[test]
+        fn merging_equals_recording_everything_in_one(
+            left in prop::collection::vec(0..10_000_000u64, 0..200),
+            right in prop::collection::vec(0..10_000_000u64, 0..200),
+        ) {
+            let record_all = |values: &[u64]| {
+                let mut histogram = LatencyHistogram::default();
+                values.iter().for_each(|value| histogram.record(*value));
+                histogram
+            };
+            let mut merged = record_all(&left);
+            merged.add(&record_all(&right));
+            let whole = record_all(&[left, right].concat());
+            prop_assert_eq!(merged.buckets().collect::<Vec<_>>(), whole.buckets().collect::<Vec<_>>());
+            prop_assert_eq!(merged.sum_ns(), whole.sum_ns());
+            prop_assert_eq!((merged.min_ns(), merged.max_ns()), (whole.min_ns(), whole.max_ns()));
+        }
+
+        #[test]
+        fn clearing_leaves_nothing_behind(values in prop::collection::vec(0..HIGHEST_VALUE_NS, 0..100)) {
+            let mut histogram = LatencyHistogram::default();
+            values.iter().for_each(|value| histogram.record(*value));
+            histogram.clear();
+            prop_assert_eq!(histogram.buckets().count(), 0);
+            prop_assert_eq!(histogram.max_ns(), None);
+        }
+    }
+}

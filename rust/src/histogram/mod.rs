@@ -1,0 +1,7 @@
+//! Latency buckets: where every I/O's time goes, how it is merged and how it is written down.
+
+mod encoding;
+mod log_linear;
+
+pub use encoding::{DecodeError, decode, encode};
+pub use log_linear::{Bucket, LatencyHistogram};

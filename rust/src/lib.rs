@@ -2,7 +2,11 @@
 //!
 //! It builds and tests without Python; [`python`] is the only module that knows of it.
 
+pub mod clock;
+pub mod engine;
 pub mod histogram;
+pub mod ring;
+pub mod workload;
 
 #[cfg(feature = "python")]
 mod python;

@@ -92,8 +92,8 @@ impl LatencyHistogram {
         if self.count == 0 {
             return;
         }
-        let touched = bucket_index(self.min_ns.min(HIGHEST_VALUE_NS))
-            ..=bucket_index(self.max_ns.min(HIGHEST_VALUE_NS));
+        let touched =
+            bucket_index(self.min_ns.min(HIGHEST_VALUE_NS))..=bucket_index(self.max_ns.min(HIGHEST_VALUE_NS));
         self.counts[touched].fill(0);
         self.count = 0;
         self.sum_ns = 0;

@@ -1,5 +1,6 @@
 """The Rust data plane: latency histograms and the io_uring engine."""
 
+import builtins
 from typing import final
 
 class EngineUnavailable(OSError):
@@ -48,7 +49,7 @@ class Direction:
     latency_sum_ns: int
     latency_min_ns: int | None
     latency_max_ns: int | None
-    histogram: bytes
+    histogram: builtins.bytes
 
 @final
 class StepResult:

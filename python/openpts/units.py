@@ -65,8 +65,10 @@ def format_block_size(block_size_bytes: int) -> str:
 
 def block_size_kib(block_size_bytes: int) -> str:
     """The number of KiB alone, without needless zeros: ``0.5``, ``4``, ``1024``."""
-    return f"{Decimal(block_size_bytes) / KIB:f}".rstrip("0").rstrip(".") if block_size_bytes % KIB else str(
-        block_size_bytes // KIB
+    return (
+        f"{Decimal(block_size_bytes) / KIB:f}".rstrip("0").rstrip(".")
+        if block_size_bytes % KIB
+        else str(block_size_bytes // KIB)
     )
 
 

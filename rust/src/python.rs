@@ -208,5 +208,7 @@ fn build_info() -> HashMap<&'static str, &'static str> {
 #[pymodule(name = "_native")]
 mod native {
     #[pymodule_export]
-    use super::{EngineStopped, EngineUnavailable, PyEngine, PyHistogram, PyStepResult, build_info};
+    use super::{
+        EngineStopped, EngineUnavailable, PyDirection, PyEngine, PyHistogram, PyStepResult, build_info,
+    };
 }

@@ -14,9 +14,9 @@ The generator returns the Outcome.
 from collections.abc import Generator
 from dataclasses import dataclass
 
-from openpts.vocabulary.verdict import SteadyStateReport
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.verdict import SteadyStateReport
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,8 @@ from enum import StrEnum
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
 
+EncodedHistogram = bytes
+
 
 class StepState(StrEnum):
     """How a step ended. Only complete steps enter a result."""
@@ -29,7 +31,7 @@ class DirectionSample:
     latency_sum_ns: int
     latency_min_ns: int | None
     latency_max_ns: int | None
-    histogram: bytes
+    histogram: EncodedHistogram
 
 
 @dataclass(frozen=True, slots=True)

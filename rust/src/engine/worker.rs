@@ -15,6 +15,9 @@ use crate::workload::{Carried, Direction, Io, Payload, Step, StopRule, Stream};
 
 /// Submit when this much is prepared, so that filling many large buffers does not keep the device idle.
 const BATCH_BYTES: u32 = 128 * 1024;
+/// And not more I/Os than this at once: completions arrive in bursts, and answering each burst with one
+/// of the same size keeps queue and device taking turns. Eight cost hardly more than 32 in system calls.
+const BATCH_IOS: usize = 8;
 /// How long to wait for a completion before looking whether the run was stopped.
 const WAIT: Duration = Duration::from_millis(50);
 /// After a stop, how long to wait for outstanding I/Os before leaving them behind.
@@ -190,7 +193,7 @@ impl StepPass<'_> {
     /// Fill free slots with the next I/Os, up to a batch; false when the stream is used up.
     fn prepare(&mut self) -> bool {
         let mut batch_bytes = 0;
-        while batch_bytes < BATCH_BYTES {
+        while batch_bytes < BATCH_BYTES && self.slots.prepared.len() < BATCH_IOS {
             let Some(&slot) = self.slots.free.last() else { return true };
             let Some(io) = self.stream.next() else { return false };
             self.slots.free.pop();

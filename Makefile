@@ -1,0 +1,68 @@
+# One word a job. Everything lives in .venv and target; nothing outside this folder is changed.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+DEMO   := build/demo
+JOBS   ?= 2
+
+.PHONY: setup demo test test-rust test-python lint format bench docs wheel clean help
+
+help:  ## list these jobs
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+setup: $(VENV)/.built  ## virtual environment, dependencies, native module
+
+$(VENV)/.made: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+	  || { echo "openpts needs Python 3.11 or later; name one with make PYTHON=python3.12 ..."; exit 1; }
+	@command -v cargo >/dev/null || { echo "openpts needs a Rust toolchain (1.88 or later): https://rustup.rs"; exit 1; }
+	@command -v cc >/dev/null || { echo "openpts needs a C compiler as linker: apt-get install gcc"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3 can't make virtual environments: apt-get install python3-venv"; exit 1; }
+	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip maturin
+	@touch $@
+
+$(VENV)/.built: $(VENV)/.made $(shell find rust/src -name '*.rs') rust/Cargo.toml Cargo.toml Cargo.lock
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet --release --extras dev
+	@touch $@
+
+demo: setup  ## a shortened IOPS test on a scratch file, with its report (2 to 3 minutes)
+	@rm -rf $(DEMO) && mkdir -p $(DEMO)
+	@$(BIN)/openpts run iops 'file:$(DEMO)/scratch?size=512MiB' --quick --out $(DEMO)/run; \
+	  status=$$?; rm -f $(DEMO)/scratch; exit $$status
+
+test: test-rust test-python  ## all tests
+
+test-rust:
+	cargo test --quiet --locked
+
+test-python: setup
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not timing"
+	$(BIN)/python -m pytest -m timing
+
+lint: setup  ## formatters, linters, types, imports
+	cargo fmt --check
+	cargo clippy --quiet --locked --all-targets --features python -- -D warnings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest openpts._native --concise
+	$(BIN)/lint-imports --no-cache
+
+format:  ## let the formatters have their way
+	cargo fmt
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix-only .
+
+bench: setup  ## engine against fio on the same file and loop device
+	$(BIN)/python benches/engine_against_fio.py
+
+docs: setup  ## build/docs: the manual as a web site
+	$(BIN)/python docs/command_line.py
+	$(BIN)/mkdocs build --quiet --strict
+
+wheel: setup  ## a wheel for any Python from 3.11 on, in target/wheels
+	$(BIN)/maturin build --release --locked
+
+clean:
+	rm -rf $(VENV) target build

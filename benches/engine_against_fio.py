@@ -1,0 +1,189 @@
+"""The native engine against fio on the same file and on a loop device, interleaved in one run.
+
+4 KiB random reads and writes at QD 1 and 32, one thread. Each cell runs both programs in turn several
+times; printed are the medians, the ratio of IOPS (above 1: openpts is faster) and the ratio of processor
+time per I/O (below 1: openpts needs less). fio runs twice: as its manual's defaults have it, and tuned
+(registered file and buffers, batches). A cell passes if openpts reaches 95 % of the faster fio.
+
+    .venv/bin/python benches/engine_against_fio.py [--seconds 2] [--repeats 5] [--json FILE]
+
+Nothing but files below --folder and a loop device on one of them is written. The loop device needs root.
+"""
+
+import argparse
+import json
+import os
+import platform
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+
+from openpts.engine.native import Demand, NativeEngine
+from openpts.units import KIB, MIB
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+
+CAPACITY = 1024 * MIB
+FIO_TUNED = [
+    "--registerfiles=1",
+    "--fixedbufs=1",
+    "--iodepth_batch_submit=32",
+    "--iodepth_batch_complete_min=1",
+    "--iodepth_batch_complete_max=32",
+]
+LIMIT = 0.95
+
+
+@dataclass(frozen=True)
+class Figures:
+    iops: float
+    mean_latency_us: float
+    cpu_ns_per_io: float
+
+
+@dataclass(frozen=True)
+class Cell:
+    target: str
+    read_pct: int
+    qd: int
+
+    def __str__(self) -> str:
+        return f"{self.target:5} {'read ' if self.read_pct else 'write'} QD{self.qd:<3}"
+
+
+def openpts_figures(path: Path, cell: Cell, seconds: float, seed: int) -> Figures:
+    fd = os.open(path, os.O_RDWR | os.O_DIRECT)
+    facts = TargetFacts(TargetKind.FILE, str(path), str(path), CAPACITY, 512)
+    engine = NativeEngine(fd, facts, Demand(1, cell.qd, 4 * KIB), seed)
+    stimulus = Stimulus(AccessPattern.RANDOM, 4 * KIB, cell.read_pct, 1, cell.qd, ActiveRange())
+    engine.submit([Step(stimulus, Duration.seconds(seconds))])
+    sample = None
+    while sample is None:
+        sample = engine.poll(1)
+    engine.stop()
+    os.close(fd)
+    assert sample.cpu is not None
+    assert sample.mean_latency_ns is not None
+    return Figures(sample.iops, sample.mean_latency_ns / 1000, sample.cpu.process_ns / sample.ios)
+
+
+def fio_figures(path: Path, cell: Cell, seconds: float, seed: int, extra: list[str]) -> Figures:
+    command = [
+        "fio",
+        "--name=cell",
+        f"--filename={path}",
+        f"--rw={'randread' if cell.read_pct else 'randwrite'}",
+        f"--iodepth={cell.qd}",
+        f"--size={CAPACITY}",
+        f"--runtime={seconds}",
+        f"--randseed={seed}",
+        *"--bs=4k --ioengine=io_uring --direct=1 --thread --time_based --norandommap --randrepeat=0".split(),
+        *"--refill_buffers --group_reporting --output-format=json".split(),
+        *extra,
+    ]
+    output = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+    job = output["jobs"][0]
+    result = job["read" if cell.read_pct else "write"]
+    cpu_ns = (job["usr_cpu"] + job["sys_cpu"]) / 100 * job["job_runtime"] * 1e6
+    return Figures(result["iops"], result["lat_ns"]["mean"] / 1000, cpu_ns / result["total_ios"])
+
+
+def middle(figures: list[Figures]) -> Figures:
+    return Figures(
+        median(figure.iops for figure in figures),
+        median(figure.mean_latency_us for figure in figures),
+        median(figure.cpu_ns_per_io for figure in figures),
+    )
+
+
+def fill(path: Path) -> None:
+    """Write every block once: reads of blocks never written do not reach the device."""
+    fd = os.open(path, os.O_RDWR | os.O_DIRECT)
+    engine = NativeEngine(
+        fd, TargetFacts(TargetKind.FILE, str(path), str(path), CAPACITY, 512), Demand(1, 8, MIB), seed=1
+    )
+    stimulus = Stimulus(AccessPattern.SEQUENTIAL, MIB, 0, 1, 8, ActiveRange())
+    engine.submit([Step(stimulus, ByteAmount(CAPACITY))])
+    while engine.poll(1) is None:
+        pass
+    engine.stop()
+    os.close(fd)
+
+
+@contextmanager
+def loop_device(backing: Path) -> Iterator[Path]:
+    attach = ["losetup", "--show", "--find", "--direct-io=on", str(backing)]
+    device = Path(subprocess.run(attach, capture_output=True, check=True, text=True).stdout.strip())
+    try:
+        yield device
+    finally:
+        subprocess.run(["losetup", "--detach", str(device)], check=True)
+
+
+def compare(path: Path, cell: Cell, seconds: float, repeats: int) -> dict[str, object]:
+    runs: dict[str, list[Figures]] = {"openpts": [], "fio": [], "fio tuned": []}
+    for repeat in range(repeats):
+        seed = 1000 + repeat
+        runs["openpts"].append(openpts_figures(path, cell, seconds, seed))
+        runs["fio"].append(fio_figures(path, cell, seconds, seed, []))
+        runs["fio tuned"].append(fio_figures(path, cell, seconds, seed, FIO_TUNED))
+    ours, plain, tuned = (middle(runs[name]) for name in ("openpts", "fio", "fio tuned"))
+    best = max(plain.iops, tuned.iops)
+    print(
+        f"{cell}  IOPS {ours.iops:9,.0f} {plain.iops:9,.0f} {tuned.iops:9,.0f}  ratio {ours.iops / best:5.2f}   "
+        f"mean us {ours.mean_latency_us:8,.1f} {plain.mean_latency_us:8,.1f} {tuned.mean_latency_us:8,.1f}   "
+        f"CPU ns/IO {ours.cpu_ns_per_io:7,.0f} {plain.cpu_ns_per_io:7,.0f} {tuned.cpu_ns_per_io:7,.0f}  "
+        f"{'ok' if ours.iops >= LIMIT * best else 'BELOW'}",
+        flush=True,
+    )
+    return {
+        "cell": vars(cell),
+        "ratio_iops": ours.iops / best,
+        **{name: [vars(figures) for figures in run] for name, run in runs.items()},
+    }
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--seconds", type=float, default=2)
+    arguments.add_argument("--repeats", type=int, default=5)
+    arguments.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    arguments.add_argument("--json", type=Path)
+    options = arguments.parse_args()
+    if shutil.which("fio") is None:
+        print("fio is not installed: nothing to compare with (apt-get install fio)")
+        return 0
+    version = subprocess.run(["fio", "--version"], capture_output=True, check=True, text=True).stdout.strip()
+    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs, {platform.release()}, {version}")
+    print(f"medians of {options.repeats} runs of {options.seconds:g} s each; columns: openpts, fio, fio tuned")
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
+        targets = {"file": folder / "scratch"}
+        with targets["file"].open("wb") as file:
+            os.posix_fallocate(file.fileno(), 0, CAPACITY)
+        if os.geteuid() == 0:
+            backing = folder / "backing"
+            with backing.open("wb") as file:
+                os.posix_fallocate(file.fileno(), 0, CAPACITY)
+            targets["loop"] = stack.enter_context(loop_device(backing))
+        else:
+            print("no loop device without root")
+        cells = []
+        for name, path in targets.items():
+            fill(path)
+            for read_pct in (100, 0):
+                for qd in (1, 32):
+                    cells.append(compare(path, Cell(name, read_pct, qd), options.seconds, options.repeats))
+    if options.json:
+        options.json.write_text(json.dumps(cells, indent=2))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,49 @@
+"""What every engine offers: steps in, samples out. Nothing here tells which test it serves."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step
+
+
+@dataclass(frozen=True, slots=True)
+class EngineProgress:
+    """Where the engine stands, for a display: counters since it was opened, all steps together."""
+
+    steps_begun: int
+    step_elapsed_ns: int
+    ios: int
+    bytes: int
+
+
+class EngineStoppedError(Exception):
+    """The engine was stopped, or an I/O failed: it takes no more steps and has no more samples."""
+
+
+class Engine(Protocol):
+    """A load generator on one open target."""
+
+    @property
+    def facts(self) -> Facts:
+        """What the engine is and what it found, for the record."""
+
+    def submit(self, steps: Sequence[Step]) -> None:
+        """Queue steps behind those that wait; no idle time lies between any of them.
+
+        Raises UsageError if a step makes no sense on this target, EngineStoppedError after a failure.
+        """
+
+    def poll(self, timeout_s: float) -> Sample | None:
+        """Wait for the next finished step, in the order submitted; None if there is none in time.
+
+        Raises EngineStoppedError when nothing more will come.
+        """
+
+    def progress(self) -> EngineProgress:
+        """Where the engine stands now."""
+
+    def stop(self) -> None:
+        """End the step that runs and forget those that wait; the sample of the former still comes."""

@@ -1,0 +1,170 @@
+"""A run folder holds what was put in, whole, whatever happens to the process or the folder."""
+
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import textwrap
+from dataclasses import fields, replace
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import RecordError
+from openpts.pts.iops import standard_conditions
+from openpts.record.manifest import Manifest, People, RunState
+from openpts.record.reader import read_run
+from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import Fact, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
+from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.sample import CpuShares, DirectionSample, Interval, IoFailure, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+
+HOSTILE = "<b>\"'; DROP TABLE step; #import \x1b[31m ü 漢"
+DEVIATION = Deviation("PTS-IOPS-14", "7.2", "1 min", "0.4 s", HOSTILE)
+
+
+def manifest() -> Manifest:
+    return Manifest(
+        test_id="0000-20261120T220000Z-iops",
+        command_line=("run", "iops", "file:x"),
+        conditions=standard_conditions(Profile.CLIENT, seed=2**63 - 1),
+        people=People(operator=HOSTILE),
+        target=TargetFacts(TargetKind.FILE, "file:x", "/tmp/x", 10**9, 512),
+        dut={"model": Fact(HOSTILE, "sysfs"), "serial": Fact(None, "not there")},
+        host={},
+        software={},
+        started_at="2026-11-20T22:00:00+00:00",
+    )
+
+
+def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = None) -> Sample:
+    stimulus = Stimulus(AccessPattern.RANDOM, 4096, 65, 4, 32, ActiveRange(0, 75))
+    return Sample(
+        step=Step(stimulus, Duration.seconds(60)),
+        state=state,
+        started_ns=5,
+        elapsed_ns=60 * 10**9,
+        gap_ns=45_000,
+        read=DirectionSample(3, 3 * 4096, 2**62, 1, 2**61, b"\x00\xff histogram"),
+        write=DirectionSample(0, 0, 0, None, None, b""),
+        interval_ns=10**9,
+        intervals=(Interval(0, 1, 2, 3, 4, 5, 6, 7, 8), Interval(1, 0, 0, 0, 0, 0, 0, 0, 0)),
+        cpu=CpuShares(1.5, 2.5, 3.5, 10**9),
+        failure=failure,
+    )
+
+
+def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
+    preconditioning = replace(
+        sample(), step=replace(sample().step, stop=ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
+    )
+    failed = sample(StepState.FAILED, IoFailure("read", 4096, 512, "Input/output error"))
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    writer.add_step(None, 0, preconditioning)
+    writer.add_step(1, 0, sample())
+    writer.add_step(1, 1, failed)
+    writer.add_deviations((DEVIATION, DEVIATION))
+    writer.close()
+
+    run = read_run(tmp_path / "run")
+    assert run.manifest == manifest()
+    assert [(step.round_number, step.position, step.sample) for step in run.steps] == [
+        (None, 0, preconditioning),
+        (1, 0, sample()),
+        (1, 1, failed),
+    ]
+    assert run.ledger == (DEVIATION, DEVIATION)
+
+
+def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    changes = {
+        "purge": PurgeReport(True, "discard", "", "2026-11-20T22:00:00+00:00", 5, 64, 64),
+        "write_cache": WriteCacheReport("WCD", "unknown", "sysfs"),
+        "state": RunState.COMPLETE,
+        "outcome": Outcome(5, 5),
+    }
+    writer.update_manifest(**changes)
+    writer.close()
+    assert read_run(tmp_path / "run").manifest == replace(manifest(), **changes)
+
+
+def test_the_folder_of_a_closed_run_holds_one_file(tmp_path: Path) -> None:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [DATABASE_NAME]
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "precious").write_text("data")
+    with pytest.raises(RecordError, match="is not empty"):
+        RunWriter.create(tmp_path, manifest())
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_a_folder_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RecordError, match="can't create the run folder"):
+        RunWriter.create(tmp_path / "file" / "run", manifest())
+
+
+def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
+    script = f"""
+        import os, signal, sys
+        sys.path[:0] = {[str(Path(__file__).parent)]!r}
+        from pathlib import Path
+        from test_run_folder import RunWriter, manifest, sample
+        writer = RunWriter.create(Path({str(tmp_path / "run")!r}), manifest())
+        for position in range(3):
+            writer.add_step(1, position, sample())
+        os.kill(os.getpid(), signal.SIGKILL)
+    """
+    killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    run = read_run(tmp_path / "run")
+    assert len(run.steps) == 3
+    assert run.manifest.state is RunState.RUNNING
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="drops root's rights to meet a folder that it may not write")
+def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    (tmp_path / "run").chmod(0o555)
+    for folder in (tmp_path, tmp_path.parent, tmp_path.parent.parent):
+        folder.chmod(0o755)  # pytest made them for root alone
+    child = os.fork()
+    if child == 0:
+        os.setuid(65534)
+        os._exit(0 if read_run(tmp_path / "run").manifest == manifest() else 1)
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0
+
+
+def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="is no run folder"):
+        read_run(tmp_path)
+    (tmp_path / DATABASE_NAME).write_bytes(b"this is no database, but long enough to look at" * 50)
+    with pytest.raises(RecordError, match="can't read"):
+        read_run(tmp_path)
+
+
+def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    shutil.copytree(tmp_path / "run", tmp_path / "later")
+    connection = sqlite3.connect(tmp_path / "later" / DATABASE_NAME)
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    with pytest.raises(RecordError, match="has record version 99"):
+        read_run(tmp_path / "later")
+
+
+def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
+    stored = {section for (section,) in connection.execute("SELECT section FROM manifest")}
+    connection.close()
+    assert stored == {field.name for field in fields(Manifest)}

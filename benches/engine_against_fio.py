@@ -18,7 +18,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -83,8 +83,16 @@ def fio_figures(path: Path, cell: Cell, seconds: float, seed: int, extra: list[s
         f"--size={CAPACITY}",
         f"--runtime={seconds}",
         f"--randseed={seed}",
-        *"--bs=4k --ioengine=io_uring --direct=1 --thread --time_based --norandommap --randrepeat=0".split(),
-        *"--refill_buffers --group_reporting --output-format=json".split(),
+        *[
+            "--bs=4k",
+            "--ioengine=io_uring",
+            "--direct=1",
+            "--thread",
+            "--time_based",
+            "--norandommap",
+            "--randrepeat=0",
+        ],
+        *["--refill_buffers", "--group_reporting", "--output-format=json"],
         *extra,
     ]
     output = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
@@ -135,11 +143,12 @@ def compare(path: Path, cell: Cell, seconds: float, repeats: int) -> dict[str, o
         runs["fio tuned"].append(fio_figures(path, cell, seconds, seed, FIO_TUNED))
     ours, plain, tuned = (middle(runs[name]) for name in ("openpts", "fio", "fio tuned"))
     best = max(plain.iops, tuned.iops)
+    columns = (ours, plain, tuned)
     print(
-        f"{cell}  IOPS {ours.iops:9,.0f} {plain.iops:9,.0f} {tuned.iops:9,.0f}  ratio {ours.iops / best:5.2f}   "
-        f"mean us {ours.mean_latency_us:8,.1f} {plain.mean_latency_us:8,.1f} {tuned.mean_latency_us:8,.1f}   "
-        f"CPU ns/IO {ours.cpu_ns_per_io:7,.0f} {plain.cpu_ns_per_io:7,.0f} {tuned.cpu_ns_per_io:7,.0f}  "
-        f"{'ok' if ours.iops >= LIMIT * best else 'BELOW'}",
+        f"{cell}  IOPS {_columns(f'{figures.iops:,.0f}' for figures in columns)}  ratio {ours.iops / best:5.2f}"
+        f"   mean us {_columns(f'{figures.mean_latency_us:,.1f}' for figures in columns)}"
+        f"   CPU ns/IO {_columns(f'{figures.cpu_ns_per_io:,.0f}' for figures in columns)}"
+        f"  {'ok' if ours.iops >= LIMIT * best else 'BELOW'}",
         flush=True,
     )
     return {
@@ -147,6 +156,10 @@ def compare(path: Path, cell: Cell, seconds: float, repeats: int) -> dict[str, o
         "ratio_iops": ours.iops / best,
         **{name: [vars(figures) for figures in run] for name, run in runs.items()},
     }
+
+
+def _columns(texts: Iterable[str]) -> str:
+    return " ".join(f"{text:>9}" for text in texts)
 
 
 def main() -> int:
@@ -159,9 +172,9 @@ def main() -> int:
     if shutil.which("fio") is None:
         print("fio is not installed: nothing to compare with (apt-get install fio)")
         return 0
-    version = subprocess.run(["fio", "--version"], capture_output=True, check=True, text=True).stdout.strip()
-    print(f"{platform.processor() or platform.machine()}, {os.cpu_count()} CPUs, {platform.release()}, {version}")
-    print(f"medians of {options.repeats} runs of {options.seconds:g} s each; columns: openpts, fio, fio tuned")
+    fio = subprocess.run(["fio", "--version"], capture_output=True, check=True, text=True).stdout.strip()
+    print(f"{platform.machine()}, {os.cpu_count()} CPUs, Linux {platform.release()}, {fio}")
+    print(f"medians of {options.repeats} runs of {options.seconds:g} s; columns: openpts, fio, fio tuned")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
         targets = {"file": folder / "scratch"}
@@ -174,12 +187,14 @@ def main() -> int:
             targets["loop"] = stack.enter_context(loop_device(backing))
         else:
             print("no loop device without root")
-        cells = []
-        for name, path in targets.items():
+        for path in targets.values():
             fill(path)
-            for read_pct in (100, 0):
-                for qd in (1, 32):
-                    cells.append(compare(path, Cell(name, read_pct, qd), options.seconds, options.repeats))
+        cells = [
+            compare(path, Cell(name, read_pct, qd), options.seconds, options.repeats)
+            for name, path in targets.items()
+            for read_pct in (100, 0)
+            for qd in (1, 32)
+        ]
     if options.json:
         options.json.write_text(json.dumps(cells, indent=2))
     return 0

@@ -53,20 +53,14 @@ def read_run(folder: Path) -> Run:
 
 
 def _open(database: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"file:{_quote(database)}?mode=ro", uri=True)
-    try:
-        connection.execute("PRAGMA user_version")
-    except sqlite3.OperationalError:
-        # A folder that we may not write to has no place for SQLite's shared memory file; nobody else
-        # can be writing there, so the database may be taken as it is.
-        connection.close()
-        connection = sqlite3.connect(f"file:{_quote(database)}?mode=ro&immutable=1", uri=True)
+    # A closed run is one file that nobody writes: taken as immutable, it can be read from read-only
+    # ground and reading leaves no side files. A run in progress, or one that was killed, has a log
+    # beside it that must be read as well.
+    closed = not database.with_name(f"{database.name}-wal").exists()
+    mode = "immutable=1" if closed else "mode=ro"
+    connection = sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
     connection.row_factory = sqlite3.Row
     return connection
-
-
-def _quote(path: Path) -> str:
-    return path.absolute().as_uri().removeprefix("file://")
 
 
 def _read(folder: Path, connection: sqlite3.Connection) -> Run:

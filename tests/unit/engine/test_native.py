@@ -19,11 +19,12 @@ from openpts.vocabulary.stimulus import (
     ByteAmount,
     Duration,
     Step,
-    StopRule,
     Stimulus,
+    StopRule,
 )
 
 CAPACITY = 8 * MIB
+BRIEF = Duration.seconds(0.05)
 
 
 @pytest.fixture
@@ -46,7 +47,7 @@ def step(
     pattern: AccessPattern = AccessPattern.RANDOM,
     block_size_bytes: int = 4 * KIB,
     read_pct: int = 65,
-    stop: StopRule = Duration.seconds(0.05),
+    stop: StopRule = BRIEF,
     end_pct: float = 100,
 ) -> Step:
     return Step(Stimulus(pattern, block_size_bytes, read_pct, 2, 8, ActiveRange(0, end_pct)), stop)

@@ -9,6 +9,7 @@ import sys
 import textwrap
 from dataclasses import fields, replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,7 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
 
 def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
-    changes = {
+    changes: dict[str, Any] = {
         "purge": PurgeReport(True, "discard", "", "2026-11-20T22:00:00+00:00", 5, 64, 64),
         "write_cache": WriteCacheReport("WCD", "unknown", "sysfs"),
         "state": RunState.COMPLETE,

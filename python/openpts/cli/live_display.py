@@ -1,0 +1,71 @@
+"""The display for terminals: a panel that is drawn anew, below the lines of what is finished."""
+
+from types import TracebackType
+from typing import IO, Self
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from openpts.cli.log_lines import rate_text, time_text
+from openpts.cli.plain_log import PlainLog
+from openpts.cli.progress import RunProgress, steady_state_lines
+from openpts.runner.events import Event, Ticked
+
+_REFRESH_PER_S = 8
+
+
+class LiveDisplay:
+    """A context manager: the panel is there inside it and gone afterwards; the lines stay."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        console = Console(file=stream, highlight=False)
+        self._log = PlainLog(lambda line: console.print(Text(line)))
+        self._live = Live(
+            console=console,
+            get_renderable=lambda: render_panel(self._log.progress),
+            refresh_per_second=_REFRESH_PER_S,
+            transient=True,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def hear(self, event: Event) -> None:
+        """Update the panel; what is finished is printed above it."""
+        if isinstance(event, Ticked):
+            self._log.progress.hear(event)
+        else:
+            self._log.hear(event)
+
+
+def render_panel(progress: RunProgress) -> Group:
+    """Phase, step, rate, progress, time and steady state."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(no_wrap=True, overflow="ellipsis")
+    grid.add_row("Phase", _phase_text(progress))
+    step = progress.step
+    grid.add_row(
+        "Step", f"{progress.position + 1} of {len(progress.steps)}   {step.stimulus}" if step else "-"
+    )
+    grid.add_row("Now", rate_text(progress))
+    grid.add_row("Done", ProgressBar(total=1.0, completed=progress.round_fraction, width=50))
+    grid.add_row("Time", time_text(progress))
+    for label, line in zip(["Steady state", "", ""], steady_state_lines(progress), strict=False):
+        grid.add_row(label, line)
+    return Group(Text(), grid)
+
+
+def _phase_text(progress: RunProgress) -> str:
+    if progress.phase == "round" and progress.conditions:
+        return f"round {progress.round_number} of at most {progress.conditions.max_rounds}"
+    return progress.phase

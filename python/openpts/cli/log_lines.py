@@ -1,0 +1,97 @@
+"""What happens in a run, said in lines."""
+
+from openpts.cli.progress import RunProgress, steady_state_lines
+from openpts.record.manifest import Manifest
+from openpts.runner.events import (
+    DeviationFound,
+    Event,
+    PurgeFinished,
+    PurgeStarted,
+    RunEnded,
+    RunStarted,
+    SteadyStateJudged,
+    StepFinished,
+    StepsStarted,
+)
+from openpts.units import MB, NS_PER_S, format_capacity, format_duration
+from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.sample import Sample
+
+
+def event_lines(event: Event, progress: RunProgress) -> list[str]:
+    """What an event says in words; nothing for those that only move a bar."""
+    lines = []
+    match event:
+        case RunStarted(folder, manifest):
+            lines = [_order_line(manifest), f"run folder {folder}"]
+        case DeviationFound(deviation):
+            lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
+        case PurgeStarted():
+            lines = ["purge"]
+        case PurgeFinished(report):
+            lines = [_purge_line(report)]
+        case StepsStarted(None, (step,)):
+            lines = [f"preconditioning: {step.stimulus}"]
+        case StepFinished(None, _, sample):
+            lines = [_preconditioning_line(sample)]
+        case SteadyStateJudged(number, _):
+            lines = [f"steady state after round {number}? {line}" for line in steady_state_lines(progress)]
+        case RunEnded():
+            lines = [_end_line(event)]
+    return lines
+
+
+def now_line(progress: RunProgress) -> str:
+    """Where the run stands: phase, step, rate and time in one line."""
+    step = progress.step
+    where = f"round {progress.round_number}" if progress.phase == "round" else progress.phase
+    what = f", {step.stimulus}" if step else ""
+    return (
+        f"{where}, step {progress.position + 1} of {len(progress.steps)}{what}: "
+        f"{rate_text(progress)}; {time_text(progress)}"
+    )
+
+
+def rate_text(progress: RunProgress) -> str:
+    """IOPS and throughput of the last second."""
+    return f"{progress.iops_now:,.0f} IOPS, {progress.bytes_per_s_now / MB:,.1f} MB/s"
+
+
+def time_text(progress: RunProgress) -> str:
+    """Time since the start and the longest time left."""
+    remaining_s = progress.remaining_s()
+    left = "" if remaining_s is None else f", at most {format_duration(round(remaining_s * NS_PER_S))} left"
+    return f"{format_duration(round(progress.elapsed_s * NS_PER_S))} elapsed{left}"
+
+
+def _order_line(manifest: Manifest) -> str:
+    conditions, target = manifest.conditions, manifest.target
+    return (
+        f"{conditions.test.upper()} test, {conditions.profile.revision}, on {target.name} "
+        f"({format_capacity(target.user_capacity_bytes)}, sector {target.sector_bytes} B), "
+        f"TC {conditions.tc} QD {conditions.qd}, seed {conditions.seed}"
+    )
+
+
+def _purge_line(report: PurgeReport) -> str:
+    if not report.ran:
+        return f"no purge: {report.detail}"
+    return (
+        f"purge done: {report.method}, {report.changed_samples} of {report.samples} marks gone, "
+        f"{format_duration(report.duration_ns)}"
+    )
+
+
+def _preconditioning_line(sample: Sample) -> str:
+    return (
+        f"preconditioning done: {format_capacity(sample.bytes)} at "
+        f"{sample.bandwidth_bytes_per_s / MB:,.0f} MB/s, {format_duration(sample.elapsed_ns)}"
+    )
+
+
+def _end_line(end: RunEnded) -> str:
+    if end.outcome is None:
+        return f"run {end.state}: {end.reason}"
+    if end.outcome.steady_round is None:
+        return f"steady state not reached in {end.outcome.last_round} rounds"
+    return f"steady state reached in round {end.outcome.steady_round}"

@@ -1,0 +1,161 @@
+"""Follows a run's events and knows where it stands; the displays only draw what is here."""
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
+from openpts.engine.contract import EngineProgress
+from openpts.runner.events import (
+    Event,
+    PurgeFinished,
+    PurgeStarted,
+    RunEnded,
+    RunStarted,
+    SteadyStateJudged,
+    StepFinished,
+    StepsStarted,
+    Ticked,
+)
+from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import TestConditions
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import ByteAmount, Step
+from openpts.vocabulary.verdict import SteadyStateReport
+
+# The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
+_RATE_SPAN_S = 1.0
+
+
+@dataclass(slots=True)
+class RunProgress:
+    """Where the run stands. ``step_fraction`` is 0 to 1; rates are of the last second."""
+
+    phase: str = "starting"
+    conditions: TestConditions | None = None
+    round_number: int | None = None
+    steps: tuple[Step, ...] = ()
+    position: int = 0
+    step_fraction: float = 0.0
+    iops_now: float = 0.0
+    bytes_per_s_now: float = 0.0
+    verdicts: tuple[SteadyStateReport, ...] = ()
+    judged_round: int | None = None
+    began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
+    _rates: list[tuple[float, int, int]] = field(default_factory=list)
+    _bytes_at_step_start: int = 0
+    _bytes_now: int = 0
+
+    def hear(self, event: Event) -> None:
+        """Take in one event."""
+        match event:
+            case RunStarted(_, manifest):
+                self.conditions = manifest.conditions
+            case PurgeStarted():
+                self.phase = "purge"
+            case PurgeFinished():
+                self.phase = "purged"
+            case StepsStarted(round_number, steps):
+                self.phase = "preconditioning" if round_number is None else "round"
+                self.round_number, self.steps, self.position = round_number, steps, 0
+                self._begin_step()
+            case Ticked(_, position, step, progress):
+                self.position = position
+                self._tick(step, progress)
+            case StepFinished(_, position, _):
+                self.position = position + 1
+                self._begin_step()
+            case SteadyStateJudged(round_number, reports):
+                self.judged_round, self.verdicts = round_number, reports
+            case RunEnded():
+                self.phase = "ended"
+
+    @property
+    def elapsed_s(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self.began_s
+
+    @property
+    def step(self) -> Step | None:
+        """The step that runs now."""
+        return self.steps[self.position] if self.position < len(self.steps) else None
+
+    @property
+    def round_fraction(self) -> float:
+        """Share of the current round, or of preconditioning, that is done."""
+        return min(1.0, (self.position + self.step_fraction) / len(self.steps)) if self.steps else 0.0
+
+    def remaining_s(self) -> float | None:
+        """Longest time still to come; None while it can't be known. Steady state may end it sooner."""
+        if self.conditions is None:
+            return None
+        round_s = self.conditions.round_duration_ns / NS_PER_S
+        if self.phase == "round" and self.round_number is not None:
+            rounds_left = self.conditions.max_rounds - self.round_number
+            return round_s * (rounds_left + 1 - self.round_fraction)
+        preconditioning_s = self._preconditioning_left_s()
+        return None if preconditioning_s is None else preconditioning_s + round_s * self.conditions.max_rounds
+
+    def _preconditioning_left_s(self) -> float | None:
+        step = self.step
+        if step is None or not isinstance(step.stop, ByteAmount) or not self.bytes_per_s_now:
+            return None
+        return step.stop.amount_bytes * (1 - self.step_fraction) / self.bytes_per_s_now
+
+    def _begin_step(self) -> None:
+        self.step_fraction = 0.0
+        self._bytes_at_step_start = self._bytes_now
+        self._rates.clear()
+
+    def _tick(self, step: Step, progress: EngineProgress) -> None:
+        now_s = time.monotonic()
+        self._bytes_now = progress.bytes
+        self._rates.append((now_s, progress.ios, progress.bytes))
+        while len(self._rates) > 2 and now_s - self._rates[1][0] >= _RATE_SPAN_S:
+            self._rates.pop(0)
+        then_s, ios, amount_bytes = self._rates[0]
+        if now_s > then_s:
+            self.iops_now = (progress.ios - ios) / (now_s - then_s)
+            self.bytes_per_s_now = (progress.bytes - amount_bytes) / (now_s - then_s)
+        self.step_fraction = min(1.0, self._fraction(step, progress))
+
+    def _fraction(self, step: Step, progress: EngineProgress) -> float:
+        if isinstance(step.stop, ByteAmount):
+            return (progress.bytes - self._bytes_at_step_start) / step.stop.amount_bytes
+        return progress.step_elapsed_ns / step.stop.duration_ns
+
+
+def steady_state_line(report: SteadyStateReport, label: str) -> str:
+    """One tracking variable's verdict in words, with the limits it was held against."""
+    return (
+        f"{label}: {'steady' if report.steady else 'not steady'}, "
+        f"range {report.range_pct:.1f} % (limit {RANGE_LIMIT:.0%}), "
+        f"slope {report.slope_excursion_pct:.1f} % (limit {SLOPE_LIMIT:.0%})"
+    ).replace("%)", " %)")
+
+
+def steady_state_lines(progress: RunProgress) -> list[str]:
+    """What is known about steady state so far, a line per tracking variable."""
+    if progress.conditions is None:
+        return []
+    if progress.judged_round is None:
+        return [f"judged from round {WINDOW_ROUNDS} on"]
+    return [
+        steady_state_line(report, _label(variable.block_size_bytes, variable.read_pct))
+        for variable, report in zip(progress.conditions.tracking, progress.verdicts, strict=True)
+    ]
+
+
+def tracked_iops(progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """IOPS of the tracking variables among the samples of a round, in one line."""
+    tracking = progress.conditions.tracking if progress.conditions else ()
+    return ", ".join(
+        f"{_label(variable.block_size_bytes, variable.read_pct)} {sample.iops:,.0f}"
+        for variable in tracking
+        for sample in samples
+        if variable.matches(sample.step.stimulus)
+    )
+
+
+def _label(block_size_bytes: int, read_pct: int) -> str:
+    return f"RND {block_size_bytes // 1024} KiB RW{read_pct}"

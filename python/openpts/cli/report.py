@@ -1,0 +1,31 @@
+"""`openpts report`: make the report from a run folder, on any machine."""
+
+import json
+from pathlib import Path
+
+import click
+
+from openpts.record.reader import read_run
+from openpts.report.summary import summarise
+from openpts.report.write import write_report
+
+
+@click.command()
+@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.option("--html/--no-html", default=True, show_default=True, help="Interactive page, one file.")
+@click.option("--pdf/--no-pdf", default=True, show_default=True, help="Pages for print.")
+@click.option(
+    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write; the run folder itself."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the run's figures as one JSON object.")
+def report(run_folder: Path, html: bool, pdf: bool, out: Path | None, as_json: bool) -> None:
+    """Make the report of a run again, from its folder alone.
+
+    The device is not needed. The same folder gives the same figures, and the same files byte for byte.
+    """
+    paths = [str(path) for path in write_report(run_folder, html=html, pdf=pdf, out=out)]
+    if as_json:
+        click.echo(json.dumps({**summarise(read_run(run_folder)), "reports": paths}, indent=2))
+        return
+    for path in paths:
+        click.echo(f"report: {path}")

@@ -1,0 +1,55 @@
+"""However a run ends, its record says so and is closed."""
+
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from types import FrameType
+
+from openpts.errors import InterruptedRunError, OpenptsError
+from openpts.record.manifest import RunState
+from openpts.record.writer import RunWriter
+from openpts.runner.events import Listener, RunEnded
+from openpts.vocabulary.requests import Outcome
+
+
+@contextmanager
+def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[Outcome], None]]:
+    """Close the record when the block is left; call what is yielded when the test came to its end."""
+    end = RunEnded(RunState.FAILED, "openpts itself failed", None)
+
+    def complete(outcome: Outcome) -> None:
+        nonlocal end
+        end = RunEnded(RunState.COMPLETE, None, outcome)
+
+    try:
+        yield complete
+    except (InterruptedRunError, KeyboardInterrupt) as error:
+        end = RunEnded(RunState.INTERRUPTED, str(error) or "stopped by the operator", None)
+        raise
+    except OpenptsError as error:
+        end = RunEnded(RunState.FAILED, str(error), None)
+        raise
+    finally:
+        writer.update_manifest(
+            state=end.state,
+            state_reason=end.reason,
+            outcome=end.outcome,
+            ended_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        )
+        writer.close()
+        emit(end)
+
+
+@contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """A SIGTERM stops a run as Ctrl-C does: what was measured is kept."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

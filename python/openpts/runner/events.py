@@ -1,0 +1,99 @@
+"""What happens in a run, as a stream that any number of listeners hear; measuring code never prints."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from openpts.engine.contract import EngineProgress
+from openpts.record.manifest import Manifest, RunState
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.verdict import SteadyStateReport
+
+
+@dataclass(frozen=True, slots=True)
+class RunStarted:
+    """The run folder exists and the device is ours."""
+
+    folder: Path
+    manifest: Manifest
+
+
+@dataclass(frozen=True, slots=True)
+class DeviationFound:
+    """An entry was added to the ledger."""
+
+    deviation: Deviation
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeStarted:
+    """The purge begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeFinished:
+    """The purge is over and proven, or was left out."""
+
+    report: PurgeReport
+
+
+@dataclass(frozen=True, slots=True)
+class StepsStarted:
+    """Steps were handed to the engine; ``round_number`` is None for preconditioning."""
+
+    round_number: int | None
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """A fraction of a second has passed in the step at ``position``."""
+
+    round_number: int | None
+    position: int
+    step: Step
+    progress: EngineProgress
+
+
+@dataclass(frozen=True, slots=True)
+class StepFinished:
+    """One step is measured."""
+
+    round_number: int | None
+    position: int
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class SteadyStateJudged:
+    """The last five rounds were judged."""
+
+    round_number: int
+    reports: tuple[SteadyStateReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RunEnded:
+    """Nothing more is measured; ``reason`` says why if the run is not complete."""
+
+    state: RunState
+    reason: str | None
+    outcome: Outcome | None
+
+
+Event = (
+    RunStarted
+    | DeviationFound
+    | PurgeStarted
+    | PurgeFinished
+    | StepsStarted
+    | Ticked
+    | StepFinished
+    | SteadyStateJudged
+    | RunEnded
+)
+Listener = Callable[[Event], None]

@@ -1,0 +1,51 @@
+"""openpts as its user starts it: a process with arguments, two streams and an exit code."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+COMMAND = (sys.executable, "-c", "from openpts.cli.main import main; main()")
+
+# A run of a few seconds: five rounds of the shortest steps that still complete I/Os of every size.
+SHORT = ("--step-seconds", "0.02", "--max-rounds", "5", "--precondition-passes", "1")
+
+
+@dataclass(frozen=True)
+class Ended:
+    exit_code: int
+    stdout: str
+    stderr: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.stdout)
+
+    @property
+    def complaint(self) -> str:
+        """The one line that says what is wrong; there must be no other and no traceback."""
+        lines = [line for line in self.stderr.splitlines() if line]
+        assert len(lines) == 1, self.stderr
+        assert lines[0].startswith("openpts: ")
+        return lines[0]
+
+
+def openpts(*arguments: str, cwd: Path, prefix: Sequence[str] = (), timeout_s: float = 120) -> Ended:
+    process = subprocess.run(
+        [*prefix, *COMMAND, *arguments],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        timeout=timeout_s,
+        check=False,
+    )
+    return Ended(process.returncode, process.stdout, process.stderr)
+
+
+def start_openpts(*arguments: str, cwd: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [*COMMAND, *arguments], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )

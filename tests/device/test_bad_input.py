@@ -1,0 +1,81 @@
+"""Each wrong input gets one clear line and an exit code, and leaves nothing behind."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.device.openpts_process import SHORT, openpts
+
+NOTHING: set[str] = set()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "exit_code", "says"),
+    [
+        (("run", "iops"), 2, "Missing argument 'TARGET'"),
+        (("run", "iops", "file:x?size=64MiB", "--nonsense"), 2, "No such option"),
+        (("run", "tea", "file:x?size=64MiB"), 2, "No such command"),
+        (("run", "iops", "file:x?size=64MiB", "--max-rounds", "0"), 2, "--max-rounds"),
+        (("run", "iops", "file:x?size=64MiB", "--step-seconds", "-1"), 2, "--step-seconds"),
+        (
+            ("run", "iops", "file:x?size=64MiB", "--step-seconds", "1", "--round-seconds", "56"),
+            2,
+            "say the same thing twice",
+        ),
+        (("run", "iops", "file:x?size=many"), 2, "is not a size"),
+        (("run", "iops", "file:x?size=64M"), 2, "is not a size"),
+        (("run", "iops", "file:x?colour=red"), 2, "colour"),
+        (("run", "iops", "file:x"), 3, "size"),
+        (("run", "iops", "file:x?size=100000001B"), 3, "multiple"),
+        (("run", "iops", "file:x?size=16MiB"), 3, "too small for the queue"),
+        (("run", "iops", "file:no/such/folder/x?size=64MiB"), 3, "no/such/folder"),
+        (("run", "iops", "file:.?size=64MiB"), 3, "directory"),
+        (("run", "iops", "."), 3, "directory"),
+        (("run", "iops", "/dev/no-such-drive"), 3, "/dev/no-such-drive"),
+        (("run", "iops", "/dev/zero"), 3, "character device"),
+        (("report", "no-run"), 8, "is no run folder"),
+        (("help", "tea"), 2, "there is no command"),
+    ],
+)
+def test_one_line_that_says_what_is_wrong(
+    tmp_path: Path, arguments: tuple[str, ...], exit_code: int, says: str
+) -> None:
+    ended = openpts(*arguments, cwd=tmp_path)
+    assert (ended.exit_code, says in ended.complaint) == (exit_code, True), ended.stderr
+    assert {path.name for path in tmp_path.iterdir()} == NOTHING
+
+
+def test_with_json_the_complaint_is_an_object_as_well(tmp_path: Path) -> None:
+    ended = openpts("run", "iops", "file:x?size=16MiB", "--json", cwd=tmp_path)
+    assert ended.json == {"error": ended.complaint.removeprefix("openpts: "), "exit_code": 3}
+
+
+def test_a_run_folder_that_holds_something_is_not_touched(tmp_path: Path) -> None:
+    (tmp_path / "r1").mkdir()
+    (tmp_path / "r1/notes").write_text("mine")
+    ended = openpts("run", "iops", "file:x?size=256MiB", *SHORT, "--out", "r1", cwd=tmp_path)
+    assert (ended.exit_code, "is not empty" in ended.complaint) == (8, True)
+    assert [path.name for path in (tmp_path / "r1").iterdir()] == ["notes"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small file system needs root")
+def test_a_full_file_system_is_named_and_nothing_stays(tmp_path: Path) -> None:
+    image, mount = tmp_path / "image", tmp_path / "mount"
+    mount.mkdir()
+    with image.open("wb") as file:
+        file.truncate(64 << 20)
+    subprocess.run(["mkfs.ext4", "-q", str(image)], check=True)
+    mounted = subprocess.run(
+        ["mount", "-o", "loop", str(image), str(mount)], capture_output=True, check=False
+    )
+    if mounted.returncode != 0:
+        pytest.skip(f"no loop mount here: {mounted.stderr.decode()}")
+    try:
+        ended = openpts("run", "iops", f"file:{mount}/x?size=256MiB", *SHORT, cwd=tmp_path)
+        assert ended.exit_code == 3
+        assert "free" in ended.complaint
+        assert not (mount / "x").exists()
+    finally:
+        subprocess.run(["umount", str(mount)], check=True)

@@ -1,0 +1,173 @@
+"""What an operator reads while a run goes on."""
+
+import io
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from openpts.analysis.steady_state import judge
+from openpts.cli import progress as progress_module
+from openpts.cli.live_display import LiveDisplay, render_panel
+from openpts.cli.plain_log import PlainLog
+from openpts.cli.progress import RunProgress
+from openpts.engine.contract import EngineProgress
+from openpts.pts.iops import standard_conditions
+from openpts.record.manifest import RunState
+from openpts.runner.events import (
+    DeviationFound,
+    Event,
+    PurgeFinished,
+    PurgeStarted,
+    RunEnded,
+    RunStarted,
+    SteadyStateJudged,
+    StepFinished,
+    StepsStarted,
+    Ticked,
+)
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from tests.unit.record.test_run_folder import manifest
+from tests.unit.runner.scripted_engine import complete
+
+CONDITIONS = replace(standard_conditions(Profile.ENTERPRISE, 1), step_duration_ns=NS_PER_S, max_rounds=7)
+WIPC = Step(Stimulus(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
+POINT = Step(Stimulus(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration.seconds(1))
+STEADY = judge(range(1, 6), [100.0, 101, 99, 100, 100])
+RESTLESS = judge(range(1, 6), [100.0, 150, 99, 100, 100])
+STARTED = RunStarted(Path("r1"), replace(manifest(), conditions=CONDITIONS))
+
+
+class Clock:
+    """Time as the test says it is."""
+
+    now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress_module, "time", clock)
+    return clock
+
+
+def ticked(round_number: int | None, position: int, step: Step, **progress: int) -> Ticked:
+    counters = {"steps_begun": 1, "step_elapsed_ns": 0, "ios": 0, "bytes": 0, **progress}
+    return Ticked(round_number, position, step, EngineProgress(**counters))
+
+
+def test_rates_are_those_of_the_last_second(clock: Clock) -> None:
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(1, (POINT,) * 56))
+    for _ in range(50):
+        clock.now_s += 0.1
+        elapsed = round((clock.now_s - 1000) * NS_PER_S)
+        rate = 1000 if clock.now_s < 1003 else 5000
+        ios = round(min(3, clock.now_s - 1000) * 1000 + max(0, clock.now_s - 1003) * 5000)
+        progress.hear(ticked(1, 0, POINT, step_elapsed_ns=elapsed, ios=ios, bytes=ios * 4096))
+    assert progress.iops_now == pytest.approx(rate)
+    assert progress.bytes_per_s_now == pytest.approx(rate * 4096)
+
+
+def test_the_longest_time_left_counts_all_rounds_that_may_come(clock: Clock) -> None:
+    progress = RunProgress()
+    progress.hear(STARTED)
+    assert progress.remaining_s() is None  # the speed of preconditioning is not known yet
+    progress.hear(StepsStarted(None, (WIPC,)))
+    progress.hear(ticked(None, 0, WIPC))
+    clock.now_s += 1
+    progress.hear(ticked(None, 0, WIPC, bytes=250_000_000))
+    assert progress.remaining_s() == pytest.approx(3 + 7 * 56)
+    progress.hear(StepsStarted(3, (POINT,) * 56))
+    progress.hear(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
+    assert progress.remaining_s() == pytest.approx(5 * 56 - 28.5)
+
+
+def log_of(*events: Event) -> list[str]:
+    lines: list[str] = []
+    log = PlainLog(lines.append)
+    for event in events:
+        log.hear(event)
+    return [line.partition("] ")[2] for line in lines]
+
+
+def test_the_plain_log_tells_the_run_in_lines() -> None:
+    points = (replace(POINT, stimulus=replace(POINT.stimulus, block_size_bytes=KIB * 8)), POINT)
+    lines = log_of(
+        STARTED,
+        DeviationFound(Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "1.00 s per step", "")),
+        PurgeStarted(),
+        PurgeFinished(PurgeReport(True, "discard", "", "", 10**9, 64, 64)),
+        StepsStarted(None, (WIPC,)),
+        StepFinished(None, 0, complete(WIPC)),
+        StepsStarted(1, points),
+        *(StepFinished(1, position, complete(step)) for position, step in enumerate(points)),
+        SteadyStateJudged(5, (STEADY, RESTLESS, STEADY)),
+        RunEnded(RunState.COMPLETE, None, Outcome(None, 7)),
+    )
+    assert lines == [
+        "IOPS test, PTS-E 2.0.1, on file:x (1.00 GB, sector 512 B), TC 4 QD 32, seed 1",
+        "run folder r1",
+        "deviation PTS-IOPS-14: required 1 min 0 s per step; used 1.00 s per step",
+        "purge",
+        "purge done: discard, 64 of 64 marks gone, 1.00 s",
+        "preconditioning: SEQ 128 KiB 0/100",
+        "preconditioning done: 131 MB at 131 MB/s, 1.00 s",
+        "round 1 done: IOPS RND 4 KiB RW0 1,000",
+        "steady state after round 5? RND 4 KiB RW0: steady, range 2.0 % (limit 20 %), "
+        "slope 0.4 % (limit 10 %)",
+        "steady state after round 5? RND 64 KiB RW65: not steady, range 46.4 % (limit 20 %), "
+        "slope 18.2 % (limit 10 %)",
+        "steady state after round 5? RND 1024 KiB RW100: steady, range 2.0 % (limit 20 %), "
+        "slope 0.4 % (limit 10 %)",
+        "steady state not reached in 7 rounds",
+    ]
+
+
+def test_a_run_that_was_stopped_says_so() -> None:
+    assert log_of(RunEnded(RunState.INTERRUPTED, "stopped by the operator", None)) == [
+        "run interrupted: stopped by the operator"
+    ]
+
+
+def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock) -> None:
+    progress = RunProgress()
+    for event in (
+        STARTED,
+        StepsStarted(6, (POINT,) * 56),
+        SteadyStateJudged(5, (STEADY, RESTLESS, STEADY)),
+        ticked(6, 27, POINT, step_elapsed_ns=0),
+    ):
+        progress.hear(event)
+    clock.now_s += 1
+    progress.hear(ticked(6, 27, POINT, step_elapsed_ns=NS_PER_S // 2, ios=12_345, bytes=12_345 * 4096))
+    console = Console(width=100, file=io.StringIO(), record=True)
+    console.print(render_panel(progress))
+    text = console.export_text()
+    for part in (
+        "round 6 of at most 7",
+        "28 of 56   RND 4 KiB 0/100",
+        "12,345 IOPS, 50.6 MB/s",
+        "1.00 s elapsed, at most 1 min 24 s left",
+        "RND 64 KiB RW65: not steady, range 46.4 %",
+    ):
+        assert part in text
+
+
+def test_the_live_display_leaves_the_finished_lines_behind() -> None:
+    stream = io.StringIO()
+    with LiveDisplay(stream) as display:
+        display.hear(STARTED)
+        display.hear(ticked(None, 0, WIPC))
+        display.hear(RunEnded(RunState.COMPLETE, None, Outcome(5, 5)))
+    assert "steady state reached in round 5" in stream.getvalue()

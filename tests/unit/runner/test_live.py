@@ -1,0 +1,161 @@
+"""The live driver: what is asked is done, what was measured is kept, in every ending."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import pytest
+
+from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
+from openpts.record.reader import read_run
+from openpts.record.writer import RunWriter
+from openpts.runner.events import DeviationFound, Event, SteadyStateJudged, StepFinished, StepsStarted
+from openpts.runner.live import LiveDriver
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
+from openpts.vocabulary.requests import Outcome, Precondition, Purge, Round, Script, SetWriteCache
+from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from tests.unit.record.test_run_folder import manifest
+from tests.unit.runner.scripted_engine import ScriptedEngine, complete, failed
+
+if TYPE_CHECKING:
+    from openpts.runner.preparation import Preparation
+
+PURGE = PurgeReport(True, "discard", "all LBAs", "2026-11-20T22:00:00+00:00", 1, 64, 64)
+CACHE = WriteCacheReport("WCD", "WCE", "sysfs")
+DEVIATION = Deviation("PTS-CACHE-01", "3.7", "WCD", "WCE", "effect")
+
+
+class GivenPreparation:
+    def __init__(self, happened: list[str], purge_error: Exception | None = None) -> None:
+        self.happened, self.purge_error = happened, purge_error
+
+    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        self.happened.append("purge")
+        if self.purge_error:
+            raise self.purge_error
+        return PURGE, ()
+
+    def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
+        self.happened.append(f"cache {required_enabled}")
+        return CACHE, (DEVIATION,)
+
+
+def step(block_size_bytes: int) -> Step:
+    stimulus = Stimulus(AccessPattern.RANDOM, block_size_bytes, 0, 1, 1, ActiveRange())
+    return Step(stimulus, Duration.seconds(1))
+
+
+def short_test() -> Script:
+    yield Purge()
+    yield SetWriteCache(False)
+    sample = yield Precondition(step(131072))
+    assert isinstance(sample, Sample)
+    for number in (1, 2):
+        samples = yield Round(number, 2, (step(4096), step(512)))
+        assert isinstance(samples, tuple)
+        assert [s.step.stimulus.block_size_bytes for s in samples] == [4096, 512]
+    return Outcome(None, 2)
+
+
+class Bench:
+    """A driver with everything around it that a test wants to look at."""
+
+    def __init__(self, folder: Path, engine: ScriptedEngine, purge_error: Exception | None = None) -> None:
+        self.folder, self.engine = folder, engine
+        self.events: list[Event] = []
+        self.writer = RunWriter.create(folder, manifest())
+        preparation = cast("Preparation", GivenPreparation(engine.happened, purge_error))
+        self.driver = LiveDriver(engine, preparation, self.writer, self.events.append)
+
+    def steps(self) -> list[tuple[int | None, int, StepState]]:
+        return [(s.round_number, s.position, s.sample.state) for s in read_run(self.folder).steps]
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Callable[..., Bench]:
+    def make(outcome: Callable[[Step], Sample] = complete, **options: Any) -> Bench:
+        return Bench(tmp_path / "run", ScriptedEngine(outcome), **options)
+
+    return make
+
+
+def test_a_script_is_carried_out_in_its_order(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    assert subject.driver.drive(short_test()) == Outcome(None, 2)
+    assert subject.engine.happened == ["purge", "cache False", "submit 1", "submit 2", "submit 2"]
+    assert subject.steps() == [
+        (None, 0, StepState.COMPLETE),
+        *((number, position, StepState.COMPLETE) for number in (1, 2) for position in (0, 1)),
+    ]
+    run = read_run(subject.folder)
+    assert (run.manifest.purge, run.manifest.write_cache) == (PURGE, CACHE)
+    assert run.ledger == (DEVIATION,)
+    assert sum(isinstance(event, StepFinished) for event in subject.events) == 5
+    assert sum(isinstance(event, DeviationFound) for event in subject.events) == 1
+
+
+def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
+    bench: Callable[..., Bench], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = bench()
+    add_step = subject.writer.add_step
+
+    def noted(round_number: int | None, position: int, sample: Sample) -> None:
+        subject.engine.happened.append(f"write {round_number} {position}")
+        add_step(round_number, position, sample)
+
+    monkeypatch.setattr(subject.writer, "add_step", noted)
+    subject.driver.drive(short_test())
+    assert subject.engine.happened[2:] == [
+        *("submit 1", "submit 2", "write None 0", "write 1 0"),
+        *("submit 2", "write 1 1", "write 2 0", "write 2 1"),
+    ]
+
+
+def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> None:
+    subject = bench(lambda s: failed(s) if s.stimulus.block_size_bytes == 512 else complete(s))
+    with pytest.raises(RunFailedError, match=r"write of 512 B at byte 4096 failed .* Input/output error"):
+        subject.driver.drive(short_test())
+    assert subject.steps() == [
+        (None, 0, StepState.COMPLETE),
+        (1, 0, StepState.COMPLETE),
+        (1, 1, StepState.FAILED),
+    ]
+
+
+def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..., Bench]) -> None:
+    def interrupted(running: Step) -> Sample:
+        if running.stimulus.block_size_bytes == 512:
+            raise KeyboardInterrupt
+        return complete(running)
+
+    subject = bench(interrupted)
+    with pytest.raises(InterruptedRunError):
+        subject.driver.drive(short_test())
+    assert "stop" in subject.engine.happened
+    assert subject.steps() == [(None, 0, StepState.COMPLETE), (1, 0, StepState.COMPLETE)]
+
+
+def test_a_failed_purge_ends_the_run_before_any_io(bench: Callable[..., Bench]) -> None:
+    subject = bench(purge_error=PurgeError("3 of 64 marks are still there"))
+    with pytest.raises(PurgeError):
+        subject.driver.drive(short_test())
+    assert subject.engine.happened == ["purge"]
+    assert read_run(subject.folder).manifest.purge is None
+
+
+def test_an_engine_that_ends_without_a_result_is_a_failure(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    subject.engine.stop()
+    with pytest.raises(RunFailedError, match="the engine ended"):
+        subject.driver.drive(short_test())
+
+
+def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    subject.driver.drive(short_test())
+    started = [event.round_number for event in subject.events if isinstance(event, StepsStarted)]
+    assert started == [None, 1, 2]
+    assert not any(isinstance(event, SteadyStateJudged) for event in subject.events)

@@ -3,10 +3,10 @@
 import builtins
 from typing import final
 
-class EngineUnavailable(OSError):
+class UnavailableError(OSError):
     """The kernel gives us no ring, or memory or threads are short."""
 
-class EngineStopped(RuntimeError):
+class StoppedError(RuntimeError):
     """The engine was stopped or an I/O failed: it runs no more programs."""
 
 def build_info() -> dict[str, str]:
@@ -77,7 +77,7 @@ class Engine:
     """Warm threads with an io_uring each on one open target.
 
     Takes its own duplicate of ``descriptor``. The limits are those of the largest stimulus to come.
-    Raises EngineUnavailable if no ring can be made, OSError if the descriptor is not open.
+    Raises UnavailableError if no ring can be made, OSError if the descriptor is not open.
     """
 
     def __init__(
@@ -95,13 +95,13 @@ class Engine:
     def submit(self, program_json: str) -> None:
         """Queue steps; they begin at once if the engine is idle.
 
-        Raises ValueError if a step makes no sense or breaks a limit, EngineStopped after a failure.
+        Raises ValueError if a step makes no sense or breaks a limit, StoppedError after a failure.
         """
 
     def poll(self, timeout_s: float) -> StepResult | None:
         """Next finished step, or None after the time; other threads run meanwhile.
 
-        Raises EngineStopped when nothing more will come.
+        Raises StoppedError when nothing more will come.
         """
 
     def progress(self) -> tuple[int, int, int, int]:

@@ -14,15 +14,15 @@ use crate::histogram::{self, LatencyHistogram};
 use crate::ring::Target;
 use crate::workload::{Limits, parse_program};
 
-create_exception!(_native, EngineUnavailable, PyOSError);
-create_exception!(_native, EngineStopped, PyRuntimeError);
+create_exception!(_native, UnavailableError, PyOSError);
+create_exception!(_native, StoppedError, PyRuntimeError);
 
 impl From<EngineError> for PyErr {
     fn from(error: EngineError) -> Self {
         let text = error.to_string();
         match error {
-            EngineError::Stopped => EngineStopped::new_err(text),
-            EngineError::Thread(_) | EngineError::Ring(_) => EngineUnavailable::new_err(text),
+            EngineError::Stopped => StoppedError::new_err(text),
+            EngineError::Thread(_) | EngineError::Ring(_) => UnavailableError::new_err(text),
         }
     }
 }
@@ -209,6 +209,6 @@ fn build_info() -> HashMap<&'static str, &'static str> {
 mod native {
     #[pymodule_export]
     use super::{
-        EngineStopped, EngineUnavailable, PyDirection, PyEngine, PyHistogram, PyStepResult, build_info,
+        PyDirection, PyEngine, PyHistogram, PyStepResult, StoppedError, UnavailableError, build_info,
     };
 }

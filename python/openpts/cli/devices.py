@@ -4,12 +4,12 @@ import json
 from dataclasses import asdict
 
 import click
-from rich.console import Console
+from rich.console import Console, JustifyMethod
 from rich.table import Table
 
 from openpts.device.discovery import list_devices
+from openpts.system_files import SystemRoots
 from openpts.units import format_capacity
-from openpts.vocabulary.machine import SystemRoots
 
 
 @click.command()
@@ -25,7 +25,8 @@ def devices(as_json: bool) -> None:
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
     for heading in ("Device", "Model", "Serial", "Capacity", "Interface", "Sector", "May be tested?"):
-        table.add_column(heading, justify="right" if heading in ("Capacity", "Sector") else "left")
+        justify: JustifyMethod = "right" if heading in ("Capacity", "Sector") else "left"
+        table.add_column(heading, justify=justify, no_wrap=heading != "May be tested?")
     for listing in listings:
         table.add_row(
             str(listing.path),
@@ -34,6 +35,8 @@ def devices(as_json: bool) -> None:
             format_capacity(listing.capacity_bytes),
             listing.interface or "-",
             f"{listing.sector_bytes} B" if listing.sector_bytes else "-",
-            f"{listing.safety}: {listing.reason}" if listing.reason else listing.safety,
+            listing.reason or listing.safety,
         )
-    Console().print(table)
+    console = Console()
+    # A pipe has no width: 80 columns would cut what a script wants to read.
+    console.print(table, width=None if console.is_terminal else 200)

@@ -60,8 +60,11 @@ def render_panel(progress: RunProgress) -> Group:
     grid.add_row("Now", rate_text(progress))
     grid.add_row("Done", ProgressBar(total=1.0, completed=progress.round_fraction, width=50))
     grid.add_row("Time", time_text(progress))
-    for label, line in zip(["Steady state", "", ""], steady_state_lines(progress), strict=False):
-        grid.add_row(label, line)
+    # As many rows as there will ever be: a panel that grows would write over the line above it.
+    verdicts = steady_state_lines(progress)
+    tracked = len(progress.conditions.tracking) if progress.conditions else 0
+    for row in range(max(tracked, len(verdicts))):
+        grid.add_row("" if row else "Steady state", verdicts[row] if row < len(verdicts) else "")
     return Group(Text(), grid)
 
 

@@ -43,7 +43,7 @@ class NativeEngine:
                 seed=seed,
                 interval_ns=INTERVAL_NS,
             )
-        except _native.EngineUnavailable as error:
+        except _native.UnavailableError as error:
             raise EngineUnavailableError(
                 f"{error}. openpts needs Linux 5.11 or later with io_uring allowed: look at "
                 "`sysctl kernel.io_uring_disabled` and at the seccomp profile of the container"
@@ -71,7 +71,7 @@ class NativeEngine:
             self._engine.submit(program)
         except ValueError as error:
             raise UsageError(str(error)) from error
-        except _native.EngineStopped as error:
+        except _native.StoppedError as error:
             raise EngineStoppedError(str(error)) from error
         self._submitted.extend(steps)
 
@@ -79,7 +79,7 @@ class NativeEngine:
         """See the contract."""
         try:
             result = self._engine.poll(timeout_s)
-        except _native.EngineStopped as error:
+        except _native.StoppedError as error:
             raise EngineStoppedError(str(error)) from error
         return _sample(self._submitted.popleft(), result) if result else None
 

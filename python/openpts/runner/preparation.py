@@ -6,9 +6,9 @@ from enum import StrEnum
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge import no_purge, purge
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, read_write_cache
+from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, TargetFacts, TargetKind, WriteCacheReport
-from openpts.vocabulary.machine import SystemRoots
 
 
 class PurgeChoice(StrEnum):

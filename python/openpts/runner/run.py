@@ -24,10 +24,10 @@ from openpts.runner.ending import closing_record, terminate_as_interrupt
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, target_deviations
+from openpts.system_files import SystemRoots
 from openpts.units import format_block_size, format_capacity
 from openpts.vocabulary.conditions import Profile, TestConditions
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.machine import SystemRoots
 from openpts.vocabulary.requests import Outcome
 
 

@@ -1,6 +1,5 @@
 //! An open engine on one target: warm threads that wait for programs.
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -40,7 +39,7 @@ pub enum EngineError {
     #[error(transparent)]
     Ring(#[from] RingError),
     /// A thread could not be started.
-    #[error("a thread can't be started: {0}")]
+    #[error("a thread or its waker can't be made: {0}")]
     Thread(#[source] std::io::Error),
     /// The session was stopped, or an I/O failed: it runs no more programs.
     #[error("the engine has stopped")]
@@ -77,7 +76,7 @@ impl Session {
             configuration,
             clock,
             gate: Arc::clone(&gate),
-            signals: Arc::default(),
+            signals: Arc::new(Signals::new().map_err(EngineError::Thread)?),
             progress: (0..tc).map(|_| Arc::default()).collect(),
             step_began: Arc::default(),
             results: Mutex::new(results),
@@ -122,7 +121,8 @@ impl Session {
         let (clock, signals) = (self.clock, Arc::clone(&self.signals));
         let progress = Arc::clone(&self.progress[thread as usize]);
         move || {
-            let ring = match Ring::new(&target, limits.qd as usize, limits.block_size_bytes as usize) {
+            let (slots, block_bytes) = (limits.qd as usize, limits.block_size_bytes as usize);
+            let ring = match Ring::new(&target, &signals.waker, slots, block_bytes) {
                 Ok(ring) => ring,
                 Err(error) => {
                     let _ = ready.send(Err(error));
@@ -167,7 +167,7 @@ impl Session {
     /// # Errors
     /// After a stop or a failed I/O.
     pub fn submit(&self, program: Program) -> Result<(), EngineError> {
-        if self.signals.stop.load(Ordering::Relaxed) || self.signals.failed.load(Ordering::Relaxed) {
+        if self.signals.is_raised() {
             return Err(EngineError::Stopped);
         }
         if self.gate.active().is_none() {
@@ -204,7 +204,7 @@ impl Session {
 
     /// End the step that runs, drop those that wait, and take no more. The step's result still comes.
     pub fn stop(&self) {
-        self.signals.stop.store(true, Ordering::Relaxed);
+        self.signals.stop();
         self.gate.close();
     }
 }

@@ -10,7 +10,7 @@ use super::gate::{ActiveStep, Gate};
 use super::progress::ThreadProgress;
 use super::shard::{Failure, Shard, StepState};
 use crate::clock::Clock;
-use crate::ring::{Completion, Ring};
+use crate::ring::{Completion, Ring, Waker};
 use crate::workload::{Carried, Direction, Io, Payload, Step, StopRule, Stream};
 
 /// Submit when this much is prepared, so that filling many large buffers does not keep the device idle.
@@ -18,21 +18,39 @@ const BATCH_BYTES: u32 = 128 * 1024;
 /// And not more I/Os than this at once: completions arrive in bursts, and answering each burst with one
 /// of the same size keeps queue and device taking turns. Eight cost hardly more than 32 in system calls.
 const BATCH_IOS: usize = 8;
-/// How long to wait for a completion before looking whether the run was stopped.
-const WAIT: Duration = Duration::from_millis(50);
 /// After a stop, how long to wait for outstanding I/Os before leaving them behind.
 const GRACE_NS: u64 = 500_000_000;
+const GRACE: Duration = Duration::from_nanos(GRACE_NS);
 
-/// Two flags that every thread looks at.
-#[derive(Debug, Default)]
+/// Why the threads should stop; whoever gives a reason wakes them.
+#[derive(Debug)]
 pub(super) struct Signals {
-    /// The operator stops the run.
-    pub(super) stop: AtomicBool,
-    /// An I/O has failed somewhere: nothing after it counts.
-    pub(super) failed: AtomicBool,
+    stop: AtomicBool,
+    failed: AtomicBool,
+    pub(super) waker: Waker,
 }
 
 impl Signals {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self { stop: AtomicBool::new(false), failed: AtomicBool::new(false), waker: Waker::new()? })
+    }
+
+    /// The operator stops the run.
+    pub(super) fn stop(&self) {
+        self.stop.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    /// An I/O has failed: nothing after it counts.
+    fn fail(&self) {
+        self.failed.store(true, Ordering::Relaxed);
+        self.waker.wake();
+    }
+
+    pub(super) fn is_raised(&self) -> bool {
+        self.halted().is_some()
+    }
+
     fn halted(&self) -> Option<StepState> {
         if self.failed.load(Ordering::Relaxed) {
             Some(StepState::Failed)
@@ -144,25 +162,27 @@ impl StepPass<'_> {
     /// Issue for `duration_ns` from the first submission on, or until the stream ends; then drain.
     fn run(&mut self, duration_ns: u64) {
         let mut issuing = true;
-        let mut abandon_at_ns = u64::MAX;
+        let mut halted_ns = None;
         loop {
             let now_ns = self.clock.now_ns();
             self.reap(now_ns);
             if let Some(state) = self.signals.halted().filter(|_| self.shard.state == StepState::Complete) {
                 self.shard.state = state;
                 issuing = false;
-                abandon_at_ns = now_ns.saturating_add(GRACE_NS);
+                halted_ns = Some(now_ns);
             }
             let elapsed_ns = self.shard.first_submission_ns.map_or(0, |first| now_ns - first);
             issuing = issuing && elapsed_ns < duration_ns && self.prepare();
             if self.ring.in_flight() == 0 && !issuing {
                 return;
             }
-            if now_ns >= abandon_at_ns {
+            let patience = match halted_ns {
+                None => None,
                 // The device does not answer; the ring keeps the buffers for whenever it does.
-                return;
-            }
-            self.submit(issuing);
+                Some(since_ns) if now_ns - since_ns >= GRACE_NS => return,
+                Some(_) => Some(GRACE),
+            };
+            self.submit(issuing, patience);
         }
     }
 
@@ -180,7 +200,7 @@ impl StepPass<'_> {
                     bytes += u64::from(io.length_bytes);
                 }
                 Some(reason) => {
-                    signals.failed.store(true, Ordering::Relaxed);
+                    signals.fail();
                     shard.failure.get_or_insert(Failure { at_ns: now_ns, io, reason });
                 }
             }
@@ -210,7 +230,7 @@ impl StepPass<'_> {
 
     /// Hand the prepared I/Os to the kernel. Their latency begins here: making their data is our own
     /// time, not the device's.
-    fn submit(&mut self, issuing: bool) {
+    fn submit(&mut self, issuing: bool, patience: Option<Duration>) {
         let now_ns = self.clock.now_ns();
         if !self.slots.prepared.is_empty() {
             self.shard.first_submission_ns.get_or_insert(now_ns);
@@ -219,8 +239,13 @@ impl StepPass<'_> {
             }
         }
         let room = issuing && !self.slots.free.is_empty();
-        if let Err(error) = self.ring.enter(usize::from(!room), WAIT) {
-            self.signals.failed.store(true, Ordering::Relaxed);
+        let completions = usize::from(!room);
+        let entered = match patience {
+            None => self.ring.enter(completions),
+            Some(patience) => self.ring.enter_for(completions, patience),
+        };
+        if let Err(error) = entered {
+            self.signals.fail();
             let io = self.slots.in_flight[0].io;
             self.shard.failure.get_or_insert(Failure { at_ns: now_ns, io, reason: error.to_string() });
         }

@@ -4,6 +4,8 @@
 mod buffers;
 mod target;
 mod uring;
+mod waker;
 
 pub use target::Target;
 pub use uring::{Completion, Ring, RingError, RingFeatures};
+pub use waker::Waker;

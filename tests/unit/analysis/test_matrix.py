@@ -4,7 +4,7 @@ import pytest
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.matrix import measure_cell
-from support.synthetic_run import step_sample
+from tests.support.synthetic_run import step_sample
 
 
 def test_a_cell_is_the_mean_of_its_rounds() -> None:

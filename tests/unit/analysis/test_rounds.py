@@ -2,8 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from openpts.analysis import rounds as rounds_module
 from openpts.analysis.rounds import (
-    TestPoint,
     complete_rounds,
     iops_by_round,
     judge_window,
@@ -11,9 +11,11 @@ from openpts.analysis.rounds import (
 )
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern
-from support.synthetic_run import BLOCK_SIZES, READ_PCTS, TRACKING, step_sample
+from tests.support.synthetic_run import BLOCK_SIZES, READ_PCTS, TRACKING, step_sample
 
-POINTS = tuple(TestPoint(AccessPattern.RANDOM, size, read) for read in READ_PCTS for size in BLOCK_SIZES)
+POINTS = tuple(
+    rounds_module.TestPoint(AccessPattern.RANDOM, size, read) for read in READ_PCTS for size in BLOCK_SIZES
+)
 
 
 def whole_round(iops: float) -> list[Sample]:
@@ -63,7 +65,7 @@ def test_window_is_the_steady_round_and_the_four_before(
     assert window.is_full is (len(rounds) == 5)
 
 
-# The specification's steady-state rule at its edges: values of rounds 1 to 5, range_ok, slope_ok, inside_band.
+# The steady-state rule at its edges: values of rounds 1 to 5, then range_ok, slope_ok, inside_band.
 EDGES = [
     ([90, 110, 100, 110, 90], True, True, True),
     ([95, 97.5, 100, 102.5, 105], True, True, True),
@@ -91,7 +93,7 @@ def test_too_few_rounds_are_not_judged() -> None:
 
 
 def test_a_variable_that_was_not_measured_is_not_judged() -> None:
-    missing = TestPoint(AccessPattern.SEQUENTIAL, 4096, 0)
+    missing = rounds_module.TestPoint(AccessPattern.SEQUENTIAL, 4096, 0)
     rounds = complete_rounds(numbered([100] * 5), POINTS)
     assert judge_window(rounds, measurement_window(5, None), [missing]) == (None,)
     assert iops_by_round(rounds, missing) == ()

@@ -1,0 +1,105 @@
+"""One cell of a results matrix: a test point over the rounds of the measurement window (PTS 7.3.6)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.vocabulary.sample import Sample
+
+TAIL_PERCENTILE: Final = 99.999
+
+
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """The 99.999 % response time of a cell (PTS 7.3.6.4; reading AMB-16 of openpts).
+
+    ``mean_of_rounds_ns`` is the mean of the rounds' percentiles, None unless every round has the
+    100,000 I/Os that five nines need. ``merged_ns`` is the percentile of all rounds' I/Os together,
+    None with fewer. ``fewest_ios`` is the smallest round's count, ``merged_ios`` that of all rounds.
+    """
+
+    mean_of_rounds_ns: float | None
+    merged_ns: int | None
+    fewest_ios: int
+    merged_ios: int
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """A test point over the window: means of the rounds' values, and the maximum of their maxima.
+
+    Latencies in ns; CPU shares in per cent, None where a round did not record them.
+    """
+
+    iops_by_round: tuple[float, ...]
+    art_ns: float | None
+    mrt_ns: int | None
+    tail: Tail
+    cpu_sys_pct: float | None
+    cpu_iowait_pct: float | None
+
+    @property
+    def iops(self) -> float:
+        """Mean of the rounds' IOPS: the cell of Plot 7-3."""
+        return fmean(self.iops_by_round)
+
+    @property
+    def deviations_pct(self) -> tuple[float, ...]:
+        """Each round's distance from the mean, in per cent of the mean."""
+        return tuple(100 * (value / self.iops - 1) if self.iops else 0.0 for value in self.iops_by_round)
+
+    @property
+    def range_pct(self) -> float:
+        """Maximum minus minimum of the rounds, in per cent of the mean."""
+        return max(self.deviations_pct) - min(self.deviations_pct)
+
+
+def measure_cell(samples: Sequence[Sample]) -> MatrixCell:
+    """Average one test point over its rounds. Raises ValueError without a sample."""
+    if not samples:
+        raise ValueError("a cell needs at least one round")
+    mean_latencies = [sample.mean_latency_ns for sample in samples]
+    maxima = [sample.max_latency_ns for sample in samples]
+    shares = [sample.cpu for sample in samples if sample.cpu is not None]
+    has_cpu = len(shares) == len(samples)
+    return MatrixCell(
+        iops_by_round=tuple(sample.iops for sample in samples),
+        art_ns=_mean_of_all(mean_latencies),
+        mrt_ns=max((value for value in maxima if value is not None), default=None),
+        tail=_tail(samples),
+        cpu_sys_pct=fmean(share.sys_pct for share in shares) if has_cpu else None,
+        cpu_iowait_pct=fmean(share.iowait_pct for share in shares) if has_cpu else None,
+    )
+
+
+def _mean_of_all(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return fmean(known) if len(known) == len(values) else None
+
+
+def _tail(samples: Sequence[Sample]) -> Tail:
+    counts = [sample.ios for sample in samples]
+    needed = ios_needed(TAIL_PERCENTILE)
+    mean: float | None = None
+    if min(counts) >= needed:
+        mean = fmean(_percentile_ns([sample]) for sample in samples)
+    return Tail(
+        mean_of_rounds_ns=mean,
+        merged_ns=_percentile_ns(samples) if sum(counts) >= needed else None,
+        fewest_ios=min(counts),
+        merged_ios=sum(counts),
+    )
+
+
+def _percentile_ns(samples: Sequence[Sample]) -> int:
+    """The tail of these samples' I/Os together; a bucket's upper end can't exceed the exact maximum."""
+    distribution = LatencyDistribution.merged(
+        direction.histogram
+        for sample in samples
+        for direction in (sample.read, sample.write)
+        if direction.ios
+    )
+    percentile_ns = distribution.percentile_ns(TAIL_PERCENTILE) or 0
+    return min(percentile_ns, max(sample.max_latency_ns or 0 for sample in samples))

@@ -1,0 +1,70 @@
+"""A test that runs rounds of test points, analysed as a whole: from samples to verdicts and cells."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from openpts.analysis.matrix import MatrixCell, measure_cell
+from openpts.analysis.rounds import (
+    CompleteRound,
+    MeasurementWindow,
+    TestPoint,
+    complete_rounds,
+    judge_window,
+    measurement_window,
+)
+from openpts.vocabulary.conditions import TestConditions
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import SteadyStateReport
+
+
+@dataclass(frozen=True, slots=True)
+class RoundTestResults:
+    """What the samples of a rounds test say; ``verdicts`` go with ``conditions.tracking``.
+
+    ``cells`` are averaged over the window, so they are empty if no round was completed.
+    """
+
+    conditions: TestConditions
+    rounds: tuple[CompleteRound, ...]
+    window: MeasurementWindow
+    verdicts: tuple[SteadyStateReport | None, ...]
+    cells: dict[TestPoint, MatrixCell]
+
+    @property
+    def steady(self) -> bool:
+        """Steady state: every tracking variable meets both rules in this one window (PTS 7.2)."""
+        return bool(self.verdicts) and all(
+            verdict is not None and verdict.steady for verdict in self.verdicts
+        )
+
+
+def analyse_round_test(
+    conditions: TestConditions, numbered: Iterable[tuple[int, Sample]], steady_round: int | None
+) -> RoundTestResults:
+    """Judge and average a test from its samples, each with its round number.
+
+    ``steady_round`` only places the window; whether it is steady is judged anew.
+    """
+    points = test_points(conditions)
+    rounds = complete_rounds(numbered, points)
+    window = measurement_window(len(rounds), steady_round)
+    chosen = window.select(rounds)
+    return RoundTestResults(
+        conditions=conditions,
+        rounds=rounds,
+        window=window,
+        verdicts=judge_window(rounds, window, conditions.tracking),
+        cells={point: measure_cell([samples[point] for samples in chosen]) for point in points if chosen},
+    )
+
+
+def test_points(conditions: TestConditions) -> tuple[TestPoint, ...]:
+    """All points of a round, in the order of the loops; sizes that the device can't do are left out."""
+    pattern = conditions.tracking[0].access_pattern if conditions.tracking else AccessPattern.RANDOM
+    return tuple(
+        TestPoint(pattern, block_size_bytes, read_pct)
+        for read_pct in conditions.read_pcts
+        for block_size_bytes in conditions.block_sizes_bytes
+        if block_size_bytes not in conditions.skipped_block_sizes_bytes
+    )

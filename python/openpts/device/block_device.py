@@ -1,0 +1,150 @@
+"""A block device as sysfs shows it: what it is, what is inside it and what sits on top of it."""
+
+import os
+import stat
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Final, Self
+
+from openpts.errors import TargetError
+from openpts.system_files import SystemRoots, read_text
+
+# sysfs counts sizes in this unit, whatever the device's own sectors are
+_SYSFS_SECTOR_BYTES: Final = 512
+
+
+class DeviceKind(StrEnum):
+    """The command set or driver that a device is reached by."""
+
+    NVME = "NVMe"
+    ATA = "ATA"
+    SCSI = "SCSI"
+    MMC = "MMC"
+    VIRTIO = "virtio"
+    LOOP = "loop"
+    OTHER = "device of unknown kind"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockDevice:
+    """A disk or partition. ``folder`` is its own directory in sysfs, symbolic links resolved."""
+
+    folder: Path
+    roots: SystemRoots
+
+    @classmethod
+    def of_name(cls, name: str, roots: SystemRoots) -> Self:
+        """The disk or partition with the kernel's name, such as ``nvme0n1``. Raises TargetError if none."""
+        return cls._at(roots.sys / "class/block" / name, name, roots)
+
+    @classmethod
+    def of_number(cls, number: str, roots: SystemRoots) -> Self:
+        """The device with the number ``major:minor``. Raises TargetError if there is none."""
+        return cls._at(roots.sys / "dev/block" / number, f"block device {number}", roots)
+
+    @classmethod
+    def of_node(cls, path: Path, roots: SystemRoots) -> Self:
+        """The device behind a node below /dev, symbolic links followed. Raises TargetError."""
+        try:
+            status = path.stat()
+        except OSError as error:
+            raise TargetError(f"can't look at {path}: {error.strerror}") from error
+        if not stat.S_ISBLK(status.st_mode):
+            raise TargetError(f"{path} is not a block device")
+        return cls.of_number(number_text(status.st_rdev), roots)
+
+    @classmethod
+    def _at(cls, link: Path, what: str, roots: SystemRoots) -> Self:
+        if not link.exists():
+            raise TargetError(f"{what} is not known to the kernel: {link} doesn't exist")
+        return cls(link.resolve(), roots)
+
+    @property
+    def name(self) -> str:
+        """The kernel's name."""
+        return self.folder.name
+
+    @property
+    def node(self) -> Path:
+        """Its node below /dev; the kernel writes a slash in a name as ``!``."""
+        return self.roots.dev / self.name.replace("!", "/")
+
+    @property
+    def number(self) -> str | None:
+        """``major:minor``."""
+        return self.text("dev")
+
+    @property
+    def is_partition(self) -> bool:
+        """Whether it is a part of a disk."""
+        return (self.folder / "partition").exists()
+
+    @property
+    def whole(self) -> "BlockDevice":
+        """The disk that a partition lies on; a disk is its own."""
+        return BlockDevice(self.folder.parent, self.roots) if self.is_partition else self
+
+    @property
+    def partitions(self) -> tuple["BlockDevice", ...]:
+        """Partitions that the kernel knows, sorted by name."""
+        return tuple(BlockDevice(part.parent, self.roots) for part in sorted(self.folder.glob("*/partition")))
+
+    @property
+    def holders(self) -> tuple[str, ...]:
+        """Names of devices built on this one, with the volume's or array's own name if it has one."""
+        found = sorted((self.folder / "holders").glob("*"))
+        return tuple(f"{holder.name}{_volume_name(holder)}" for holder in found)
+
+    @property
+    def beneath(self) -> tuple["BlockDevice", ...]:
+        """Whole disks that a mapped device or array is built from, all the way down; a disk is its own."""
+        parts = sorted((self.folder / "slaves").glob("*"))
+        disks = [disk for part in parts for disk in BlockDevice(part.resolve(), self.roots).beneath]
+        return tuple(dict.fromkeys(disks)) or (self.whole,)
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Size as sysfs has it; 0 without a medium."""
+        return (self.integer("size") or 0) * _SYSFS_SECTOR_BYTES
+
+    @property
+    def read_only(self) -> bool:
+        """Whether the kernel refuses writes to it."""
+        return self.text("ro") == "1"
+
+    @property
+    def kind(self) -> DeviceKind:
+        """How the device is reached, judged from its place in sysfs."""
+        prefixes = {"nvme": DeviceKind.NVME, "loop": DeviceKind.LOOP, "mmcblk": DeviceKind.MMC}
+        for prefix, kind in prefixes.items():
+            if self.name.startswith(prefix):
+                return kind
+        if (self.folder / "device/scsi_level").exists():
+            return DeviceKind.ATA if self.text("device/vendor") == "ATA" else DeviceKind.SCSI
+        if self.name.startswith("vd"):
+            return DeviceKind.VIRTIO
+        return DeviceKind.OTHER
+
+    def text(self, attribute: str) -> str | None:
+        """An attribute such as ``queue/rotational``; None if sysfs doesn't have it."""
+        return read_text(self.folder / attribute)
+
+    def place(self, attribute: str) -> str:
+        """Where an attribute was looked for, in the short way of writing it."""
+        return str(self.roots.sys / "block" / self.name / attribute)
+
+    def integer(self, attribute: str) -> int | None:
+        """An attribute that is a decimal number; None if it is missing or no number."""
+        text = self.text(attribute)
+        return int(text) if text is not None and text.isdecimal() else None
+
+
+def number_text(device_number: int) -> str:
+    """``major:minor`` of a device number as stat gives it, in sysfs' way of writing."""
+    return f"{os.major(device_number)}:{os.minor(device_number)}"
+
+
+def _volume_name(holder: Path) -> str:
+    name = read_text(holder / "dm/name")
+    return f" ({name})" if name else ""

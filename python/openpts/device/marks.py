@@ -1,0 +1,75 @@
+"""Marks written before a purge and looked for after it: the proof that the purge did something.
+
+Commands that erase a drive are known to report success and to leave all data where it was, so a
+purge counts only when it was read back.
+"""
+
+import errno
+import mmap
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+MARKED_PLACES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One sector full of random bytes, and where it lies."""
+
+    offset_bytes: int
+    content: bytes
+
+
+def choose_places(capacity_bytes: int, sector_bytes: int, count: int = MARKED_PLACES) -> tuple[int, ...]:
+    """Offsets (bytes, ascending) of the sectors to mark: the first, the last and random ones between.
+
+    All sectors if there are fewer than ``count``.
+    """
+    sectors = capacity_bytes // sector_bytes
+    if sectors <= count:
+        return tuple(sector * sector_bytes for sector in range(sectors))
+    between = random.SystemRandom().sample(range(1, sectors - 1), count - 2)
+    return tuple(sector * sector_bytes for sector in sorted((0, sectors - 1, *between)))
+
+
+def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Mark, ...]:
+    """Write a mark at each place and read all of them back.
+
+    Raises OSError if a transfer fails or a mark can't be read back as it was written.
+    """
+    marks = tuple(Mark(offset, os.urandom(sector_bytes)) for offset in places)
+    with _aligned_buffer(sector_bytes) as buffer:
+        for mark in marks:
+            buffer[:] = mark.content
+            _check_length(os.pwritev(fd, [buffer], mark.offset_bytes), mark)
+    if changed := count_changed(fd, marks):
+        raise OSError(errno.EIO, f"{changed} of {len(marks)} sectors read back unlike they were written")
+    return marks
+
+
+def count_changed(fd: int, marks: tuple[Mark, ...]) -> int:
+    """How many of the places no longer hold their mark. Raises OSError if one can't be read."""
+    changed = 0
+    with _aligned_buffer(len(marks[0].content)) as buffer:
+        for mark in marks:
+            _check_length(os.preadv(fd, [buffer], mark.offset_bytes), mark)
+            changed += bytes(buffer) != mark.content
+    return changed
+
+
+@contextmanager
+def _aligned_buffer(length_bytes: int) -> Iterator[memoryview]:
+    """Memory that direct I/O accepts: a mapping starts at a page."""
+    with mmap.mmap(-1, length_bytes) as memory, memoryview(memory) as whole:
+        yield whole
+
+
+def _check_length(transferred_bytes: int, mark: Mark) -> None:
+    # a drive that was pulled out answers reads with 0 bytes and no error
+    if transferred_bytes != len(mark.content):
+        text = f"{transferred_bytes} of {len(mark.content)} bytes transferred at byte {mark.offset_bytes}"
+        raise OSError(errno.EIO, text)

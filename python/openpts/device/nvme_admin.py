@@ -1,0 +1,103 @@
+"""Two NVMe admin commands that only read: Identify Controller and Get Features."""
+
+import ctypes
+import fcntl
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+# <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
+_NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
+# opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
+_COMMAND: Final = struct.Struct("=BBHIIIQQII6III")
+_TIMEOUT_MS: Final = 5000
+
+# NVM Express Base Specification: opcodes, and offsets in the Identify Controller data structure
+_IDENTIFY: Final = 0x06
+_IDENTIFY_CONTROLLER: Final = 0x01
+_IDENTIFY_BYTES: Final = 4096
+_GET_FEATURES: Final = 0x0A
+_VOLATILE_WRITE_CACHE: Final = 0x06
+
+
+class NvmeCommandError(Exception):
+    """The controller refused a command, or the kernel didn't let it through; the text says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NvmeController:
+    """What a controller says about itself; the numbers are fields of Identify Controller by their names."""
+
+    ver: int
+    oacs: int
+    sanicap: int
+    oncs: int
+    fna: int
+    vwc: int
+
+    @property
+    def version(self) -> str | None:
+        """The NVMe version it follows, such as ``1.4``; None where it predates the field."""
+        major, minor, patch = self.ver >> 16, self.ver >> 8 & 0xFF, self.ver & 0xFF
+        if not major:
+            return None
+        return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
+
+    @property
+    def has_volatile_write_cache(self) -> bool:
+        """Bit 0 of VWC."""
+        return bool(self.vwc & 1)
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Optional commands and abilities, in the specification's words."""
+        named = (
+            (self.oacs & 1 << 1, "Format NVM"),
+            (self.fna & 1 << 2, "cryptographic erase"),
+            (self.sanicap & 1 << 0, "Sanitize: Crypto Erase"),
+            (self.sanicap & 1 << 1, "Sanitize: Block Erase"),
+            (self.sanicap & 1 << 2, "Sanitize: Overwrite"),
+            (self.oncs & 1 << 2, "Deallocate"),
+            (self.oncs & 1 << 3, "Write Zeroes"),
+            (self.oacs & 1 << 0, "Security Send/Receive"),
+            (self.oacs & 1 << 4, "Device Self-test"),
+            (self.vwc & 1, "volatile write cache"),
+        )
+        return tuple(name for bit, name in named if bit)
+
+
+def identify_controller(fd: int) -> NvmeController:
+    """Identify the controller of an open NVMe block device. Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(_IDENTIFY_BYTES)
+    _admin_command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
+    return parse_identify_controller(buffer.raw)
+
+
+def parse_identify_controller(data: bytes) -> NvmeController:
+    """Pick the fields out of the 4096 bytes that Identify Controller returns."""
+    (ver,) = struct.unpack_from("<I", data, 80)
+    (oacs,) = struct.unpack_from("<H", data, 256)
+    (sanicap,) = struct.unpack_from("<I", data, 328)
+    (oncs,) = struct.unpack_from("<H", data, 520)
+    return NvmeController(ver=ver, oacs=oacs, sanicap=sanicap, oncs=oncs, fna=data[524], vwc=data[525])
+
+
+def volatile_write_cache_enabled(fd: int) -> bool:
+    """Current value of feature 06h of an open NVMe block device. Raises NvmeCommandError."""
+    return bool(_admin_command(fd, _GET_FEATURES, _VOLATILE_WRITE_CACHE, None) & 1)
+
+
+def _admin_command(fd: int, opcode: int, cdw10: int, buffer: "ctypes.Array[ctypes.c_char] | None") -> int:
+    """Send a command that returns data, and return dword 0 of its completion."""
+    address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
+    command = bytearray(
+        _COMMAND.pack(opcode, 0, 0, 0, 0, 0, 0, address, 0, length, cdw10, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0)
+    )
+    try:
+        status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN_CMD, command, True)
+    except OSError as error:
+        raise NvmeCommandError(error.strerror) from error
+    if status != 0:
+        raise NvmeCommandError(f"NVMe status {status:#x}")
+    result: int = struct.unpack_from("<I", command, _COMMAND.size - 4)[0]
+    return result

@@ -1,0 +1,20 @@
+"""A target that the guard has handed out, and what must hold for every one."""
+
+from dataclasses import dataclass
+
+from openpts.device.block_device import BlockDevice
+from openpts.vocabulary.facts import TargetFacts
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTarget:
+    """A target open for direct reads and writes, ours alone while ``fd`` is open.
+
+    ``device`` is the drive as sysfs shows it; None for a file. ``made_here`` is a file that was not
+    there before.
+    """
+
+    fd: int
+    facts: TargetFacts
+    device: BlockDevice | None
+    made_here: bool = False

@@ -1,0 +1,39 @@
+"""The serial number by which a drive is named, wherever its driver keeps it."""
+
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.system_files import printable
+from openpts.vocabulary.facts import Fact
+
+_UNIT_SERIAL_NUMBER: Final = "device/vpd_pg80"
+_UNIT_SERIAL_NUMBER_PAGE: Final = 0x80
+_PAGE_HEADER_BYTES: Final = 4
+
+
+def serial_number(device: BlockDevice) -> Fact:
+    """Serial number of a disk, printable and without white space at its ends.
+
+    A world wide name is no substitute: it is not what is printed on the drive's label.
+    """
+    for attribute in ("device/serial", "serial"):  # NVMe and MMC; virtio
+        if serial := device.text(attribute):
+            return Fact(serial, device.place(attribute))
+    place = device.place(_UNIT_SERIAL_NUMBER)
+    try:
+        page = (device.folder / _UNIT_SERIAL_NUMBER).read_bytes()
+    except OSError:
+        return Fact(None, f"neither device/serial nor serial nor VPD page 80h in {device.place('')}")
+    serial = unit_serial_number(page)
+    return Fact(serial, place if serial else f"{place} holds no serial number")
+
+
+def unit_serial_number(page: bytes) -> str | None:
+    """The text of VPD page 80h (SPC), whose 16-bit length is at byte 2; None if the page is malformed."""
+    if len(page) < _PAGE_HEADER_BYTES or page[1] != _UNIT_SERIAL_NUMBER_PAGE:
+        return None
+    length = int.from_bytes(page[2:4], "big")
+    text = page[_PAGE_HEADER_BYTES : _PAGE_HEADER_BYTES + length]
+    if len(text) < length:
+        return None
+    return printable(text.decode("ascii", errors="replace")) or None

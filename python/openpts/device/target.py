@@ -1,0 +1,132 @@
+"""What the operator's text names: ``file:PATH?size=512MiB`` or the path of a block device."""
+
+import re
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from openpts.errors import TargetError, UsageError
+from openpts.units import parse_size_bytes
+
+_CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+_FILE_PREFIX: Final = "file:"
+_MAX_FILE_SIZE_BYTES: Final = 2**63 - 1
+_HOW_TO_NAME: Final = "name a drive such as /dev/nvme0n1 or a file as file:PATH?size=512MiB"
+
+
+@dataclass(frozen=True, slots=True)
+class FileTarget:
+    """A scratch file. ``size_bytes`` is None where the operator leaves an existing file as it is."""
+
+    path: Path
+    size_bytes: int | None
+
+    def __str__(self) -> str:
+        size = "" if self.size_bytes is None else f"?size={self.size_bytes}"
+        return f"{_FILE_PREFIX}{self.path}{size}"
+
+
+@dataclass(frozen=True, slots=True)
+class BlockTarget:
+    """A whole drive, by the path as the operator wrote it."""
+
+    path: Path
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+Target = FileTarget | BlockTarget
+
+
+def parse_target(text: str) -> Target:
+    """Read the operator's name of a target and look whether such a thing can be there.
+
+    Raises UsageError where the text makes no sense and TargetError where what it names is missing
+    or of the wrong kind. Whether a target may be written to is for the guard to say.
+    """
+    if _CONTROL_CHARACTERS.search(text):
+        raise UsageError(f"the target holds control characters: {text!r}")
+    if not text.strip():
+        raise UsageError(f"the target is empty: {_HOW_TO_NAME}")
+    if text.startswith(_FILE_PREFIX):
+        return _parse_file(text.removeprefix(_FILE_PREFIX))
+    return _parse_block(text)
+
+
+def _parse_file(text: str) -> FileTarget:
+    path_text, question_mark, query = text.rpartition("?")
+    if not question_mark:
+        path_text, query = text, ""
+    if not path_text:
+        raise UsageError("file: names no path: write file:PATH?size=512MiB")
+    target = FileTarget(Path(path_text), _parse_query(query) if question_mark else None)
+    _check_file(target)
+    return target
+
+
+def _parse_query(query: str) -> int:
+    """The size in bytes; ``size`` is the one key there is."""
+    key, equals, value = query.partition("=")
+    if key != "size" or not equals:
+        raise UsageError(f"{query!r} after the ? of a file target is unknown: write ?size=512MiB")
+    size_bytes = parse_size_bytes(value)
+    if not 0 < size_bytes <= _MAX_FILE_SIZE_BYTES:
+        raise UsageError(f"size={value} is no size that a file can have: write for example ?size=512MiB")
+    return size_bytes
+
+
+def _check_file(target: FileTarget) -> None:
+    mode = _mode(target.path)
+    if mode is None:
+        _check_new_file(target)
+    elif stat.S_ISDIR(mode):
+        raise TargetError(f"{target.path} is a directory: name a file in it, file:PATH?size=512MiB")
+    elif stat.S_ISBLK(mode):
+        raise TargetError(f"{target.path} is a block device: name it without file:")
+    elif not stat.S_ISREG(mode):
+        raise TargetError(f"{target.path} is {_kind(mode)}, not a regular file: name another path")
+
+
+def _check_new_file(target: FileTarget) -> None:
+    if target.path.is_symlink():
+        raise TargetError(f"{target.path} is a symbolic link to nothing: remove it or name another path")
+    parent_mode = _mode(target.path.parent)
+    if parent_mode is None or not stat.S_ISDIR(parent_mode):
+        raise TargetError(f"{target.path.parent} is not a directory: create it or name another path")
+    if target.size_bytes is None:
+        raise TargetError(f"{target.path} doesn't exist: say how large it shall be, with ?size=512MiB")
+
+
+def _parse_block(text: str) -> BlockTarget:
+    path = Path(text)
+    mode = _mode(path)
+    if mode is None:
+        raise TargetError(f"{text} doesn't exist: {_HOW_TO_NAME}; `openpts devices` lists the drives")
+    if stat.S_ISDIR(mode):
+        raise TargetError(f"{text} is a directory: {_HOW_TO_NAME}")
+    if stat.S_ISREG(mode):
+        raise TargetError(f"{text} is a regular file: to test on a file write file:{text}?size=512MiB")
+    if not stat.S_ISBLK(mode):
+        raise TargetError(f"{text} is {_kind(mode)}, not a block device: {_HOW_TO_NAME}")
+    return BlockTarget(path)
+
+
+def _mode(path: Path) -> int | None:
+    """File type and mode, symbolic links followed; None if nothing is there.
+
+    Raises TargetError where the file system doesn't let us look.
+    """
+    try:
+        return path.stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        raise TargetError(f"can't look at {path}: {error.strerror}") from error
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISCHR(mode):
+        return "a character device"
+    return "a named pipe" if stat.S_ISFIFO(mode) else "a special file"

@@ -1,0 +1,51 @@
+"""Numbers as the report prints them: one cell, raw value beside its text (design: section 7).
+
+English format: comma for thousands, point for decimals, no exponent, no negative zero.
+"""
+
+from openpts.report.model import Cell
+from openpts.units import NS_PER_MS, format_latency_ms
+
+
+def fixed(value: float, decimals: int, unit: str = "") -> str:
+    """A number with thousands commas and so many decimals, never ``-0``."""
+    text = f"{value:,.{decimals}f}"
+    if text.startswith("-") and not text.strip("-0.,"):
+        text = text[1:]
+    return f"{text} {unit}" if unit else text
+
+
+def signed(value: float, decimals: int, unit: str = "") -> str:
+    """As ``fixed``, with a plus sign where it is one."""
+    text = fixed(value, decimals, unit)
+    return f"+{text}" if value > 0 and not text.lstrip("+").startswith("0." + "0" * decimals) else text
+
+
+def number(value: float, decimals: int, *, note: str = "", tone: str = "") -> Cell:
+    """A plain number."""
+    return Cell(fixed(value, decimals), value, note, tone)
+
+
+def percent(value: float, decimals: int = 1, *, plus: bool = False) -> Cell:
+    """A share in per cent; ``plus`` shows the sign of a difference."""
+    return Cell(signed(value, decimals) if plus else fixed(value, decimals), value)
+
+
+def latency(value_ns: float, *, note: str = "") -> Cell:
+    """A response time: text in ms with three significant digits, value in ms."""
+    return Cell(format_latency_ms(value_ns), value_ns / NS_PER_MS, note)
+
+
+def missing(reason: str) -> Cell:
+    """A value that there is not, and why."""
+    return Cell("n/a", note=reason, tone="missing")
+
+
+def words(text: str, *, tone: str = "", note: str = "") -> Cell:
+    """A cell without a number."""
+    return Cell(text, tone=tone, note=note)
+
+
+def verdict(passed: bool) -> Cell:
+    """pass or fail."""
+    return Cell("pass", tone="pass") if passed else Cell("fail", tone="fail")

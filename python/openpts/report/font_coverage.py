@@ -1,0 +1,58 @@
+"""Which characters the shipped font can show: PDF/A allows no glyph that is missing.
+
+Reads the font's character map (OpenType ``cmap``, format 12), so that the answer is that of the very
+file that typst embeds.
+"""
+
+import struct
+from functools import cache
+from typing import Final
+
+from openpts.report.theme import FONT_DIRECTORY
+
+_FACES: Final = ("Inter-Regular.otf", "Inter-SemiBold.otf", "Inter-Bold.otf")
+_TABLE_RECORD: Final = struct.Struct(">4sIII")
+_ENCODING_RECORD: Final = struct.Struct(">HHI")
+_GROUP: Final = struct.Struct(">III")
+_FORMAT_12: Final = 12
+
+
+def showable(text: str) -> str:
+    """The text with each character that the font lacks written as its code point: ``[U+6E2C]``."""
+    covered = _covered()
+    return "".join(
+        character if ord(character) in covered else f"[U+{ord(character):04X}]" for character in text
+    )
+
+
+@cache
+def _covered() -> frozenset[int]:
+    """Code points that all faces have."""
+    faces = [_code_points((FONT_DIRECTORY / name).read_bytes()) for name in _FACES]
+    return frozenset.intersection(*faces)
+
+
+def _code_points(font: bytes) -> frozenset[int]:
+    cmap = _table(font, b"cmap")
+    (count,) = struct.unpack_from(">H", cmap, 2)
+    for n in range(count):
+        _, _, offset = _ENCODING_RECORD.unpack_from(cmap, 4 + n * _ENCODING_RECORD.size)
+        (form,) = struct.unpack_from(">H", cmap, offset)
+        if form == _FORMAT_12:
+            return _groups(cmap, offset)
+    raise ValueError("the font has no character map of format 12")
+
+
+def _groups(cmap: bytes, offset: int) -> frozenset[int]:
+    (count,) = struct.unpack_from(">I", cmap, offset + 12)
+    groups = (_GROUP.unpack_from(cmap, offset + 16 + n * _GROUP.size) for n in range(count))
+    return frozenset(code for first, last, _ in groups for code in range(first, last + 1))
+
+
+def _table(font: bytes, wanted: bytes) -> bytes:
+    (count,) = struct.unpack_from(">H", font, 4)
+    for n in range(count):
+        tag, _, offset, length = _TABLE_RECORD.unpack_from(font, 12 + n * _TABLE_RECORD.size)
+        if tag == wanted:
+            return font[offset : offset + length]
+    raise ValueError(f"the font has no table {wanted.decode()}")

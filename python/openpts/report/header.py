@@ -1,0 +1,111 @@
+"""The common header of a test's pages: ten rows in four groups (PTS 5, Annex A; design: section 3)."""
+
+from typing import Final
+
+from openpts.record.manifest import Manifest
+from openpts.report.model import Header, HeaderGroup, HeaderRow
+from openpts.report.printable import NOT_REPORTED, brief, fact_text, person_text, printable, value_text
+from openpts.units import format_capacity
+from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
+
+ROWS: Final = 10
+NOT_RUN: Final = "NOT RUN"
+NO_REFERENCE_PLATFORM: Final = "not SNIA RTP"
+
+Rows = tuple[tuple[str, str], ...]
+
+
+def common_header(
+    manifest: Manifest, report_date: str, *, bar: str, title: str, setup: Rows, test: Rows
+) -> Header:
+    """The header of one test; ``setup`` and ``test`` are that test's ten rows each."""
+    return Header(
+        test_run_date=date_and_time(manifest.started_at),
+        report_run_date=date_and_time(report_date),
+        bar=bar,
+        title=title,
+        revision=manifest.conditions.profile.revision,
+        vendor=brief(fact_text(manifest.dut, "manufacturer")),
+        model=brief(fact_text(manifest.dut, "model", printable(manifest.target.name))),
+        sponsor=brief(person_text(manifest.people.sponsor)),
+        groups=(
+            _group("Test Platform", "platform", _platform(manifest)),
+            _group("Device Under Test", "dut", _device(manifest)),
+            _group("Set Up Parameters", "setup", setup),
+            _group("Test Parameters", "test", test),
+        ),
+    )
+
+
+def drive_name(manifest: Manifest) -> str:
+    """Manufacturer and model, as far as they are known; at the least the target's name."""
+    model = fact_text(manifest.dut, "model", printable(manifest.target.name))
+    return f"{fact_text(manifest.dut, 'manufacturer', '')} {model}".strip()
+
+
+def date_and_time(iso: str | None) -> str:
+    """``2025-01-14 08:11 UTC`` from an ISO 8601 time in UTC; another text is shown as it is."""
+    if iso is None:
+        return NOT_REPORTED
+    date, _, time = iso.partition("T")
+    utc = time.endswith(("Z", "+00:00"))
+    return f"{date} {time[:5]} UTC" if utc and len(time) > 5 else printable(iso)
+
+
+def purge_method(purge: PurgeReport | None) -> str:
+    """The header's field Purge Method."""
+    return printable(purge.method) if purge is not None and purge.ran else NOT_RUN
+
+
+def write_cache(report: WriteCacheReport | None) -> str:
+    """The header's field Write Cache: what was found, never what was asked for."""
+    return printable(report.actual) if report is not None else "unknown"
+
+
+def first_known(key: str, *rooms: Facts) -> str:
+    """The value of a fact from the first room that has it: the link is the drive's or the host's."""
+    return next((fact_text(facts, key) for facts in rooms if key in facts), NOT_REPORTED)
+
+
+def _group(title: str, tint: str, rows: Rows) -> HeaderGroup:
+    if len(rows) != ROWS:
+        raise ValueError(f"the header group {title} has {len(rows)} rows, not {ROWS}")
+    return HeaderGroup(title, tint, tuple(HeaderRow(label, brief(value)) for label, value in rows))
+
+
+def _platform(manifest: Manifest) -> Rows:
+    host = manifest.host
+    return (
+        ("Ref Test Platform", fact_text(host, "reference_test_platform", NO_REFERENCE_PLATFORM)),
+        ("Motherboard", fact_text(host, "motherboard")),
+        ("CPU", fact_text(host, "cpu")),
+        ("Memory", fact_text(host, "memory")),
+        ("Operating System", fact_text(host, "operating_system")),
+        ("Test SW", fact_text(manifest.software, "test_software")),
+        ("Test SW Info", _engine(manifest.engine)),
+        ("Test ID No.", printable(manifest.test_id)),
+        ("HBA", first_known("hba", manifest.dut, host)),
+        ("PCIe", first_known("pcie", manifest.dut, host)),
+    )
+
+
+def _engine(engine: Facts) -> str:
+    """The engine and its build; the set-up page has the rest."""
+    known = [value_text(engine[key]) for key in ("engine", "build") if key in engine]
+    return ", ".join(known) or NOT_REPORTED
+
+
+def _device(manifest: Manifest) -> Rows:
+    dut = manifest.dut
+    return (
+        ("Mfgr", fact_text(dut, "manufacturer")),
+        ("Model No.", fact_text(dut, "model", printable(manifest.target.name))),
+        ("S/N", fact_text(dut, "serial")),
+        ("Firmware ver", fact_text(dut, "firmware")),
+        ("Capacity", format_capacity(manifest.target.user_capacity_bytes)),
+        ("Interface", fact_text(dut, "interface")),
+        ("NAND Type", fact_text(dut, "nand_type")),
+        ("PCIe NVM", fact_text(dut, "form_factor")),
+        ("Purge Method", purge_method(manifest.purge)),
+        ("Write Cache", write_cache(manifest.write_cache)),
+    )

@@ -1,0 +1,216 @@
+"""Pages of a results matrix: block size by R/W mix as table, heat map, 2D plot and 3D columns (PTS 7.3.6)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from openpts.analysis.matrix import MatrixCell
+from openpts.analysis.round_test import RoundTestResults
+from openpts.analysis.rounds import TestPoint
+from openpts.report import cells, ticks
+from openpts.report.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.units import block_size_kib
+from openpts.vocabulary.stimulus import AccessPattern
+
+ToCell = Callable[[MatrixCell], Cell]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """What a matrix shows: all rows and columns that the specification lists, measured or not.
+
+    ``head_line`` repeats the conditions above the secondary tables (Plot 7-5).
+    """
+
+    results: RoundTestResults
+    access_pattern: AccessPattern
+    block_sizes_bytes: tuple[int, ...]
+    read_pcts: tuple[int, ...]
+    prefix: str
+    head_line: str
+
+    def cell(self, block_size_bytes: int, read_pct: int) -> MatrixCell | None:
+        """The measured cell, None where the test point was not measured."""
+        return self.results.cells.get(TestPoint(self.access_pattern, block_size_bytes, read_pct))
+
+    @property
+    def averaging(self) -> str:
+        """What a cell averages, in words."""
+        count = len(self.results.window.rounds)
+        if not count:
+            return "no Round was completed"
+        if self.results.window.is_full:
+            return f"mean of the five Rounds {self.results.window.label}"
+        return f"mean of {count} Round{'s' if count > 1 else ''} ({self.results.window.label}), not of five"
+
+
+def mix(read_pct: int) -> str:
+    """Reads/writes as the specification prints them."""
+    return f"{read_pct}/{100 - read_pct}"
+
+
+def absence(matrix: Matrix, block_size_bytes: int, sector_bytes: int) -> str:
+    """Why a row has no values."""
+    if block_size_bytes in matrix.results.conditions.skipped_block_sizes_bytes:
+        return f"not possible on sectors of {sector_bytes:,} bytes"
+    if block_size_bytes not in matrix.results.conditions.block_sizes_bytes:
+        return "not part of this run"
+    return "no complete Round"
+
+
+def matrix_table(matrix: Matrix, table_id: str, title: str, to_cell: ToCell, *, note: str = "") -> Table:
+    """Rows block size, columns R/W mix from all writes to all reads."""
+    return Table(
+        id=f"{matrix.prefix}-{table_id}",
+        title=title,
+        head=Column("Block size (KiB)", width=0.62),
+        columns=tuple(Column(mix(read_pct), float(read_pct)) for read_pct in matrix.read_pcts),
+        rows=tuple(
+            Row(
+                Cell(block_size_kib(size), size / 1024),
+                tuple(_filled(matrix.cell(size, read_pct), to_cell) for read_pct in matrix.read_pcts),
+            )
+            for size in matrix.block_sizes_bytes
+        ),
+        group="Read / Write Mix %",
+        note=note,
+    )
+
+
+def _filled(cell: MatrixCell | None, to_cell: ToCell) -> Cell:
+    return to_cell(cell) if cell is not None else Cell("n/a", tone="missing")
+
+
+def absences_note(matrix: Matrix, sector_bytes: int) -> str:
+    """One sentence on the rows without values, empty if there are none."""
+    reasons: dict[str, list[str]] = {}
+    for size in matrix.block_sizes_bytes:
+        if all(matrix.cell(size, read_pct) is None for read_pct in matrix.read_pcts):
+            reasons.setdefault(absence(matrix, size, sector_bytes), []).append(block_size_kib(size))
+    return " ".join(f"{', '.join(sizes)} KiB: n/a ({reason})." for reason, sizes in reasons.items())
+
+
+def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
+    """The table of IOPS, one decimal (Plot 7-3)."""
+    return matrix_table(
+        matrix,
+        "iops-table",
+        f"{number} - average IOPS: {matrix.averaging}",
+        lambda cell: cells.number(cell.iops, 1),
+        note=absences_note(matrix, sector_bytes),
+    )
+
+
+def tabular_page(matrix: Matrix, table: Table, title: str, *, heat_number: str) -> Page:
+    """The table of IOPS and, for the eye, the same cells shaded with the range of their rounds."""
+    sentence = Verdict(f"Each cell: {matrix.averaging}.{_extreme(table)}")
+    heat_map: tuple[Figure, ...] = ()
+    if values_of(table):
+        heat_map = (_heat_map(matrix, table, heat_number),)
+    return Page(f"{matrix.prefix}-a6", title, (table, sentence, *heat_map), mandatory=True)
+
+
+def _heat_map(matrix: Matrix, table: Table, number: str) -> Figure:
+    title = "Heat Map of IOPS and Range of the Rounds (%)"
+    return Figure(
+        id=f"{matrix.prefix}-x1-plot",
+        number=number,
+        title=title,
+        kind="heat",
+        table_id=table.id,
+        detail_table_id=f"{matrix.prefix}-ranges",
+        x=Axis("R/W mix %", "category", (0, len(table.columns)), (), tuple(c.label for c in table.columns)),
+        y=Axis(
+            "Block size (KiB)", "category", (0, len(table.rows)), (), tuple(r.head.text for r in table.rows)
+        ),
+        alt=f"{title}: {len(values_of(table))} cells.{_extreme(table)}",
+        palette="mix",
+        height_px=360,
+    )
+
+
+def ranges_table(matrix: Matrix) -> Table:
+    """How far the rounds of each cell lie apart."""
+    return matrix_table(
+        matrix,
+        "ranges",
+        "Range of the Rounds in each cell: (max - min) in % of the mean",
+        lambda cell: cells.percent(cell.range_pct),
+    )
+
+
+def _extreme(table: Table) -> str:
+    measured = [
+        (cell.value, cell.text, row.head.text, column.label)
+        for row in table.rows
+        for column, cell in zip(table.columns, row.cells, strict=True)
+        if cell.value is not None
+    ]
+    if not measured:
+        return ""
+    _, text, size, of_mix = max(measured)
+    return f" Highest: {text} IOPS at {size} KiB, R/W {of_mix}."
+
+
+def plot_2d_page(matrix: Matrix, table: Table, number: str, title: str) -> Page:
+    """IOPS over block size, one series per R/W mix (Plot 7-4)."""
+    sizes = [row.head.value for row in table.rows if row.head.value and any(c.value for c in row.cells)]
+    if not sizes:
+        return _nothing_page(f"{matrix.prefix}-a7", title)
+    figure = Figure(
+        id=f"{matrix.prefix}-a7-plot",
+        number=number,
+        title=title,
+        kind="lines",
+        table_id=table.id,
+        x=ticks.block_size_axis(sizes),
+        y=ticks.amount_axis("IOPS", values_of(table)),
+        alt=f"{title}: {len(table.columns)} R/W mixes over {len(sizes)} block sizes.{_extreme(table)}",
+        series=_mix_series(table),
+        palette="mix",
+        height_px=390,
+    )
+    return Page(f"{matrix.prefix}-a7", title, (figure, Repeat(table.id)), mandatory=True)
+
+
+def columns_3d_page(matrix: Matrix, table: Table, number: str, title: str) -> Page:
+    """IOPS as columns over block size and R/W mix (Plot 7-5)."""
+    values = values_of(table)
+    if not values:
+        return _nothing_page(f"{matrix.prefix}-a8", title)
+    figure = Figure(
+        id=f"{matrix.prefix}-a8-plot",
+        number=number,
+        title=title,
+        kind="columns3d",
+        table_id=table.id,
+        x=Axis(
+            "Block size (KiB)", "category", (0, len(table.rows)), (), tuple(r.head.text for r in table.rows)
+        ),
+        y=ticks.linear_axis("IOPS", 0, max(values)),
+        alt=f"{title}: {len(values)} columns, writes in front, reads behind.{_extreme(table)}",
+        series=_mix_series(table),
+        palette="mix",
+        height_px=400,
+    )
+    sentence = Verdict(
+        "Front row 0/100 (all writes), back row 100/0 (all reads). Exact values stand in the table."
+    )
+    return Page(f"{matrix.prefix}-a8", title, (figure, sentence, Repeat(table.id)), mandatory=True)
+
+
+def _nothing_page(page_id: str, title: str) -> Page:
+    return Page(
+        page_id,
+        title,
+        (Verdict("No Round was completed: there is nothing to plot.", "fail"),),
+        mandatory=True,
+    )
+
+
+def _mix_series(table: Table) -> tuple[Series, ...]:
+    return tuple(Series(f"R/W {c.label}", "column", (n,), n) for n, c in enumerate(table.columns))
+
+
+def values_of(table: Table) -> list[float]:
+    """All numbers of a table."""
+    return [cell.value for row in table.rows for cell in row.cells if cell.value is not None]

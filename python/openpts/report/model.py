@@ -1,0 +1,248 @@
+"""The report as data: all that PDF, HTML and terminal show, each number once (report.json).
+
+A value stands in one cell, raw beside its text; figures point at the cells of tables, so that nothing
+can be plotted that can't be read. Renderers neither compute nor look anything up.
+
+Version 1: front pages, sections with the common header, pages of blocks.
+"""
+
+from typing import Final
+
+import msgspec
+
+SCHEMA_VERSION: Final = 1
+
+
+class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One cell of a table. ``value`` is the unrounded number in the column's unit, if it is one.
+
+    ``note`` is a second, smaller line that belongs to the value. ``tone`` is ``pass``, ``fail``,
+    ``missing`` or empty.
+    """
+
+    text: str
+    value: float | None = None
+    note: str = ""
+    tone: str = ""
+
+
+class Column(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A column's head. ``value`` is its place on an axis (a round number), where it has one.
+
+    ``align`` is ``left``, ``right`` or ``center``; ``width`` is the share of the page's width, 0 for
+    as wide as its content.
+    """
+
+    label: str
+    value: float | None = None
+    align: str = "right"
+    width: float = 1
+
+
+class Row(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row: its head and its cells."""
+
+    head: Cell
+    cells: tuple[Cell, ...]
+
+
+class Table(msgspec.Struct, frozen=True, omit_defaults=True, tag="table"):
+    """A table; ``head`` is the heading of the row heads, ``group`` one over all other columns.
+
+    ``printed`` is False for tables too long for paper: the HTML and report.json hold them.
+    """
+
+    id: str
+    title: str
+    head: Column
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+    group: str = ""
+    note: str = ""
+    printed: bool = True
+
+    @property
+    def value_count(self) -> int:
+        """How many cells hold a number."""
+        return sum(cell.value is not None for row in self.rows for cell in row.cells)
+
+
+class Axis(msgspec.Struct, frozen=True, omit_defaults=True):
+    """An axis: ``scale`` is ``linear``, ``log`` or ``category`` (``labels`` name the places 0, 1, ...).
+
+    ``commas`` is False where the numbers are names, such as the block size 1024.
+    """
+
+    title: str
+    scale: str
+    domain: tuple[float, float]
+    ticks: tuple[float, ...]
+    labels: tuple[str, ...] = ()
+    commas: bool = True
+
+
+class Series(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A series of a figure: cells of the figure's table.
+
+    ``by`` says what ``lines`` are: ``row`` (x from the column heads) or ``column`` (x from the row
+    heads). With category axes each line gives the points of one category. ``color`` is an index into
+    the figure's palette; ``style`` is ``measured`` or ``fit``.
+    """
+
+    label: str
+    by: str
+    lines: tuple[int, ...]
+    color: int
+    style: str = "measured"
+    emphasis: bool = False
+
+
+class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A constant line across the plot; ``style`` is ``average`` or ``limit``."""
+
+    label: str
+    value: float
+    style: str
+
+
+class Band(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A shaded range along ``axis`` (x or y); ``style`` is ``window`` or ``allowed``."""
+
+    axis: str
+    start: float
+    end: float
+    style: str
+    label: str = ""
+
+
+class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
+    """A plot: which cells, on which axes. ``kind`` is lines, strip, heat or columns3d.
+
+    ``number`` is the specification's plot number or ours (``X-IOPS-1``); ``palette`` is ``series`` or
+    ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
+    below that of ``table_id``.
+    """
+
+    id: str
+    number: str
+    title: str
+    kind: str
+    table_id: str
+    x: Axis
+    y: Axis
+    alt: str
+    detail_table_id: str = ""
+    series: tuple[Series, ...] = ()
+    rules: tuple[Rule, ...] = ()
+    bands: tuple[Band, ...] = ()
+    palette: str = "series"
+    height_px: int = 380
+
+
+class Repeat(msgspec.Struct, frozen=True, tag="repeat"):
+    """A table of another page, shown again below a plot of its values."""
+
+    table_id: str
+
+
+class Verdict(msgspec.Struct, frozen=True, omit_defaults=True, tag="verdict"):
+    """A sentence with its rule; ``tone`` is ``pass``, ``fail`` or ``info``."""
+
+    text: str
+    tone: str = "info"
+
+
+Block = Figure | Table | Repeat | Verdict
+
+
+class Page(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A page: ``title`` is the text of the yellow bar; ``mandatory`` if the specification demands it."""
+
+    id: str
+    title: str
+    blocks: tuple[Block, ...]
+    mandatory: bool = False
+
+
+class HeaderRow(msgspec.Struct, frozen=True):
+    """A field of the common header."""
+
+    label: str
+    value: str
+
+
+class HeaderGroup(msgspec.Struct, frozen=True):
+    """One of the four column groups; ``tint`` is ``platform``, ``dut``, ``setup`` or ``test``."""
+
+    title: str
+    tint: str
+    rows: tuple[HeaderRow, ...]
+
+
+class Header(msgspec.Struct, frozen=True):
+    """The common header of all pages of a test (PTS Annex A)."""
+
+    test_run_date: str
+    report_run_date: str
+    bar: str
+    title: str
+    revision: str
+    vendor: str
+    model: str
+    sponsor: str
+    groups: tuple[HeaderGroup, ...]
+
+
+class Section(msgspec.Struct, frozen=True):
+    """One test: header, red lines for each of its pages, pages."""
+
+    test: str
+    title: str
+    header: Header
+    alerts: tuple[str, ...]
+    pages: tuple[Page, ...]
+
+
+class Report(msgspec.Struct, frozen=True):
+    """A whole report. ``red_line`` stands on each page, empty if nothing calls for it."""
+
+    schema_version: int
+    title: str
+    subtitle: str
+    run_name: str
+    report_date: str
+    red_line: str
+    footer: str
+    front: tuple[Page, ...]
+    sections: tuple[Section, ...]
+    deviation_count: int
+
+    def pages(self) -> tuple[Page, ...]:
+        """All pages in order."""
+        return (*self.front, *(page for section in self.sections for page in section.pages))
+
+    def alerts(self) -> tuple[str, ...]:
+        """The red lines of the report and of all tests, each once."""
+        lines = (self.red_line, *(line for section in self.sections for line in section.alerts))
+        return tuple(dict.fromkeys(line for line in lines if line))
+
+    def tables(self) -> dict[str, Table]:
+        """All tables by id."""
+        return {block.id: block for page in self.pages() for block in page.blocks if isinstance(block, Table)}
+
+    def figures(self) -> tuple[Figure, ...]:
+        """All figures in order."""
+        return tuple(block for page in self.pages() for block in page.blocks if isinstance(block, Figure))
+
+
+def points_of(series: Series, table: Table) -> list[tuple[float, float]]:
+    """The (x, y) of a series on numeric axes, without the cells that hold no number."""
+    (line,) = series.lines
+    if series.by == "row":
+        pairs = [
+            (column.value, cell.value)
+            for column, cell in zip(table.columns, table.rows[line].cells, strict=True)
+        ]
+    else:
+        pairs = [(row.head.value, row.cells[line].value) for row in table.rows]
+    return [(x, y) for x, y in pairs if x is not None and y is not None]

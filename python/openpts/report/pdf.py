@@ -1,0 +1,71 @@
+"""Sets the PDF: a fixed typst template reads the model as data, so no text of a device becomes code."""
+
+import tempfile
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from openpts.report.font_coverage import showable
+from openpts.report.model import Report
+from openpts.report.optional import optional_module
+from openpts.report.theme import FONT, FONT_DIRECTORY, LIGHT
+
+typst = optional_module("typst")
+
+_TEMPLATE: Final = Path(__file__).parent / "templates" / "report.typ"
+_STANDARDS: Final = ("a-2a", "ua-1")
+_EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_PDF_NEEDS: Final = "The PDF needs the package typst: pip install typst"
+
+
+def missing_pdf_note() -> str:
+    """One line on how to get the PDF; empty if it can be made."""
+    return "" if typst is not None else _PDF_NEEDS
+
+
+def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:
+    """The report as PDF/A-2a and PDF/UA-1, A4; ``drawings`` are the figures' SVGs by id.
+
+    The PDF's own date is the report's, so the same report gives the same bytes.
+    """
+    with tempfile.TemporaryDirectory(prefix="openpts-report-") as folder:
+        root = Path(folder)
+        (root / "report.typ").write_bytes(_TEMPLATE.read_bytes())
+        (root / "report.json").write_bytes(msgspec.json.encode(_showable(msgspec.to_builtins(report))))
+        (root / "theme.json").write_bytes(msgspec.json.encode({"font": FONT, "colors": LIGHT.tokens()}))
+        (root / "drawings.json").write_bytes(msgspec.json.encode(sorted(drawings)))
+        for figure_id, svg in drawings.items():
+            (root / f"{figure_id}.svg").write_text(svg, encoding="utf-8")
+        return bytes(
+            typst.compile(
+                str(root / "report.typ"),
+                root=str(root),
+                font_paths=[str(FONT_DIRECTORY)],
+                ignore_system_fonts=True,
+                pdf_standards=list(_STANDARDS),
+                timestamp=int(_moment(report.report_date).timestamp()),
+            )
+        )
+
+
+def _moment(iso: str) -> datetime:
+    """The report's date; a text that is no date counts as the start of 2000, never as now."""
+    try:
+        moment = datetime.fromisoformat(iso)
+    except ValueError:
+        return _EPOCH
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+def _showable(value: Any) -> Any:
+    """The same data with every text limited to characters that the font has."""
+    if isinstance(value, str):
+        return showable(value)
+    if isinstance(value, dict):
+        return {key: _showable(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_showable(item) for item in value]
+    return value

@@ -1,0 +1,162 @@
+"""The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.record.reader import Run, StepRecord
+from openpts.report import cells
+from openpts.report.facts_table import items_table
+from openpts.report.header import date_and_time, purge_method, write_cache
+from openpts.report.model import Cell, Page, Table, Verdict
+from openpts.report.printable import printable
+from openpts.units import MB, format_capacity, format_duration
+from openpts.vocabulary.sample import Sample, StepState
+
+
+def preparation_page(run: Run, results: RoundTestResults, page_id: str, title: str, loop_name: str) -> Page:
+    """What was done to the device before the rounds, and how long it was left alone in between."""
+    return Page(
+        page_id,
+        title,
+        (
+            _purge_verdict(run),
+            _purge_table(run, page_id),
+            _precondition_table(run, page_id),
+            _loop_table(run, results, page_id, loop_name),
+            _gaps_table(run, page_id),
+        ),
+        mandatory=True,
+    )
+
+
+def precondition_amount(run: Run) -> str:
+    """Preconditioning as measured, in user capacities: ``2.00 x User Capacity``."""
+    written = sum(sample.write.bytes for sample in _precondition_samples(run))
+    capacity = run.manifest.target.user_capacity_bytes
+    return f"{written / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
+
+
+def loop_gap_ns(run: Run) -> int | None:
+    """Time without I/O between preconditioning and the first step of the rounds."""
+    first = next((step for step in run.steps if step.round_number is not None), None)
+    return first.sample.gap_ns if first and _precondition_samples(run) else None
+
+
+def _precondition_samples(run: Run) -> list[Sample]:
+    return [step.sample for step in run.steps if step.round_number is None]
+
+
+def _purge_verdict(run: Run) -> Verdict:
+    purge = run.manifest.purge
+    if purge is None or not purge.ran:
+        return Verdict("No purge was run before this test; PTS 3.2 asks for one.", "fail")
+    if not purge.samples:
+        return Verdict(f"Purge run ({printable(purge.method)}); its effect was not checked by reading back.")
+    proven = purge.changed_samples == purge.samples
+    return Verdict(
+        f"Purge run ({printable(purge.method)}): {purge.changed_samples:,} of {purge.samples:,} "
+        "marked places read back without their mark.",
+        "pass" if proven else "fail",
+    )
+
+
+def _purge_table(run: Run, page_id: str) -> Table:
+    purge = run.manifest.purge
+    ran = purge is not None and purge.ran
+    items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(purge))]
+    if purge is not None:
+        items.append(("Detail", printable(purge.detail) or "-"))
+    if purge is not None and ran:
+        items += [
+            ("Started", date_and_time(purge.started_at)),
+            ("Duration", format_duration(purge.duration_ns)),
+            ("Proof: marked places changed", f"{purge.changed_samples:,} of {purge.samples:,}"),
+        ]
+    cache = run.manifest.write_cache
+    items.append(("Write cache required", printable(cache.required) if cache else "not recorded"))
+    items.append(("Write cache found", write_cache(cache)))
+    return items_table(f"{page_id}-purge", "Purge and write cache", items)
+
+
+def _precondition_table(run: Run, page_id: str) -> Table:
+    samples = _precondition_samples(run)
+    title = "Workload Independent Pre-conditioning (WIPC)"
+    if not samples:
+        return items_table(f"{page_id}-wipc", title, [("State", cells.words("NOT RUN", tone="fail"))])
+    stimulus = samples[0].step.stimulus
+    written = sum(sample.write.bytes for sample in samples)
+    elapsed_ns = sum(sample.elapsed_ns for sample in samples)
+    rate = written / MB * 1e9 / elapsed_ns if elapsed_ns else 0.0
+    states = sorted({sample.state.value for sample in samples})
+    passed = states == [StepState.COMPLETE.value]
+    return items_table(
+        f"{page_id}-wipc",
+        title,
+        [
+            ("Workload", str(stimulus)),
+            ("TOIO - TC/QD", f"{stimulus.toio} - TC {stimulus.tc} / QD {stimulus.qd}"),
+            ("Data pattern", "RND, fresh for each write"),
+            ("Active range", active_range(stimulus.active_range.start_pct, stimulus.active_range.end_pct)),
+            ("Amount written", f"{format_capacity(written)} = {precondition_amount(run)}"),
+            ("Required passes", f"{run.manifest.conditions.precondition_passes:g} x User Capacity asked for"),
+            ("Time", format_duration(elapsed_ns)),
+            ("Average throughput", cells.words(cells.fixed(rate, 1, "MB/s"))),
+            ("State", cells.words(", ".join(states), tone="pass" if passed else "fail")),
+        ],
+    )
+
+
+def active_range(start_pct: float, end_pct: float) -> str:
+    """ActiveRange (x,y) of the verification record."""
+    return f"({start_pct:g},{end_pct:g}) % of MaxUserLBA"
+
+
+def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: str) -> Table:
+    conditions = results.conditions
+    begun = {step.round_number for step in run.steps if step.round_number is not None}
+    steps = [step for step in run.steps if step.round_number is not None]
+    complete = sum(step.sample.state is StepState.COMPLETE for step in steps)
+    elapsed_ns = sum(step.sample.elapsed_ns for step in steps)
+    return items_table(
+        f"{page_id}-wdpc",
+        "Workload Dependent Pre-conditioning (WDPC) and test",
+        [
+            ("Workload", loop_name),
+            ("TOIO - TC/QD", f"{conditions.tc * conditions.qd} - TC {conditions.tc} / QD {conditions.qd}"),
+            ("Step length", format_duration(conditions.step_duration_ns)),
+            (
+                "Rounds",
+                f"{len(results.rounds)} complete of {len(begun)} begun (at most {conditions.max_rounds})",
+            ),
+            ("Steps", f"{complete:,} complete of {len(steps):,} begun"),
+            ("Time", format_duration(elapsed_ns)),
+            ("Steady State (Rounds)", results.window.label if results.steady else "not reached"),
+        ],
+    )
+
+
+def _gaps_table(run: Run, page_id: str) -> Table:
+    gap_ns = loop_gap_ns(run)
+    largest = _largest_gap(run)
+    return items_table(
+        f"{page_id}-gaps",
+        "Time without I/O",
+        [
+            ("Gap WIPC to test loop", "n/a" if gap_ns is None else format_gap(gap_ns)),
+            ("Largest gap between steps", "n/a" if largest is None else _gap_place(largest)),
+        ],
+        note="Last completion of one step to first submission of the next; PTS 4 allows no pause.",
+    )
+
+
+def format_gap(gap_ns: int) -> str:
+    """A gap in ms below a second, else as a duration."""
+    return cells.fixed(gap_ns / 1e6, 1, "ms") if gap_ns < 1_000_000_000 else format_duration(gap_ns)
+
+
+def _largest_gap(run: Run) -> StepRecord | None:
+    gaps = [step for step in run.steps if step.sample.gap_ns is not None]
+    return max(gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
+
+
+def _gap_place(step: StepRecord) -> str:
+    where = f"Round {step.round_number}, step {step.position + 1}" if step.round_number else "WIPC"
+    return f"{format_gap(step.sample.gap_ns or 0)} (before {where}: {step.sample.step.stimulus})"

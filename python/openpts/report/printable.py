@@ -1,0 +1,51 @@
+"""Text from devices, hosts and people, made safe to show: nothing in it can act, hide or run away."""
+
+import unicodedata
+from typing import Final
+
+from openpts.vocabulary.facts import Fact, Facts
+
+NOT_REPORTED: Final = "not reported"
+NOT_STATED: Final = "not stated"
+_LONGEST: Final = 240
+_HEADER_LONGEST: Final = 64
+
+# Controls, formats (such as bidirectional overrides), surrogates, private use, unassigned, line breaks.
+_INVISIBLE: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
+
+
+def printable(text: str) -> str:
+    """The text on one line, with every invisible character written out as an escape (``\\x1b``).
+
+    Longer texts than any honest field needs are cut, visibly.
+    """
+    shown = "".join(_shown(character) for character in text.strip())
+    return shown if len(shown) <= _LONGEST else f"{shown[: _LONGEST - 3]}..."
+
+
+def brief(text: str) -> str:
+    """At most as much as a cell of the header can hold; the set-up page has the whole text."""
+    return text if len(text) <= _HEADER_LONGEST else f"{text[: _HEADER_LONGEST - 3]}..."
+
+
+def fact_text(facts: Facts, key: str, missing: str = NOT_REPORTED) -> str:
+    """A fact's value for the header, or ``missing`` where nothing reports it."""
+    fact = facts.get(key)
+    return value_text(fact, missing) if fact else missing
+
+
+def value_text(fact: Fact, missing: str = NOT_REPORTED) -> str:
+    """The value of a fact, or ``missing``."""
+    return (printable(fact.value) if fact.value else "") or missing
+
+
+def person_text(name: str | None) -> str:
+    """A person's or sponsor's name; never guessed."""
+    return (printable(name) if name else "") or NOT_STATED
+
+
+def _shown(character: str) -> str:
+    category = unicodedata.category(character)
+    if category in _INVISIBLE:
+        return character.encode("unicode_escape").decode("ascii")
+    return " " if category == "Zs" else character

@@ -1,0 +1,93 @@
+"""Secondary metrics over the cells of a results matrix: response times and processor use (PTS 7.3.6.4)."""
+
+from typing import Final
+
+from openpts.analysis.latency import ios_needed
+from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
+from openpts.report import cells
+from openpts.report.matrix_pages import Matrix, matrix_table
+from openpts.report.model import Cell, Page, Verdict
+
+_SURE_COUNT_FACTOR: Final = 1.5
+
+
+def response_times_page(matrix: Matrix, title: str) -> Page:
+    """Average, 99.999 % and maximum response times (Table 7-6)."""
+    return Page(
+        f"{matrix.prefix}-response-times",
+        title,
+        (
+            Verdict(matrix.head_line),
+            matrix_table(
+                matrix, "art", "Average Response Time, ART (ms): mean of the Rounds' averages", _art
+            ),
+            matrix_table(
+                matrix,
+                "tail",
+                "99.999 % Response Time (ms): mean of the Rounds' percentiles",
+                _tail_mean,
+                note=f"Five nines need {ios_needed(TAIL_PERCENTILE):,} I/Os in each Round; with fewer the "
+                "cell prints the maximum and N, the smallest Round's count.",
+            ),
+            matrix_table(matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", _mrt),
+        ),
+    )
+
+
+def merged_tail_page(matrix: Matrix, title: str) -> Page:
+    """The percentile of all rounds' I/Os together, and the host's processor use."""
+    return Page(
+        f"{matrix.prefix}-merged-tail-cpu",
+        title,
+        (
+            Verdict(matrix.head_line),
+            matrix_table(
+                matrix,
+                "merged-tail",
+                "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)",
+                _tail_merged,
+            ),
+            matrix_table(matrix, "cpu-sys", "CPU System Usage (%)", lambda cell: _share(cell.cpu_sys_pct)),
+            matrix_table(
+                matrix,
+                "cpu-iowait",
+                "CPU IO Wait (%)",
+                lambda cell: _share(cell.cpu_iowait_pct),
+                note="Share of all processors. Average Power, IOPS/W: not reported (no power meter).",
+            ),
+        ),
+    )
+
+
+def _art(cell: MatrixCell) -> Cell:
+    return cells.latency(cell.art_ns) if cell.art_ns is not None else cells.missing("no I/O")
+
+
+def _mrt(cell: MatrixCell) -> Cell:
+    return cells.latency(cell.mrt_ns) if cell.mrt_ns is not None else cells.missing("no I/O")
+
+
+def _tail_mean(cell: MatrixCell) -> Cell:
+    tail = cell.tail
+    if tail.mean_of_rounds_ns is not None:
+        return cells.latency(tail.mean_of_rounds_ns, note=_low_count(tail.fewest_ios))
+    if cell.mrt_ns is None:
+        return cells.missing("no I/O")
+    return cells.latency(cell.mrt_ns, note=f"= MRT, N = {tail.fewest_ios:,}")
+
+
+def _tail_merged(cell: MatrixCell) -> Cell:
+    tail = cell.tail
+    if tail.merged_ns is None:
+        return cells.missing(f"N = {tail.merged_ios:,}")
+    return cells.latency(tail.merged_ns, note=_low_count(tail.merged_ios))
+
+
+def _low_count(ios: int) -> str:
+    """The specification recommends one and a half times the I/Os that a percentile needs (PTS 9.2)."""
+    sure = _SURE_COUNT_FACTOR * ios_needed(TAIL_PERCENTILE)
+    return f"low n, N = {ios:,}" if ios < sure else ""
+
+
+def _share(value_pct: float | None) -> Cell:
+    return cells.percent(value_pct) if value_pct is not None else cells.missing("not recorded")

@@ -1,0 +1,158 @@
+"""The set-up page: all that PTS 5.1 to 5.4 want reported, each with the place it was read from."""
+
+from openpts.record.manifest import Manifest
+from openpts.record.reader import Run
+from openpts.report.facts_table import remaining, sourced, sourced_table
+from openpts.report.header import NO_REFERENCE_PLATFORM, date_and_time
+from openpts.report.model import Page, Table
+from openpts.report.printable import person_text, printable
+from openpts.units import format_block_size, format_capacity, format_duration
+from openpts.vocabulary.facts import TargetKind
+
+_HOST = (
+    ("Manufacturer and model", "system"),
+    ("Motherboard", "motherboard"),
+    ("BIOS", "bios"),
+    ("CPU", "cpu"),
+    ("Memory (DRAM)", "memory"),
+    ("Device interposer", "interposer"),
+    ("Primary storage", "primary_storage"),
+    ("Peripherals", "peripherals"),
+)
+# Facts of the path to the drive, which the drive's own description may hold.
+_PATH = (("Host bus adapter", "hba"), ("PCIe", "pcie"))
+_FILE_SYSTEM = ("File system", "file_system")
+_OPERATING_SYSTEM = ("Operating system", "operating_system")
+_SOFTWARE = ("Test software", "test_software")
+_DUT = (
+    ("Manufacturer", "manufacturer"),
+    ("Model number", "model"),
+    ("Serial number", "serial"),
+    ("Firmware revision", "firmware"),
+    ("Interface and speed", "interface"),
+    ("Form factor", "form_factor"),
+    ("Media type", "nand_type"),
+    ("Other features", "features"),
+)
+_PLATFORM_KEY = "reference_test_platform"
+
+
+def setup_page(run: Run, report_date: str) -> Page:
+    """Set-up, once per report."""
+    manifest = run.manifest
+    return Page(
+        "setup",
+        "Set-up",
+        (
+            _general(manifest, report_date),
+            _hardware(manifest),
+            _software(manifest),
+            _device(manifest),
+            _parameters(manifest),
+        ),
+        mandatory=True,
+    )
+
+
+def _general(manifest: Manifest, report_date: str) -> Table:
+    people = manifest.people
+    stated = "stated by the operator"
+    return sourced_table(
+        "setup-general",
+        "General [5.1]",
+        (
+            ("Test date", date_and_time(manifest.started_at), "clock at the start of the run"),
+            ("Test ended", date_and_time(manifest.ended_at), "clock at the end of the run"),
+            ("Report date", date_and_time(report_date), "given to the report, else the end of the run"),
+            ("Test operator", person_text(people.operator), stated),
+            ("Auditor", person_text(people.auditor), stated),
+            ("Test sponsor", person_text(people.sponsor), stated),
+            ("Specification", f"SNIA SSS {manifest.conditions.profile.revision}", "chosen profile"),
+            ("Test ID No.", printable(manifest.test_id), "run record"),
+        ),
+    )
+
+
+def _hardware(manifest: Manifest) -> Table:
+    shown = [key for _, key in _HOST]
+    return sourced_table(
+        "setup-hardware",
+        "Test system hardware [5.2]",
+        [
+            sourced("Reference test platform", manifest.host, _PLATFORM_KEY, NO_REFERENCE_PLATFORM),
+            *(sourced(label, manifest.host, key) for label, key in _HOST),
+            *(_of_either(label, manifest, key) for label, key in _PATH),
+            *remaining(manifest.host, [*shown, _PLATFORM_KEY, _OPERATING_SYSTEM[1]]),
+        ],
+    )
+
+
+def _software(manifest: Manifest) -> Table:
+    return sourced_table(
+        "setup-software",
+        "Test system software [5.3]",
+        [
+            sourced(_OPERATING_SYSTEM[0], manifest.host, _OPERATING_SYSTEM[1]),
+            _of_either(_FILE_SYSTEM[0], manifest, _FILE_SYSTEM[1]),
+            sourced(_SOFTWARE[0], manifest.software, _SOFTWARE[1]),
+            *remaining(manifest.software, [_SOFTWARE[1]]),
+            *((f"Engine: {label}", value, source) for label, value, source in remaining(manifest.engine, ())),
+            ("Command line", printable(" ".join(manifest.command_line)) or "not recorded", "run record"),
+        ],
+    )
+
+
+def _device(manifest: Manifest) -> Table:
+    target = manifest.target
+    kind = "raw block device" if target.kind is TargetKind.BLOCK else "FILE (no raw device)"
+    shown = [key for _, key in (*_DUT, *_PATH, _FILE_SYSTEM)] + ["capacity", "sector"]
+    return sourced_table(
+        "setup-device",
+        "Device under test [5.4]",
+        [
+            ("Target", f"{printable(target.path)}: {kind}", "opened by the engine"),
+            *(sourced(label, manifest.dut, key) for label, key in _DUT),
+            (
+                "User capacity",
+                f"{format_capacity(target.user_capacity_bytes)} ({target.user_capacity_bytes:,} bytes)",
+                "size of the opened target",
+            ),
+            sourced("Sector size", manifest.dut, "sector", f"{target.sector_bytes:,} bytes"),
+            *remaining(manifest.dut, shown),
+        ],
+    )
+
+
+def _parameters(manifest: Manifest) -> Table:
+    conditions, cache = manifest.conditions, manifest.write_cache
+    asked = "conditions of the run"
+    sizes = ", ".join(format_block_size(size) for size in conditions.block_sizes_bytes)
+    skipped = ", ".join(format_block_size(size) for size in conditions.skipped_block_sizes_bytes) or "none"
+    return sourced_table(
+        "setup-parameters",
+        "Test parameters",
+        (
+            ("Test and class", f"{printable(conditions.test)}, {conditions.profile.revision}", asked),
+            (
+                "Write cache",
+                f"{printable(cache.actual)} (required {printable(cache.required)})" if cache else "unknown",
+                printable(cache.source) if cache else "-",
+            ),
+            ("TC / QD", f"{conditions.tc} / {conditions.qd}", asked),
+            ("Block sizes, in order", sizes, asked),
+            ("Block sizes left out", skipped, "sector size"),
+            (
+                "R/W mixes, in order",
+                ", ".join(f"{read_pct}/{100 - read_pct}" for read_pct in conditions.read_pcts),
+                asked,
+            ),
+            ("Step length", format_duration(conditions.step_duration_ns), asked),
+            ("Rounds at most", str(conditions.max_rounds), asked),
+            ("Data pattern", "RND: incompressible, fresh for each write", asked),
+            ("Random seed", str(conditions.seed), asked),
+        ),
+    )
+
+
+def _of_either(label: str, manifest: Manifest, key: str) -> tuple[str, str, str]:
+    return sourced(label, manifest.dut if key in manifest.dut else manifest.host, key)

@@ -1,0 +1,202 @@
+"""Pages that show how a test converged over its rounds (PTS 7.3.3; design: section 4)."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.analysis.rounds import TestPoint, iops_by_round
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.report import cells, ticks
+from openpts.report.model import (
+    Band,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Page,
+    Row,
+    Rule,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts.units import block_size_kib, format_block_size
+from openpts.vocabulary.verdict import SteadyStateReport, TrackingVariable
+
+# Many rounds make two tables below the plot; a lower plot keeps them on its page.
+_ROUNDS_IN_ONE_TABLE = 13
+_TALL_PX, _LOW_PX = 380, 300
+
+
+@dataclass(frozen=True, slots=True)
+class PlotName:
+    """What a page with a plot is called: its id, the plot's number and the title of both."""
+
+    id: str
+    number: str
+    title: str
+
+
+def point_name(point: TestPoint) -> str:
+    """A test point in a sentence: ``RND 4 KiB 0/100``."""
+    return (
+        f"{point.access_pattern.short} {format_block_size(point.block_size_bytes)} "
+        f"{point.read_pct}/{100 - point.read_pct}"
+    )
+
+
+def rounds_reason(results: RoundTestResults) -> str:
+    """Why there is no full window: ``2 of 5 rounds``."""
+    return f"{len(results.window.rounds)} of {WINDOW_ROUNDS} rounds"
+
+
+def steady_state_sentence(results: RoundTestResults) -> Verdict:
+    """Whether steady state was reached, in words, for the test as a whole."""
+    names = ", ".join(point_name(variable) for variable in results.conditions.tracking)
+    if results.steady:
+        return Verdict(
+            f"Steady State reached in Round {results.window.rounds[-1]} for all tracking variables "
+            f"({names}): range and slope rules of 2.1.24 hold in Rounds {results.window.label}.",
+            "pass",
+        )
+    if results.window.is_full:
+        return Verdict(
+            f"Steady State not reached within {len(results.rounds)} Rounds; "
+            f"the last five Rounds ({results.window.label}) are shown.",
+            "fail",
+        )
+    return Verdict(
+        f"Steady State can't be judged: n/a ({rounds_reason(results)}). "
+        "Results are those of the rounds there are.",
+        "fail",
+    )
+
+
+def convergence_page(results: RoundTestResults, name: PlotName, points: Sequence[TestPoint]) -> Page:
+    """IOPS of each round, one series per point; the tracking variable is bold, the window shaded."""
+    table = _rounds_table(f"{name.id}-values", results, points)
+    blocks: list[Block] = []
+    if results.rounds and points:
+        blocks.append(_convergence_figure(results, name, points, table))
+    blocks += [steady_state_sentence(results), table]
+    return Page(name.id, name.title, tuple(blocks), mandatory=True)
+
+
+def _convergence_figure(
+    results: RoundTestResults, name: PlotName, points: Sequence[TestPoint], table: Table
+) -> Figure:
+    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
+    return Figure(
+        id=f"{name.id}-plot",
+        number=name.number,
+        title=name.title,
+        kind="lines",
+        table_id=table.id,
+        x=ticks.rounds_axis(len(results.rounds)),
+        y=ticks.amount_axis("IOPS", values),
+        alt=f"{name.title}: {len(points)} block sizes over Rounds 1 to {len(results.rounds)}, from "
+        f"{cells.fixed(min(values), 0)} to {cells.fixed(max(values), 0)} IOPS. "
+        + steady_state_sentence(results).text,
+        series=tuple(
+            Series(
+                f"{point.access_pattern.short} {format_block_size(point.block_size_bytes)}",
+                "row",
+                (line,),
+                _size_color(results, point),
+                emphasis=point in results.conditions.tracking,
+            )
+            for line, point in enumerate(points)
+        ),
+        bands=_window_band(results),
+        height_px=_TALL_PX if len(results.rounds) <= _ROUNDS_IN_ONE_TABLE else _LOW_PX,
+    )
+
+
+def _size_color(results: RoundTestResults, point: TestPoint) -> int:
+    """Small to large over all sizes of the test, so that a size keeps its colour if another is skipped."""
+    conditions = results.conditions
+    sizes = sorted({*conditions.block_sizes_bytes, *conditions.skipped_block_sizes_bytes})
+    return sizes.index(point.block_size_bytes)
+
+
+def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
+    if not results.window.is_full:
+        return ()
+    first, last = results.window.rounds[0], results.window.rounds[-1]
+    name = "Measurement Window" if results.steady else "Last five Rounds"
+    return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
+
+
+def _rounds_table(table_id: str, results: RoundTestResults, points: Sequence[TestPoint]) -> Table:
+    return Table(
+        id=table_id,
+        title="Values plotted: average IOPS of each Round",
+        head=Column("Block size (KiB)", width=0),
+        columns=round_columns(range(1, len(results.rounds) + 1)),
+        rows=tuple(
+            Row(
+                Cell(block_size_kib(point.block_size_bytes), point.block_size_bytes / 1024),
+                tuple(cells.number(value, 0) for value in iops_by_round(results.rounds, point)),
+            )
+            for point in points
+        ),
+    )
+
+
+def round_columns(rounds: Sequence[int]) -> tuple[Column, ...]:
+    """A column for each round, in its place on the axis."""
+    return tuple(Column(f"R{number}", float(number)) for number in rounds)
+
+
+def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
+    """All rounds of the tracking variables, each in per cent of its window average."""
+    judged = [
+        (variable, verdict)
+        for variable, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
+        if verdict is not None and verdict.average > 0
+    ]
+    if not judged:
+        return Page(name.id, name.title, (steady_state_sentence(results),), mandatory=True)
+    table = _shares_table(f"{name.id}-values", results, judged)
+    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
+    figure = Figure(
+        id=f"{name.id}-plot",
+        number=name.number,
+        title=name.title,
+        kind="lines",
+        table_id=table.id,
+        x=ticks.rounds_axis(len(results.rounds)),
+        y=ticks.linear_axis("% of window average", min(80.0, *values), max(120.0, *values)),
+        alt=f"{name.title}: the tracking variables in per cent of their window averages, from "
+        f"{cells.fixed(min(values), 0)} % to {cells.fixed(max(values), 0)} %. "
+        + steady_state_sentence(results).text,
+        series=tuple(
+            Series(row.head.text, "row", (line,), _size_color(results, judged[line][0]))
+            for line, row in enumerate(table.rows)
+        ),
+        rules=(Rule("100 %", 100, "average"), Rule("110 %", 110, "limit"), Rule("90 %", 90, "limit")),
+        bands=(*_window_band(results), Band("y", 90, 110, "allowed")),
+    )
+    return Page(name.id, name.title, (figure, steady_state_sentence(results), table), mandatory=True)
+
+
+def _shares_table(
+    table_id: str, results: RoundTestResults, judged: Sequence[tuple[TrackingVariable, SteadyStateReport]]
+) -> Table:
+    return Table(
+        id=table_id,
+        title="Values plotted: per cent of the window average",
+        head=Column("Tracking variable", align="left", width=0),
+        columns=round_columns(range(1, len(results.rounds) + 1)),
+        rows=tuple(
+            Row(
+                Cell(point_name(variable)),
+                tuple(
+                    cells.percent(100 * value / verdict.average)
+                    for value in iops_by_round(results.rounds, variable)
+                ),
+            )
+            for variable, verdict in judged
+        ),
+        note="Limits drawn: 100 % (window average), 90 % and 110 % (the band of 7.3.4).",
+    )

@@ -1,0 +1,185 @@
+"""Colours, fonts and sizes of a report: the only place that names a colour.
+
+The series and mix colours were searched for: the closest pair is at least 15 dE2000 apart for normal,
+protan, deutan and tritan sight, and each has a contrast of at least 3:1 on its background. A test
+keeps that so.
+"""
+
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+FONT_DIRECTORY: Final = Path(__file__).parent / "fonts"
+FONT: Final = "Inter"
+WEB_FONTS: Final = 'Inter, "Noto Sans", "Segoe UI", Helvetica, Arial, sans-serif'
+PLOT_WIDTH_PX: Final = 720
+PLOT_TEXT_PX: Final = 11
+
+# Own paths stand where Vega has no shape of that kind; all fit the box -1 to 1 that Vega asks for.
+_DIAGONAL_CROSS: Final = "M-.8,-.8L.8,.8M-.8,.8L.8,-.8"
+_STAR: Final = "M0,-1L.24,-.32L.95,-.31L.38,.12L.59,.81L0,.4L-.59,.81L-.38,.12L-.95,-.31L-.24,-.32Z"
+MARKERS: Final = (
+    "circle",
+    "square",
+    "triangle-up",
+    "diamond",
+    "triangle-down",
+    "cross",
+    _STAR,
+    _DIAGONAL_CROSS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Scheme:
+    """One colour scheme. ``series`` runs from small to large, ``mix`` from all writes to all reads."""
+
+    surface: str
+    panel: str
+    ink: str
+    muted: str
+    line: str
+    grid: str
+    window: str
+    allowed: str
+    limit: str
+    fit: str
+    alert: str
+    passed: str
+    title_bar: str
+    title_ink: str
+    test_bar: str
+    centre: str
+    centre_ink: str
+    platform: str
+    dut: str
+    setup: str
+    test: str
+    heat_low: str
+    heat_high: str
+    face_light: str
+    face_dark: str
+    series: tuple[str, ...]
+    mix: tuple[str, ...]
+
+    def tokens(self) -> dict[str, str]:
+        """Name of each colour, as in CSS custom properties, and its value."""
+        named: dict[str, str] = {}
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if isinstance(value, str):
+                named[field.name.replace("_", "-")] = value
+            else:
+                named.update({f"{field.name}-{n}": color for n, color in enumerate(value, start=1)})
+        return named
+
+
+LIGHT: Final = Scheme(
+    surface="#ffffff",
+    panel="#eef1f4",
+    ink="#1c2127",
+    muted="#56606b",
+    line="#8a939d",
+    grid="#dde1e5",
+    window="#a9b1ba",
+    allowed="#8e95ee",
+    limit="#3b424a",
+    fit="#c8102e",
+    alert="#b3001b",
+    passed="#0b6b4f",
+    title_bar="#ffe600",
+    title_ink="#141414",
+    test_bar="#d9e6bd",
+    centre="#4d5661",
+    centre_ink="#fefefe",
+    platform="#fbe9dc",
+    dut="#dff0f6",
+    setup="#eaf1dc",
+    test="#e8e4f1",
+    heat_low="#f3f7fc",
+    heat_high="#6ea3d8",
+    face_light="#fffffe",
+    face_dark="#000001",
+    series=("#2d292d", "#510666", "#2539e9", "#ba0602", "#007a58", "#f34688", "#4a8cff", "#ad9315"),
+    mix=("#561520", "#b21e00", "#dd7b04", "#695968", "#969293", "#6077e0", "#3d0e84"),
+)
+
+DARK: Final = Scheme(
+    surface="#14181d",
+    panel="#1e242b",
+    ink="#e8ebee",
+    muted="#a3adb8",
+    line="#5c6672",
+    grid="#2c333b",
+    window="#6b7785",
+    allowed="#5a66d8",
+    limit="#c3cad2",
+    fit="#ff8a94",
+    alert="#ff6b7d",
+    passed="#5fd3a8",
+    title_bar="#ffe600",
+    title_ink="#141414",
+    test_bar="#3d4a26",
+    centre="#39424d",
+    centre_ink="#fefefe",
+    platform="#3a2a1e",
+    dut="#1b3038",
+    setup="#29331c",
+    test="#2c2740",
+    heat_low="#1b2530",
+    heat_high="#2f6299",
+    face_light="#fffffe",
+    face_dark="#000001",
+    series=("#fffedd", "#b79dff", "#755ed4", "#df070a", "#2c8563", "#ff7199", "#bde4ec", "#dfc224"),
+    mix=("#906549", "#e98f00", "#fff1b4", "#a1a79c", "#54c1f5", "#2370d5", "#e8fdff"),
+)
+
+
+def vega_config(scheme: Scheme) -> dict[str, Any]:
+    """Vega-Lite configuration of a scheme: figure specs name styles and ranges, never colours."""
+    return {
+        "font": FONT,
+        "background": scheme.surface,
+        "view": {"stroke": None},
+        "range": {
+            "category": list(scheme.series),
+            "ordinal": list(scheme.mix),
+            "heatmap": [scheme.heat_low, scheme.heat_high],
+            "symbol": list(MARKERS),
+        },
+        "axis": {
+            "labelFontSize": PLOT_TEXT_PX,
+            "titleFontSize": PLOT_TEXT_PX,
+            "titleFontWeight": "normal",
+            "titlePadding": 10,
+            "labelPadding": 5,
+            "labelColor": scheme.ink,
+            "titleColor": scheme.ink,
+            "gridColor": scheme.grid,
+            "domainColor": scheme.line,
+            "tickColor": scheme.line,
+            "labelFlush": False,
+        },
+        "axisX": {"grid": False},
+        "axisY": {"grid": True},
+        "point": {"opacity": 1},
+        "legend": {
+            "labelFontSize": PLOT_TEXT_PX,
+            "labelColor": scheme.ink,
+            "orient": "top",
+            "title": None,
+            "symbolSize": 60,
+            "columnPadding": 14,
+        },
+        "text": {"fontSize": PLOT_TEXT_PX, "color": scheme.ink, "font": FONT},
+        "style": {
+            "window": {"color": scheme.window, "opacity": 0.24},
+            "allowed": {"color": scheme.allowed, "opacity": 0.2},
+            "average": {"color": scheme.ink, "strokeWidth": 1.2},
+            "limit": {"color": scheme.limit, "strokeWidth": 1.2, "strokeDash": [5, 4]},
+            "fit": {"color": scheme.fit, "strokeWidth": 1.4, "strokeDash": [8, 3, 2, 3]},
+            "annotation": {"color": scheme.muted},
+            "cursor": {"color": scheme.muted, "strokeWidth": 1},
+            "heat-cell": {"stroke": scheme.surface, "strokeWidth": 2},
+        },
+    }

@@ -1,0 +1,82 @@
+"""Axes with round numbers: domain and ticks chosen here, so that every renderer draws the same."""
+
+import math
+from collections.abc import Sequence
+
+from openpts.report.model import Axis
+
+_SPAN_FOR_LOG = 10
+_DECADES_FOR_125 = 2
+
+
+def rounds_axis(last_round: int) -> Axis:
+    """Rounds 1 to x, each ticked up to fifteen, then every fifth."""
+    step = 1 if last_round <= 15 else 5
+    ticks = [n for n in range(1, last_round + 1) if n % step == 0 or n == 1]
+    return Axis("Round", "linear", (0.5, last_round + 0.5), tuple(map(float, ticks)))
+
+
+def window_axis(rounds: Sequence[int]) -> Axis:
+    """The rounds of a measurement window, each ticked."""
+    return Axis("Round", "linear", (rounds[0] - 0.25, rounds[-1] + 0.25), tuple(map(float, rounds)))
+
+
+def amount_axis(title: str, values: Sequence[float]) -> Axis:
+    """Values of a quantity: logarithmic where they span more than 10 : 1, else linear from 0."""
+    positive = [value for value in values if value > 0]
+    if positive and max(positive) > _SPAN_FOR_LOG * min(positive):
+        return log_axis(title, positive)
+    return linear_axis(title, 0, max(positive, default=1.0))
+
+
+def log_axis(title: str, values: Sequence[float]) -> Axis:
+    """Logarithmic; ticks at 1, 2, 5 below two decades, else at powers of ten."""
+    low, high = min(values), max(values)
+    domain = (low / 1.35, high * 1.35)
+    first, last = math.floor(math.log10(domain[0])), math.ceil(math.log10(domain[1]))
+    factors = (1, 2, 5) if math.log10(domain[1] / domain[0]) < _DECADES_FOR_125 else (1,)
+    ticks = [factor * 10.0**exponent for exponent in range(first, last + 1) for factor in factors]
+    return Axis(title, "log", domain, tuple(tick for tick in ticks if domain[0] <= tick <= domain[1]))
+
+
+def block_size_axis(block_sizes_kib: Sequence[float]) -> Axis:
+    """Block size in KiB, logarithmic, every size ticked."""
+    domain = (min(block_sizes_kib) / 1.3, max(block_sizes_kib) * 1.3)
+    return Axis("Block size (KiB)", "log", domain, tuple(block_sizes_kib), commas=False)
+
+
+def linear_axis(title: str, low: float, high: float) -> Axis:
+    """Linear between two values, with five to eight round ticks; an end at 0 stays there."""
+    if high <= low:
+        low, high = low - 0.5, high + 0.5
+    step = _round_step((high - low) / 6)
+    start = low if low == 0 else math.floor(low / step) * step
+    count = math.ceil((high - start) / step - 1e-9)
+    ticks = tuple(_snapped(start + n * step, step) for n in range(count + 1))
+    return Axis(title, "linear", (ticks[0], ticks[-1]), ticks)
+
+
+def around_axis(title: str, average: float, share: float, values: Sequence[float]) -> Axis:
+    """Linear around an average, ``share`` to each side, wider only if the values need it."""
+    low = min(average * (1 - share), *values)
+    high = max(average * (1 + share), *values)
+    if high <= low:
+        return linear_axis(title, low, high)
+    margin = 0.0 if (low, high) == (average * (1 - share), average * (1 + share)) else 0.04 * (high - low)
+    domain = (low - margin, high + margin)
+    step = _round_step((domain[1] - domain[0]) / 8)
+    first = math.ceil(domain[0] / step - 1e-9)
+    last = math.floor(domain[1] / step + 1e-9)
+    return Axis(title, "linear", domain, tuple(_snapped(n * step, step) for n in range(first, last + 1)))
+
+
+def _round_step(rough: float) -> float:
+    """The step of 1, 2 or 5 times a power of ten that is nearest above."""
+    magnitude = 10.0 ** math.floor(math.log10(rough))
+    return next(factor * magnitude for factor in (1, 2, 5, 10) if factor * magnitude >= rough * (1 - 1e-9))
+
+
+def _snapped(value: float, step: float) -> float:
+    """The value without the binary dust that adding up steps leaves."""
+    decimals = max(0, -math.floor(math.log10(step)) + 1)
+    return round(value, decimals)

@@ -1,0 +1,279 @@
+"""The guard against every way in which a drive can be in use, on real block devices."""
+
+import errno
+import fcntl
+import os
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from openpts.device import guard, signatures
+from openpts.device.consent import Consent
+from openpts.device.discovery import Safety, list_devices
+from openpts.device.guard import check, open_target
+from openpts.device.target import BlockTarget, parse_target
+from openpts.errors import RefusedError, TargetError
+from openpts.system_files import SystemRoots
+from openpts.units import MIB
+from openpts.vocabulary.facts import TargetKind
+
+# holds what it opened until its standard input is closed
+HOLDER = "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print('open', flush=True); sys.stdin.read()"
+
+
+def _confirmed(node: Path, erase_signatures: bool = False) -> Consent:
+    return Consent(confirm_device_path=str(node), erase_signatures=erase_signatures)
+
+
+def _assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
+    """By the check and by the door alike; the operator's consent changes nothing."""
+    (refusal,) = check(BlockTarget(node), roots)
+    assert refusal.rule_id == rule_id
+    assert says in refusal.evidence
+    consent = _confirmed(node, erase_signatures=rule_id != "signature")
+    with pytest.raises(RefusedError) as raised, open_target(BlockTarget(node), consent, roots):
+        pass
+    assert f"refused [{rule_id}]" in str(raised.value)
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def _hold(node: Path, flags: int, cleanup: ExitStack) -> int:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(node), str(flags)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    cleanup.enter_context(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"open\n"
+    return process.pid
+
+
+def test_an_idle_drive_is_handed_out_for_us_alone(attach, run, roots: SystemRoots) -> None:
+    node = attach()
+    assert check(BlockTarget(node), roots) == ()
+    with open_target(parse_target(str(node)), _confirmed(node), roots) as target:
+        flags = fcntl.fcntl(target.fd, fcntl.F_GETFL)
+        assert flags & os.O_ACCMODE == os.O_RDWR
+        assert flags & os.O_DIRECT
+        assert fcntl.fcntl(target.fd, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+        assert target.facts.kind is TargetKind.BLOCK
+        assert target.facts.name == node.name
+        assert target.facts.path == str(node)
+        assert target.facts.user_capacity_bytes == 64 * MIB
+        assert target.facts.sector_bytes == 512
+        assert target.device is not None
+        assert target.device.name == node.name
+        with pytest.raises(OSError, match=os.strerror(errno.EBUSY)):
+            os.open(node, os.O_RDONLY | os.O_EXCL)
+        with pytest.raises(subprocess.CalledProcessError):
+            run("mkfs.ext4", "-q", node)
+    assert check(BlockTarget(node), roots) == ()
+
+
+def test_the_sectors_are_those_of_the_drive(attach, roots: SystemRoots) -> None:
+    node = attach("--sector-size", "4096")
+    with open_target(BlockTarget(node), _confirmed(node), roots) as target:
+        assert target.facts.sector_bytes == 4096
+
+
+def test_a_link_to_the_node_leads_to_the_drive(attach, tmp_path: Path, roots: SystemRoots) -> None:
+    node = attach()
+    link = tmp_path / "by-id"
+    link.symlink_to(node)
+    with open_target(BlockTarget(link), _confirmed(node), roots) as target:
+        assert target.facts.path == str(node)
+
+
+def test_it_is_closed_at_the_end_even_of_a_failure(attach, roots: SystemRoots) -> None:
+    node = attach()
+    with pytest.raises(ZeroDivisionError), open_target(BlockTarget(node), _confirmed(node), roots) as target:
+        raise ZeroDivisionError
+    with pytest.raises(OSError, match=os.strerror(errno.EBADF)):
+        os.fstat(target.fd)
+
+
+def test_without_a_confirmation_it_is_refused(attach, roots: SystemRoots) -> None:
+    node = attach()
+    with pytest.raises(RefusedError, match=f"add --confirm-device-path {node}"):
+        open_target(BlockTarget(node), Consent(), roots).__enter__()
+    with pytest.raises(RefusedError, match="does not name"):
+        open_target(BlockTarget(node), Consent(confirm_device_path="/dev/loop"), roots).__enter__()
+    with pytest.raises(RefusedError, match="--confirm-device-path"):
+        open_target(BlockTarget(node), Consent(confirm_serial=str(node)), roots).__enter__()
+
+
+def test_mounted(attach, run, mount, roots: SystemRoots) -> None:
+    node = attach()
+    run("mkfs.ext4", "-q", node)
+    mount_point = mount(node)
+    _assert_refused(node, "mounted", f"{node} is mounted at {mount_point}", roots)
+
+
+def test_mounted_by_another_name(attach, run, mount, tmp_path: Path, roots: SystemRoots) -> None:
+    node = attach()
+    run("mkfs.ext4", "-q", node)
+    other = tmp_path / "my own node"
+    os.mknod(other, 0o600 | 0o060000, node.stat().st_rdev)
+    mount_point = mount(other)
+    _assert_refused(node, "mounted", str(mount_point), roots)
+
+
+@pytest.fixture
+def whole(attach) -> Path:
+    """A loop device that shows its partitions."""
+    node: Path = attach("--partscan")
+    return node
+
+
+@pytest.fixture
+def partition(whole: Path, run) -> Path:
+    """The first of two partitions of the loop device ``whole``."""
+    layout = "label: gpt\n,16M\n,16M\n"
+    run("sfdisk", "--quiet", whole, stdin=layout)
+    part = Path(f"{whole}p1")
+    if not part.exists():
+        run("partx", "--add", whole)  # a kernel that reads no partition tables takes partitions all the same
+    return part
+
+
+def test_a_partition_mounted(whole: Path, partition: Path, run, mount, roots: SystemRoots) -> None:
+    run("mkfs.ext4", "-q", partition)
+    mount_point = mount(partition)
+    _assert_refused(whole, "mounted", f"{partition} is mounted at {mount_point}", roots)
+
+
+def test_a_partition_is_no_drive(whole: Path, partition: Path, roots: SystemRoots) -> None:
+    _assert_refused(partition, "whole-disk", f"{partition} is a partition of {whole}", roots)
+
+
+def test_a_partition_table_alone(whole: Path, partition: Path, roots: SystemRoots) -> None:
+    _assert_refused(whole, "signature", "gpt at 0x200", roots)
+
+
+def test_mounted_in_another_mount_namespace(attach, run, tmp_path: Path, cleanup: ExitStack, roots) -> None:
+    node = attach()
+    run("mkfs.ext4", "-q", node)
+    run("unshare", "--version")
+    script = f"mount {node} {tmp_path} && echo mounted && cat"
+    hidden = subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    cleanup.enter_context(hidden)
+    assert hidden.stdout is not None
+    if hidden.stdout.readline() != b"mounted\n":
+        pytest.skip("no mount namespaces here")
+    _assert_refused(node, "busy", "claimed by someone whom the kernel doesn't name", roots)
+
+
+def test_swap(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
+    node = attach()
+    run("mkswap", node)
+    try:
+        run("swapon", node)
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"swapon does not work here: {error.stderr.strip()}")
+    cleanup.callback(run, "swapoff", node)
+    _assert_refused(node, "swap", f"{node} is in use as swap space", roots)
+
+
+def test_a_mapped_device_on_it(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
+    node = attach()
+    try:
+        run("dmsetup", "create", f"openpts-{node.name}", "--table", f"0 2048 linear {node} 0")
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"no device mapper in this kernel: {error.stderr.splitlines()[-1]}")
+    cleanup.callback(run, "dmsetup", "remove", "--retry", f"openpts-{node.name}")
+    _assert_refused(node, "holder", f"(openpts-{node.name})", roots)
+
+
+def test_a_loop_device_on_it(attach, roots: SystemRoots) -> None:
+    node = attach()
+    above = attach(on=node)
+    _assert_refused(node, "loop", f"{node} is the backing store of {above}", roots)
+
+
+def test_a_loop_device_on_a_partition(whole: Path, partition: Path, attach, roots: SystemRoots) -> None:
+    above = attach(on=partition)
+    _assert_refused(whole, "loop", f"{partition} is the backing store of {above}", roots)
+
+
+@pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_RDWR | os.O_EXCL])
+def test_open_in_another_process(flags: int, attach, cleanup: ExitStack, roots: SystemRoots) -> None:
+    node = attach()
+    pid = _hold(node, flags, cleanup)
+    _assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
+
+
+def test_claimed_by_nobody_in_sight(attach, cleanup: ExitStack, roots: SystemRoots) -> None:
+    node = attach()
+    claim = os.open(node, os.O_RDONLY | os.O_EXCL)
+    cleanup.callback(os.close, claim)
+    _assert_refused(node, "busy", "claimed by someone", roots)
+
+
+def test_read_only(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
+    node = attach()
+    run("blockdev", "--setro", node)
+    cleanup.callback(
+        run, "blockdev", "--setrw", node
+    )  # or else the next user of this loop device is surprised
+    _assert_refused(node, "read-only", f"{node} is set read-only", roots)
+
+
+def test_a_file_system_that_nobody_has_mounted(attach, run, roots: SystemRoots) -> None:
+    node = attach()
+    run("mkfs.ext4", "-q", "-L", "precious", node)
+    _assert_refused(node, "signature", "ext4 labelled precious at 0x438", roots)
+    with open_target(BlockTarget(node), _confirmed(node, erase_signatures=True), roots) as target:
+        assert target.facts.name == node.name
+
+
+def test_without_wipefs_only_the_operator_can_tell(
+    attach, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = attach()
+    monkeypatch.setattr(signatures, "_find_program", lambda name: None)
+    _assert_refused(node, "signature", "the program wipefs is missing, install the package util-linux", roots)
+    with open_target(BlockTarget(node), _confirmed(node, erase_signatures=True), roots):
+        pass
+
+
+@pytest.mark.parametrize("between", ["a loop device", "a file system"])
+def test_what_happens_between_the_look_and_the_claim_is_seen(
+    between: str, attach, run, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = attach()
+    run("mkfs.ext4", "-q", node) if between == "a file system" else attach(on=node)
+    monkeypatch.setattr(guard, "check_drive", lambda device, usage: ())
+    with pytest.raises(RefusedError, match=r"refused \[(loop|signature)\]"):
+        open_target(BlockTarget(node), _confirmed(node), roots).__enter__()
+
+
+def test_a_drive_without_a_medium(attach, run, roots: SystemRoots) -> None:
+    attach()
+    empty = Path(run("losetup", "--find"))
+    with pytest.raises(TargetError, match=r"can't be opened|has no capacity"):
+        open_target(BlockTarget(empty), _confirmed(empty), roots).__enter__()
+
+
+def test_the_list_tells_which_drives_are_free(attach, run, mount, roots: SystemRoots) -> None:
+    idle, used = attach(), attach(size_bytes=16 * MIB)
+    run("mkfs.ext4", "-q", used)
+    mount(used)
+    listed = {listing.path: listing for listing in list_devices(roots)}
+    assert listed[str(idle)].safety is Safety.FREE
+    assert listed[str(idle)].reason == ""
+    assert listed[str(idle)].capacity_bytes == 64 * MIB
+    assert listed[str(used)].safety is Safety.REFUSED
+    assert "mounted" in listed[str(used)].reason
+
+
+def test_the_list_leaves_every_drive_as_it_was(attach, roots: SystemRoots) -> None:
+    node = attach()
+    before = node.read_bytes()
+    list_devices(roots)
+    assert node.read_bytes() == before
+    assert check(BlockTarget(node), roots) == ()

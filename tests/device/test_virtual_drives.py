@@ -1,0 +1,97 @@
+"""NVMe, SATA and SAS drives of an emulator behind the kernel's real drivers.
+
+They are looked for by their serial numbers, LABNVME0000 and so on, which no drive of a shop has; the
+machine must say with LAB=1 that it is a virtual one whose drives may be overwritten.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from openpts.device.consent import Consent
+from openpts.device.discovery import DeviceListing, Safety, list_devices
+from openpts.device.guard import open_target
+from openpts.device.identity import dut_facts
+from openpts.device.purge import purge
+from openpts.device.target import BlockTarget
+from openpts.device.write_cache import read_write_cache
+from openpts.errors import RefusedError
+from openpts.system_files import SystemRoots
+
+SERIALS = {"NVMe": "LABNVME0000", "SATA": "LABSATA0000", "SAS": "LABSCSI0000"}
+
+
+def _drive(interface: str, roots: SystemRoots) -> DeviceListing:
+    serial = SERIALS[interface]
+    if os.environ.get("LAB") != "1":
+        pytest.skip(f"needs a virtual machine (LAB=1) with a drive of serial number {serial}")
+    found = [listing for listing in list_devices(roots) if listing.serial == serial]
+    if not found or not str(found[0].interface).startswith(interface):
+        pytest.skip(f"this virtual machine has no {interface} drive of serial number {serial}")
+    return found[0]
+
+
+@pytest.fixture(params=sorted(SERIALS))
+def drive(request: pytest.FixtureRequest, roots: SystemRoots) -> DeviceListing:
+    """One drive of each interface that is there."""
+    return _drive(request.param, roots)
+
+
+def _open(drive: DeviceListing, roots: SystemRoots, serial: str | None = None):
+    consent = Consent(confirm_serial=serial or drive.serial)
+    return open_target(BlockTarget(Path(drive.path)), consent, roots)
+
+
+def test_the_serial_number_opens_it_and_no_other(drive: DeviceListing, roots: SystemRoots) -> None:
+    assert drive.safety is Safety.FREE
+    with _open(drive, roots) as target:
+        assert target.facts.path == drive.path
+        assert target.facts.user_capacity_bytes == drive.capacity_bytes
+        assert target.facts.sector_bytes == drive.sector_bytes
+    with pytest.raises(RefusedError, match="does not name"):
+        _open(drive, roots, "LABNVME9999").__enter__()
+
+
+def test_a_discard_is_proven(drive: DeviceListing, roots: SystemRoots) -> None:
+    with _open(drive, roots) as target:
+        report = purge(target)
+    assert (report.samples, report.changed_samples) == (64, 64)
+
+
+def test_it_is_described(drive: DeviceListing, roots: SystemRoots) -> None:
+    with _open(drive, roots) as target:
+        facts = dut_facts(target.facts, roots)
+    assert str(facts["model"].value).startswith("QEMU")
+    assert facts["serial"].value == drive.serial
+    assert facts["firmware"].value is not None
+    assert facts["features"].value is not None
+    assert facts["hba"].value is not None
+
+
+def test_the_version_and_features_of_nvme_come_from_the_controller(roots: SystemRoots) -> None:
+    with _open(_drive("NVMe", roots), roots) as target:
+        facts = dut_facts(target.facts, roots)
+    assert str(facts["interface"].value).startswith("NVMe 1.")
+    assert "Deallocate" in str(facts["features"].value)
+    assert str(facts["pcie"].value).startswith("Gen ")
+
+
+@pytest.mark.parametrize(("value", "actual"), [(0, "WCD"), (1, "WCE")])
+def test_the_cache_of_nvme_is_its_feature(value: int, actual: str, run, roots: SystemRoots) -> None:
+    with _open(_drive("NVMe", roots), roots) as target:
+        assert target.device is not None
+        run("nvme", "set-feature", f"/dev/{target.device.folder.parent.name}", "-f", "6", "-v", value)
+        assert read_write_cache(target, False, roots).actual == actual
+
+
+@pytest.mark.parametrize("interface", ["SATA", "SAS"])
+@pytest.mark.parametrize(("text", "actual"), [("write through", "WCD"), ("write back", "WCE")])
+def test_the_cache_of_scsi_is_its_mode_page(
+    interface: str, text: str, actual: str, roots: SystemRoots
+) -> None:
+    with _open(_drive(interface, roots), roots) as target:
+        assert target.device is not None
+        (cache_type,) = target.device.folder.glob("device/scsi_disk/*/cache_type")
+        cache_type.write_text(text)
+        assert read_write_cache(target, False, roots).actual == actual

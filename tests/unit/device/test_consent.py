@@ -1,0 +1,62 @@
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.consent import Consent, unconfirmed
+from openpts.device.target import BlockTarget
+from openpts.system_files import SystemRoots
+
+NVME = BlockTarget(Path("/dev/disk/by-id/nvme-samsung"))
+VIRTIO = BlockTarget(Path("/dev/vdb"))
+
+
+def test_without_a_confirmation_the_option_to_add_is_printed(server: SystemRoots) -> None:
+    refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), Consent())
+    assert str(refusal) == (
+        f"refused [confirmation]: all data on {server.dev}/nvme0n1 (3,841 GB, serial number S795NC0T100001) "
+        "will be lost; if that is meant add --confirm-serial S795NC0T100001"
+    )
+
+
+def test_the_serial_number_confirms(server: SystemRoots) -> None:
+    disk = BlockDevice.of_name("nvme0n1", server)
+    assert unconfirmed(NVME, disk, Consent(confirm_serial="S795NC0T100001")) is None
+
+
+@pytest.mark.parametrize("wrong", ["s795nc0t100001", "S795NC0T10000", "S795NC0T100001 ", "", "61A0A000T5MM"])
+def test_any_other_text_does_not(wrong: str, server: SystemRoots) -> None:
+    refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), Consent(confirm_serial=wrong))
+    assert refusal is not None
+    assert "does not name" in refusal.evidence
+
+
+def test_a_path_does_not_confirm_a_drive_that_has_a_serial_number(server: SystemRoots) -> None:
+    consent = Consent(confirm_device_path=str(NVME.path))
+    refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), consent)
+    assert refusal is not None
+    assert "add --confirm-serial S795NC0T100001" in refusal.remedy
+
+
+def test_a_drive_without_one_is_confirmed_by_its_path(virtual_machine: SystemRoots) -> None:
+    disk = BlockDevice.of_name("vdb", virtual_machine)
+    assert unconfirmed(VIRTIO, disk, Consent(confirm_device_path="/dev/vdb")) is None
+    refusal = unconfirmed(VIRTIO, disk, Consent(confirm_serial="/dev/vdb"))
+    assert refusal is not None
+    assert refusal.remedy == "if that is meant add --confirm-device-path /dev/vdb"
+    assert unconfirmed(VIRTIO, disk, Consent(confirm_device_path="/dev/vdc")) is not None
+
+
+def test_the_path_may_be_the_link_or_what_it_leads_to(virtual_machine: SystemRoots, tmp_path: Path) -> None:
+    disk = BlockDevice.of_name("vdb", virtual_machine)
+    link = tmp_path / "scratch"
+    link.symlink_to("/dev/vdb")
+    target = BlockTarget(link)
+    assert unconfirmed(target, disk, Consent(confirm_device_path=str(link))) is None
+    assert unconfirmed(target, disk, Consent(confirm_device_path="/dev/vdb")) is None
+
+
+def test_a_serial_number_with_blanks_is_quoted_for_the_shell(virtual_machine: SystemRoots) -> None:
+    refusal = unconfirmed(VIRTIO, BlockDevice.of_name("vdc", virtual_machine), Consent())
+    assert refusal is not None
+    assert refusal.remedy.endswith("--confirm-serial 'scratch disk 3'")

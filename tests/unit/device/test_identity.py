@@ -1,0 +1,161 @@
+from pathlib import Path
+
+import pytest
+
+from openpts.device import identity
+from openpts.device.block_device import BlockDevice
+from openpts.device.identity import dut_facts
+from openpts.device.nvme_admin import parse_identify_controller
+from openpts.errors import TargetError
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
+
+RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
+KEYS = {
+    "manufacturer",
+    "model",
+    "serial",
+    "firmware",
+    "capacity",
+    "interface",
+    "form_factor",
+    "nand_type",
+    "features",
+    "sector",
+    "file_system",
+    "pcie",
+    "hba",
+}
+
+
+def _drive_facts(name: str, roots: SystemRoots) -> Facts:
+    facts = dut_facts(TargetFacts(TargetKind.BLOCK, name, f"/dev/{name}", 3840755982336, 512), roots)
+    assert set(facts) == KEYS
+    assert all(fact.source for fact in facts.values())
+    return facts
+
+
+def _file_facts(path: str, roots: SystemRoots) -> Facts:
+    facts = dut_facts(TargetFacts(TargetKind.FILE, "x", path, 536870912, 4096), roots)
+    assert set(facts) == KEYS
+    return facts
+
+
+def test_an_nvme_drive(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
+    (server.dev / "nvme0n1").touch()
+    controller = parse_identify_controller(RECORDED.read_bytes())
+    monkeypatch.setattr(identity, "identify_controller", lambda fd: controller)
+    values = {key: fact.value for key, fact in _drive_facts("nvme0n1", server).items()}
+    assert values == {
+        "manufacturer": "Samsung Electronics Co Ltd",
+        "model": "SAMSUNG MZWLO3T8HCLS-00A07",
+        "serial": "S795NC0T100001",
+        "firmware": "OPPA4B5Q",
+        "capacity": "3,841 GB (3,840,755,982,336 bytes)",
+        "interface": "NVMe 1.4 over PCIe",
+        "form_factor": None,
+        "nand_type": None,
+        "features": "Format NVM, Deallocate, Write Zeroes, volatile write cache",
+        "sector": "512 B logical, 4096 B physical",
+        "file_system": "none (raw block device)",
+        "pcie": "Gen 4 x4 of Gen 5 x4",
+        "hba": "none (direct PCIe)",
+    }
+
+
+def test_a_controller_that_cannot_be_asked_leaves_its_facts_open(server: SystemRoots) -> None:
+    facts = _drive_facts("nvme0n1", server)
+    assert facts["features"].value is None
+    assert "can't be opened" in facts["features"].source
+    (server.dev / "nvme0n1").touch()
+    assert "Identify Controller failed" in _drive_facts("nvme0n1", server)["features"].source
+
+
+def test_a_sata_drive_by_its_identify_page(server: SystemRoots) -> None:
+    facts = _drive_facts("sda", server)
+    assert facts["manufacturer"].value is None
+    assert facts["model"].value == "QEMU HARDDISK"
+    assert facts["model"].source.endswith("sda/device/vpd_pg89")
+    assert facts["firmware"].value == "2.5+"
+    assert facts["features"].value == "NCQ, queue depth 32, TRIM, volatile write cache"
+
+
+def test_a_sas_drive_by_its_inquiry(server: SystemRoots) -> None:
+    facts = _drive_facts("sdb", server)
+    assert facts["manufacturer"].value == "SEAGATE"
+    assert facts["model"].value == "XS1600LE70084"
+    assert facts["firmware"].value == "0004"
+    assert facts["form_factor"].value == "2.5 inch"
+    assert facts["sector"].value == "4096 B logical"
+
+
+def test_a_vendor_that_pci_ids_does_not_know_has_a_number(server: SystemRoots) -> None:
+    assert _drive_facts("nvme2n1", server)["manufacturer"].value == "PCI vendor 0x1e0f"
+
+
+def test_what_the_firmware_says_is_made_harmless(malformed: SystemRoots) -> None:
+    facts = _drive_facts("nvme0n1", malformed)
+    replaced = "\N{REPLACEMENT CHARACTER}"
+    assert facts["model"].value == f"EVIL{replaced}[31m MODEL{replaced}{replaced}"
+    assert facts["serial"].value == f"{replaced}SN"
+    assert facts["firmware"].value is None
+    assert facts["manufacturer"].value is None
+    assert facts["pcie"].value is None
+
+
+def test_malformed_pages_leave_facts_open(malformed: SystemRoots) -> None:
+    facts = _drive_facts("sda", malformed)
+    open_keys = (
+        "manufacturer",
+        "model",
+        "serial",
+        "firmware",
+        "form_factor",
+        "features",
+        "sector",
+        "pcie",
+        "hba",
+    )
+    assert all(facts[key].value is None for key in open_keys)
+
+
+@pytest.mark.parametrize(
+    ("path", "model"),
+    [
+        ("/data/x", "file on ext4 on WD_BLACK SN850X 1000GB (nvme1n1)"),
+        ("/boot/efi/x", "file on vfat on WD_BLACK SN850X 1000GB (nvme1n1)"),
+        ("/srv/my data/x", "file on btrfs on XS1600LE70084 (sdb)"),
+    ],
+)
+def test_a_file_is_labelled_with_what_is_below_it(path: str, model: str, server: SystemRoots) -> None:
+    facts = _file_facts(path, server)
+    assert facts["model"].value == model
+    assert facts["serial"].value is None
+    assert facts["capacity"].value == "537 MB (536,870,912 bytes)"
+    assert facts["sector"].value == "4096 B"
+
+
+def test_a_file_has_a_file_system_with_version_and_options(server: SystemRoots) -> None:
+    facts = _file_facts("/srv/my data/x", server)
+    assert facts["file_system"].value == (
+        "btrfs of Linux 6.8.0-45-generic, rw,noatime, mounted at /srv/my data"
+    )
+    assert facts["interface"].value == "file system btrfs"
+
+
+def test_a_drive_below_without_a_model_has_its_kind(virtual_machine: SystemRoots) -> None:
+    assert _file_facts("/x", virtual_machine)["model"].value == "file on btrfs on vda (virtio)"
+    assert _file_facts("/ramdisk/x", virtual_machine)["model"].value == "file on tmpfs on tmpfs"
+
+
+def test_without_mountinfo_a_file_is_on_something(malformed: SystemRoots) -> None:
+    facts = _file_facts("/x", malformed)
+    assert facts["model"].value is None
+    assert facts["file_system"].value is None
+
+
+def test_a_drive_that_has_gone_is_a_target_error(server: SystemRoots) -> None:
+    disk = BlockDevice.of_name("nvme0n1", server)
+    (server.sys / "class/block" / disk.name).unlink()
+    with pytest.raises(TargetError, match="not known to the kernel"):
+        _drive_facts("nvme0n1", server)

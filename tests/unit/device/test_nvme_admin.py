@@ -1,0 +1,123 @@
+"""The two admin commands, with a controller in place of the ioctl that answers as told."""
+
+import ctypes
+import fcntl
+import struct
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from openpts.device.nvme_admin import (
+    NvmeCommandError,
+    NvmeController,
+    identify_controller,
+    parse_identify_controller,
+    volatile_write_cache_enabled,
+)
+
+RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
+Answer = Callable[[bytearray], int]
+
+
+class NvmePassthruCommand(ctypes.Structure):
+    """struct nvme_passthru_cmd of <linux/nvme_ioctl.h>, written down a second time."""
+
+    _fields_ = [
+        ("opcode", ctypes.c_uint8),
+        ("flags", ctypes.c_uint8),
+        ("rsvd1", ctypes.c_uint16),
+        ("nsid", ctypes.c_uint32),
+        ("cdw2", ctypes.c_uint32),
+        ("cdw3", ctypes.c_uint32),
+        ("metadata", ctypes.c_uint64),
+        ("addr", ctypes.c_uint64),
+        ("metadata_len", ctypes.c_uint32),
+        ("data_len", ctypes.c_uint32),
+        *((f"cdw{number}", ctypes.c_uint32) for number in range(10, 16)),
+        ("timeout_ms", ctypes.c_uint32),
+        ("result", ctypes.c_uint32),
+    ]
+
+
+@pytest.fixture
+def controller(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[NvmePassthruCommand], int]], None]:
+    """Answer commands with a function that gets the command as the kernel would see it."""
+
+    def install(answer: Callable[[NvmePassthruCommand], int]) -> None:
+        def ioctl(fd: int, request: int, command: bytearray, mutate: bool) -> int:
+            size = request >> 16 & 0x3FFF
+            assert size == len(command) == ctypes.sizeof(NvmePassthruCommand)
+            assert mutate
+            return answer(NvmePassthruCommand.from_buffer(command))
+
+        monkeypatch.setattr(fcntl, "ioctl", ioctl)
+
+    return install
+
+
+def test_identify_controller_reads_4096_bytes(controller) -> None:
+    def answer(command: NvmePassthruCommand) -> int:
+        assert (command.opcode, command.cdw10, command.data_len) == (0x06, 1, 4096)
+        assert command.timeout_ms > 0
+        ctypes.memmove(command.addr, RECORDED.read_bytes(), 4096)
+        return 0
+
+    controller(answer)
+    identified = identify_controller(3)
+    assert identified.version == "1.4"
+    assert identified.has_volatile_write_cache
+    assert identified.features == ("Format NVM", "Deallocate", "Write Zeroes", "volatile write cache")
+
+
+@pytest.mark.parametrize(
+    ("result", "enabled"), [(0, False), (1, True), (0xFFFFFFFE, False), (0xFFFFFFFF, True)]
+)
+def test_the_feature_is_bit_0_of_the_result(result: int, enabled: bool, controller) -> None:
+    def answer(command: NvmePassthruCommand) -> int:
+        assert (command.opcode, command.cdw10, command.addr, command.data_len) == (0x0A, 6, 0, 0)
+        command.result = result
+        return 0
+
+    controller(answer)
+    assert volatile_write_cache_enabled(3) is enabled
+
+
+def test_a_status_of_the_controller_is_an_error(controller) -> None:
+    controller(lambda command: 0x4002)
+    with pytest.raises(NvmeCommandError, match="NVMe status 0x4002"):
+        volatile_write_cache_enabled(3)
+
+
+def test_what_is_no_nvme_drive_is_an_error(tmp_path: Path) -> None:
+    with (tmp_path / "file").open("wb") as file, pytest.raises(NvmeCommandError, match="ioctl"):
+        identify_controller(file.fileno())
+
+
+@pytest.mark.parametrize(
+    ("ver", "text"), [(0x10000, "1.0"), (0x10201, "1.2.1"), (0x10400, "1.4"), (0x20100, "2.1"), (0, None)]
+)
+def test_versions(ver: int, text: str | None) -> None:
+    assert NvmeController(ver=ver, oacs=0, sanicap=0, oncs=0, fna=0, vwc=0).version == text
+
+
+def test_fields_lie_where_the_specification_has_them() -> None:
+    data = bytearray(4096)
+    struct.pack_into("<I", data, 80, 0x10300)
+    struct.pack_into("<H", data, 256, 0b10011)
+    struct.pack_into("<I", data, 328, 0b111)
+    struct.pack_into("<H", data, 520, 0b1100)
+    data[524], data[525] = 0b100, 0
+    identified = parse_identify_controller(bytes(data))
+    assert identified.features == (
+        "Format NVM",
+        "cryptographic erase",
+        "Sanitize: Crypto Erase",
+        "Sanitize: Block Erase",
+        "Sanitize: Overwrite",
+        "Deallocate",
+        "Write Zeroes",
+        "Security Send/Receive",
+        "Device Self-test",
+    )
+    assert not identified.has_volatile_write_cache

@@ -1,0 +1,187 @@
+"""Files as targets, on the file system of the temporary folder and by way of the guard."""
+
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from openpts.device.consent import Consent
+from openpts.device.file_system import check_file_system
+from openpts.device.guard import check, open_target
+from openpts.device.scratch_file import file_refusals
+from openpts.device.target import FileTarget
+from openpts.device.usage import Claim, ClaimKind, Usage
+from openpts.errors import RefusedError, TargetError
+from openpts.system_files import SystemRoots
+from openpts.units import MIB
+from openpts.vocabulary.facts import TargetKind
+
+ROOTS = SystemRoots()
+MARK = "user.openpts.scratch"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    probe = tmp_path / "probe"
+    probe.touch()
+    try:
+        check_file_system(probe, ROOTS)
+        os.setxattr(probe, MARK, b"1")
+        os.close(os.open(probe, os.O_RDWR | os.O_DIRECT))
+    except (TargetError, OSError) as error:
+        pytest.skip(f"the temporary folder takes no scratch file ({error}); name another with --basetemp")
+    return tmp_path / "scratch"
+
+
+def _open(path: Path, size_bytes: int | None = None, **consent: bool):
+    return open_target(FileTarget(path, size_bytes), Consent(**consent), ROOTS)
+
+
+def test_a_new_file_is_private_allocated_marked_and_locked(path: Path) -> None:
+    with _open(path, 2 * MIB) as target:
+        status = path.stat()
+        assert stat.S_IMODE(status.st_mode) == 0o600
+        assert status.st_size == 2 * MIB
+        assert status.st_blocks * 512 >= 2 * MIB
+        assert os.getxattr(path, MARK) == b"1"
+        flags = fcntl.fcntl(target.fd, fcntl.F_GETFL)
+        assert flags & os.O_DIRECT
+        assert flags & os.O_ACCMODE == os.O_RDWR
+        assert fcntl.fcntl(target.fd, fcntl.F_GETFD) & fcntl.FD_CLOEXEC
+        assert target.facts.kind is TargetKind.FILE
+        assert target.facts.path == str(path)
+        assert target.facts.user_capacity_bytes == 2 * MIB
+        assert target.facts.sector_bytes in (512, 4096)
+        assert target.device is None
+        with pytest.raises(RefusedError, match=r"refused \[locked\]"), _open(path):
+            pass
+
+
+def test_the_file_is_closed_at_the_end_and_stays(path: Path) -> None:
+    with _open(path, MIB) as target:
+        fd = target.fd
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(fd)
+    assert path.exists()
+
+
+def test_our_own_file_is_taken_again_with_its_data(path: Path) -> None:
+    with _open(path, MIB):
+        path.write_bytes(MIB * b"x")
+    with _open(path) as target:
+        assert target.facts.user_capacity_bytes == MIB
+    assert check(FileTarget(path, None), ROOTS) == ()
+
+
+@pytest.mark.parametrize("size_bytes", [MIB, 4 * MIB])
+def test_our_own_file_takes_another_size(size_bytes: int, path: Path) -> None:
+    with _open(path, 2 * MIB):
+        path.write_bytes(2 * MIB * b"x")
+    with _open(path, size_bytes):
+        assert path.stat().st_size == size_bytes
+        assert path.stat().st_blocks * 512 >= size_bytes
+
+
+def test_a_file_of_somebody_else_is_refused_and_left_alone(path: Path) -> None:
+    path.write_bytes(MIB * b"x")
+    with (
+        pytest.raises(RefusedError, match=r"refused \[file-data\].*add --overwrite-file"),
+        _open(path, 2 * MIB),
+    ):
+        pass
+    assert path.read_bytes() == MIB * b"x"
+    assert MARK not in os.listxattr(path)
+    (refusal,) = check(FileTarget(path, None), ROOTS)
+    assert refusal.rule_id == "file-data"
+
+
+def test_the_operator_may_give_it_away(path: Path) -> None:
+    path.write_bytes(MIB * b"x")
+    with _open(path, overwrite_file=True) as target:
+        assert target.facts.user_capacity_bytes == MIB
+
+
+def test_a_file_without_data_may_be_anybodys(path: Path) -> None:
+    path.touch()
+    os.truncate(path, 3 * MIB)
+    assert check(FileTarget(path, None), ROOTS) == ()
+    with _open(path):
+        assert path.stat().st_blocks * 512 >= 3 * MIB
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "proposed"), [(MIB + 512, "size=1MiB"), (10**6, "size=1MiB"), (512 * 10**6, "size=488MiB")]
+)
+def test_a_broken_size_is_refused_with_the_nearest_lower_one(
+    size_bytes: int, proposed: str, path: Path
+) -> None:
+    with pytest.raises(TargetError, match=proposed), _open(path, size_bytes):
+        pass
+    assert not path.exists()
+
+
+def test_a_file_that_is_there_needs_a_whole_size_too(path: Path) -> None:
+    path.touch()
+    with pytest.raises(TargetError, match="is empty: say how large"), _open(path):
+        pass
+    os.truncate(path, 1000)
+    with pytest.raises(TargetError, match="1,000 bytes are no multiple of 1 MiB"), _open(path):
+        pass
+
+
+def test_more_than_the_file_system_holds_leaves_no_file(path: Path) -> None:
+    with pytest.raises(TargetError, match=r"needs .* more, but"), _open(path, 2**60):
+        pass
+    assert not path.exists()
+
+
+def test_a_link_is_followed(path: Path) -> None:
+    link = path.with_name("link")
+    link.symlink_to(path.name)
+    path.touch()
+    with _open(link, MIB) as target:
+        assert target.facts.path == str(path)
+
+
+@pytest.mark.parametrize("make", [os.mkdir, os.mkfifo])
+def test_what_is_no_regular_file_is_refused(make, path: Path) -> None:
+    make(path)
+    with pytest.raises(TargetError), _open(path, MIB):
+        pass
+
+
+def test_a_folder_that_is_missing_is_named(path: Path) -> None:
+    with (
+        pytest.raises(TargetError, match=r"can't open .*/no/scratch for writing"),
+        _open(path.parent / "no/scratch", MIB),
+    ):
+        pass
+
+
+def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path: Path) -> None:
+    path.touch()
+    claims = tuple(
+        Claim(kind, None, None, path, text)
+        for kind, text in (
+            (ClaimKind.LOOP, "is the backing store of /dev/loop0"),
+            (ClaimKind.SWAP, "is swap"),
+        )
+    )
+    assert [refusal.rule_id for refusal in file_refusals(path, Usage(claims))] == ["swap", "loop"]
+
+
+def test_a_new_file_has_nothing_against_it(path: Path) -> None:
+    assert check(FileTarget(path, MIB), ROOTS) == ()
+    assert not path.exists()
+
+
+def test_ctrl_c_while_allocating_leaves_no_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(fd: int, size_bytes: int, path: Path) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("openpts.device.scratch_file.allocate_fully", interrupted)
+    with pytest.raises(KeyboardInterrupt), _open(path, MIB):
+        pass
+    assert not path.exists()

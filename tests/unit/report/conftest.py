@@ -1,0 +1,37 @@
+from collections.abc import Callable
+
+import pytest
+
+from openpts.report.model import Report, Table
+from tests.support.report_cases import Reports
+
+
+@pytest.fixture(scope="session")
+def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
+    return Reports(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def texts() -> Callable[[Report], list[str]]:
+    """All that a report prints, in order."""
+
+    def collect(report: Report) -> list[str]:
+        found = [report.title, report.subtitle, report.run_name, report.footer, *report.alerts()]
+        for section in report.sections:
+            found += [row.value for group in section.header.groups for row in group.rows]
+        for page in report.pages():
+            found.append(page.title)
+            for block in page.blocks:
+                if isinstance(block, Table):
+                    cells = [cell for row in block.rows for cell in (row.head, *row.cells)]
+                    found += [
+                        block.title,
+                        block.note,
+                        *(cell.text for cell in cells),
+                        *(c.note for c in cells),
+                    ]
+                else:
+                    found += [getattr(block, name, "") for name in ("title", "alt", "text")]
+        return found
+
+    return collect

@@ -1,0 +1,104 @@
+"""The HTML in a real browser: no console message, no request, controls that work."""
+
+import json
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from openpts.report.write import HTML_NAME, write_report
+from tests.support.report_cases import Reports
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+# Works the controls as a reader would, then says on the console what it saw.
+PROBE = """
+<script>addEventListener("load", () => setTimeout(async () => {
+  const seen = {}, pause = () => new Promise((done) => setTimeout(done, 400));
+  const until = async (holds) => { for (let n = 0; n < 40 && !holds(); n++) await pause(); };
+  const figure = document.getElementById("iops-a1-rw0-plot");
+  figure.scrollIntoView({ behavior: "instant" });
+  await until(() => figure.querySelector(".static").hidden);
+  const lines = () => figure.querySelectorAll(".live .mark-line path").length;
+  seen.live = !figure.querySelector(".live").hidden && figure.querySelector(".static").hidden;
+  seen.lines = lines();
+  figure.querySelector(".series").click(); await until(() => lines() < 8);
+  seen.fewer = lines();
+  seen.pressed = figure.querySelector(".series").getAttribute("aria-pressed");
+  figure.querySelector("[data-do=reset]").click(); await until(() => lines() === 8);
+  seen.again = lines();
+  const linear = () => figure.querySelector(".live svg").textContent.includes("500,000");
+  figure.querySelector("[data-do=scale]").click(); await until(linear);
+  seen.linear = linear();
+  const drawing = figure.querySelector(".drawing");
+  drawing.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true })); await pause();
+  seen.readout = figure.querySelector(".readout").textContent;
+  const table = document.getElementById("iops-iops-table");
+  const first = () => table.tBodies[0].rows[0].cells[0].textContent;
+  const sort = table.querySelectorAll(".sort")[1];
+  sort.click(); seen.ascending = [first(), sort.closest("th").getAttribute("aria-sort")];
+  sort.click(); seen.descending = first();
+  sort.click(); seen.original = first();
+  document.getElementById("theme").click(); await pause();
+  seen.theme = document.documentElement.dataset.theme;
+  seen.dark = getComputedStyle(document.body).backgroundColor;
+  const blobs = []; URL.createObjectURL = (blob) => { blobs.push(blob); return "#"; };
+  table.querySelector("caption > button").click();
+  seen.csv = await blobs[0].text();
+  const controls = [...document.querySelectorAll("button, a[href]")];
+  seen.unnamed = controls.filter((control) => !control.textContent.trim()).length;
+  seen.requests = performance.getEntriesByType("resource").map((entry) => entry.name);
+  console.log("SEEN " + JSON.stringify(seen));
+}, 300));</script>
+"""
+
+
+def browse(page: Path, scratch: Path) -> list[str]:
+    """What the page wrote to the console.
+
+    The photograph of all of it makes frames, and only in a frame does a plot come alive.
+    """
+    done = subprocess.run(
+        [
+            str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
+            "--disable-background-networking", "--disable-component-update", "--disable-sync",
+            f"--user-data-dir={scratch / 'profile'}", "--blink-settings=preferredColorScheme=1",
+            "--window-size=1400,16000", "--virtual-time-budget=60000", "--enable-logging=stderr",
+            f"--screenshot={scratch / 'page.png'}", page.as_uri(),
+        ],
+        capture_output=True, text=True, check=True, timeout=120,
+    )  # fmt: skip
+    assert (scratch / "page.png").is_file()
+    return re.findall(r'CONSOLE:\d+\] "(.*)", source:', done.stderr)
+
+
+def test_controls_work_and_the_console_stays_silent(reports: Reports, tmp_path: Path) -> None:
+    (_, html) = write_report(reports.folder("steady"), out=tmp_path, pdf=False)
+    page = tmp_path / "probed.html"
+    before, _, after = html.read_text().rpartition("</body>")  # Vega's own code holds the tag as well
+    page.write_text(f"{before}{PROBE}</body>{after}")
+    (line,) = browse(page, tmp_path)
+    seen = json.loads(line.removeprefix("SEEN "))
+    assert seen["live"] is True
+    assert (seen["lines"], seen["fewer"], seen["again"]) == (8, 7, 8)
+    assert seen["pressed"] == "false"
+    assert seen["linear"] is True
+    assert seen["readout"].startswith("Round 1: RND 0.5 KiB ")
+    assert seen["ascending"] == ["1024", "ascending"]
+    assert (seen["descending"], seen["original"]) == ("4", "0.5")
+    assert seen["theme"] == "dark"
+    assert seen["dark"] == "rgb(20, 24, 29)"
+    assert seen["csv"].splitlines()[1] == "Block size (KiB),0/100,5/95,35/65,50/50,65/35,95/5,100/0"
+    assert float(seen["csv"].splitlines()[2].split(",")[1]) == pytest.approx(152934, abs=5)
+    assert seen["unnamed"] == 0
+    assert seen["requests"] == []
+
+
+@pytest.mark.parametrize("case", ["hostile", "nothing", "two rounds", "fast"])
+def test_the_console_stays_silent(reports: Reports, tmp_path: Path, case: str) -> None:
+    paths = write_report(reports.folder(case), out=tmp_path, pdf=False)
+    html = next(path for path in paths if path.name == HTML_NAME)
+    assert browse(html, tmp_path) == []

@@ -1,0 +1,207 @@
+"""The written files: byte-identical, self-contained, safe, and complete as text."""
+
+import json
+import re
+import shutil
+import subprocess
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import RecordError
+from openpts.report import pdf, svg
+from openpts.report.html import render_html
+from openpts.report.model import Report
+from openpts.report.pdf import render_pdf
+from openpts.report.svg import draw_figures
+from openpts.report.write import HTML_NAME, JSON_NAME, PDF_NAME, missing_parts, write_report
+from tests.support.report_cases import CASES, Reports
+
+LARGEST_HTML_BYTES = 5_000_000
+INNARDS = re.compile(r"\b(NaN|nan|Infinity|None|undefined)\b|\de\+\d")
+
+
+class Page(HTMLParser):
+    """What a browser would make of the markup: elements, references, visible text."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.references: list[str] = []
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.handlers: list[str] = []
+        self.text: list[str] = []
+        self._hidden = 0
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self._hidden += tag in {"script", "style"}
+        for name, value in attrs:
+            self.handlers += [name] if name.startswith("on") else []
+            self.ids += [value or ""] if name == "id" else []
+            self.references += (
+                [value or ""] if name in {"src", "href", "xlink:href", "action", "data"} else []
+            )
+
+    def handle_endtag(self, tag: str) -> None:
+        self._hidden -= tag in {"script", "style"}
+
+    def handle_data(self, data: str) -> None:
+        if not self._hidden:
+            self.text.append(data)
+
+
+def html_of(report: Report) -> str:
+    return render_html(report, draw_figures(report))
+
+
+def pdf_text(content: bytes, tmp_path: Path) -> str:
+    if shutil.which("pdftotext") is None:
+        pytest.skip("pdftotext is not installed (package poppler-utils)")
+    path = tmp_path / "report.pdf"
+    path.write_bytes(content)
+    return subprocess.run(
+        ["pdftotext", "-layout", path, "-"], check=True, capture_output=True, text=True
+    ).stdout
+
+
+def test_the_same_folder_gives_the_same_bytes(reports: Reports, tmp_path: Path) -> None:
+    folder = reports.folder("steady")
+    first = write_report(folder, out=tmp_path / "a")
+    second = write_report(folder, out=tmp_path / "b")
+    assert [path.name for path in first] == [JSON_NAME, HTML_NAME, PDF_NAME]
+    for one, other in zip(first, second, strict=True):
+        assert one.read_bytes() == other.read_bytes(), one.name
+
+
+def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path: Path) -> None:
+    """Counters, hash seeds and addresses of a process must not show."""
+    folder = reports.folder("steady")
+    script = (
+        "import sys, pathlib; from openpts.report.write import write_report; "
+        "write_report(pathlib.Path(sys.argv[1]), out=pathlib.Path(sys.argv[2]))"
+    )
+    subprocess.run([sys.executable, "-c", script, folder, tmp_path / "other"], check=True)
+    for path in write_report(folder, out=tmp_path / "own"):
+        assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes(), path.name
+
+
+def test_the_report_date_is_the_end_of_the_run_unless_given(reports: Reports, tmp_path: Path) -> None:
+    folder = reports.folder("steady")
+    (by_default,) = write_report(folder, out=tmp_path, html=False, pdf=False)
+    assert json.loads(by_default.read_bytes())["report_date"] == "2025-01-14T15:02:00Z"
+    (given,) = write_report(folder, out=tmp_path, html=False, pdf=False, report_date="2026-02-03T04:05:06Z")
+    report = json.loads(given.read_bytes())
+    assert report["sections"][0]["header"]["report_run_date"] == "2026-02-03 04:05 UTC"
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_html_asks_for_nothing_outside_itself(reports: Reports, case: str) -> None:
+    html = html_of(reports(case))
+    page = Page(html)
+    assert all(reference.startswith("#") for reference in page.references)
+    assert {reference[1:] for reference in page.references} <= set(page.ids)
+    assert page.handlers == []
+    assert len(page.ids) == len(set(page.ids))
+    assert not {"iframe", "link", "base", "object", "embed", "img"} & set(page.tags)
+    assert page.tags.count("script") == 3
+    assert len(html.encode()) < LARGEST_HTML_BYTES
+    assert not INNARDS.search(" ".join(page.text))
+
+
+def test_html_shows_all_drawings_and_tables_without_scripts(reports: Reports) -> None:
+    report = reports("steady")
+    page = Page(html_of(report))
+    assert page.tags.count("svg") == len(report.figures())
+    assert set(report.tables()) <= set(page.ids)
+    text = " ".join(page.text)
+    for value in ("152,934.0", "900,069.6", "SYN0000001", "Plot A.8 - IOPS - All RW Mix & BS - 3D Columns"):
+        assert value in text
+
+
+def test_drawings_use_the_colours_of_the_theme(reports: Reports) -> None:
+    body = html_of(reports("steady")).split("<main", 1)[1].split("</main>", 1)[0]
+    assert "var(--series-1)" in body
+    assert "var(--mix-7)" in body
+    assert not re.search(r'(fill|stroke)="#[0-9a-f]{3,6}"', body)
+
+
+def test_hostile_text_stays_text(reports: Reports, tmp_path: Path) -> None:
+    report = reports("hostile")
+    html = html_of(report)
+    assert "<script>alert" not in html
+    text = " ".join(Page(html).text)
+    assert '<script>alert(1)</script> #panic("x")' in text
+    assert "測試" in text
+    printed = pdf_text(render_pdf(report, draw_figures(report)), tmp_path)
+    assert "#panic(" in printed
+    assert "[U+6E2C]" in printed
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path: Path, case: str) -> None:
+    report = reports(case)
+    content = render_pdf(report, draw_figures(report))
+    printed = pdf_text(content, tmp_path)
+    assert not INNARDS.search(printed)
+    pages = printed.split("\f")[:-1]
+    assert len(pages) >= len(report.pages())
+    if report.red_line:
+        assert all(report.red_line in page for page in pages)
+    for alert in report.sections[0].alerts:
+        assert all(alert in page for page in pages if "Test Platform" in page)
+
+
+def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Path) -> None:
+    report = reports("steady")
+    content = render_pdf(report, draw_figures(report))
+    assert b"pdfuaid" in content
+    printed = pdf_text(content, tmp_path)
+    words = re.sub(r"\s+", " ", printed)
+    for page in report.pages():
+        assert page.title in words
+    for figure in report.figures():
+        assert f"{figure.number} - {figure.title}" in words
+    for text in (
+        "SYN0000001",
+        "Test Run Date:",
+        "2.00 x User",
+        "1 of 14",
+        "14 of 14",
+        "Round",
+        "Block size (KiB)",
+    ):
+        assert text in words
+    for cell in report.tables()["iops-iops-table"].rows[1].cells:
+        assert cell.text in words
+
+
+def test_without_typst_the_rest_is_written(
+    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pdf, "typst", None)
+    written = write_report(reports.folder("two rounds"), out=tmp_path)
+    assert [path.name for path in written] == [JSON_NAME, HTML_NAME]
+    assert missing_parts() == ["The PDF needs the package typst: pip install typst"]
+
+
+def test_without_vega_tables_and_columns_are_left(
+    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(svg, "vl_convert", None)
+    paths = {path.name: path for path in write_report(reports.folder("steady"), out=tmp_path)}
+    html = paths[HTML_NAME].read_text()
+    assert Page(html).tags.count("svg") == 1
+    assert "Plot not drawn" in html
+    assert "not drawn" in pdf_text(paths[PDF_NAME].read_bytes(), tmp_path)
+    assert "vl-convert-python" in missing_parts()[0]
+
+
+def test_a_folder_that_can_t_be_written_is_one_line(reports: Reports, tmp_path: Path) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    with pytest.raises(RecordError, match="can't write the report"):
+        write_report(reports.folder("two rounds"), out=blocked, html=False, pdf=False)

@@ -1,0 +1,90 @@
+import math
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openpts.report import cells, ticks
+from openpts.report.font_coverage import showable
+from openpts.report.line_labels import _apart
+from openpts.report.printable import brief, printable
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (187453.5, 1, "187,453.5"),
+        (-0.0, 1, "0.0"),
+        (-0.04, 1, "0.0"),
+        (12e6, 0, "12,000,000"),
+        (-2.5, 3, "-2.500"),
+    ],
+)
+def test_fixed(value: float, decimals: int, text: str) -> None:
+    assert cells.fixed(value, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(1.938, "+1.94"), (-1.98, "-1.98"), (0.001, "0.00"), (0.0, "0.00")]
+)
+def test_signed(value: float, text: str) -> None:
+    assert cells.signed(value, 2) == text
+
+
+@pytest.mark.parametrize(("latency_ns", "text"), [(14_200, "0.0142"), (1_660_000, "1.66"), (4e10, "40,000")])
+def test_latency(latency_ns: float, text: str) -> None:
+    assert cells.latency(latency_ns).text == text
+
+
+@given(st.floats(0, 1e9), st.floats(1e-3, 1e9))
+def test_linear_ticks_are_round_and_cover_the_values(low: float, span: float) -> None:
+    axis = ticks.linear_axis("x", low, low + span)
+    assert axis.ticks[0] <= low + 1e-6 * span
+    assert axis.ticks[-1] >= (low + span) * (1 - 1e-9)
+    assert 2 <= len(axis.ticks) <= 10
+
+
+@given(st.lists(st.floats(1e-3, 1e8), min_size=1, max_size=20))
+def test_logarithmic_axis_shows_all_positive_values(values: list[float]) -> None:
+    axis = ticks.log_axis("x", values)
+    assert axis.domain[0] < min(values) <= max(values) < axis.domain[1]
+    assert all(axis.domain[0] <= tick <= axis.domain[1] for tick in axis.ticks)
+
+
+def test_amounts_are_logarithmic_beyond_ten_to_one() -> None:
+    assert ticks.amount_axis("IOPS", [100, 1001]).scale == "log"
+    assert ticks.amount_axis("IOPS", [100, 1000]).domain[0] == 0
+    assert ticks.amount_axis("IOPS", []).scale == "linear"
+
+
+def test_window_axis_reaches_a_quarter_to_each_side_unless_the_data_need_more() -> None:
+    assert ticks.around_axis("IOPS", 100, 0.25, [99, 101]).domain == (75, 125)
+    wide = ticks.around_axis("IOPS", 100, 0.25, [20, 180])
+    assert wide.domain[0] < 20
+    assert wide.domain[1] > 180
+    assert all(math.isclose(tick % 5, 0, abs_tol=1e-9) for tick in wide.ticks)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
+def test_end_labels_do_not_touch(places: list[float]) -> None:
+    spread = _apart(sorted(places), 380)
+    gaps = [b - a for a, b in pairwise(spread)]
+    assert all(gap >= 14 / 320 * 0.999 for gap in gaps)
+    assert spread[0] >= -1e-9
+
+
+@given(st.text())
+def test_any_text_becomes_one_visible_line(text: str) -> None:
+    assert printable(text).isprintable()
+    assert len(printable(text)) <= 240
+    assert len(brief(printable(text))) <= 64
+
+
+def test_escapes_are_visible() -> None:
+    assert printable("a\x1b[31m\n\u202eb") == "a\\x1b[31m\\n\\u202eb"
+
+
+def test_the_font_s_gaps_are_written_as_code_points() -> None:
+    assert showable("Grüße ±10 %") == "Grüße ±10 %"
+    assert showable("測\U0001f680") == "[U+6E2C][U+1F680]"

@@ -1,0 +1,263 @@
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from openpts.analysis.steady_state import judge
+from openpts.record.reader import read_run
+from openpts.report.build import build_report
+from openpts.report.model import Figure, Report, Table, Verdict, points_of
+from openpts.report.vega_lite import vega_lite_spec
+from openpts.report.window_page import _judgements, determination_table
+from tests.support.report_cases import CASES, Reports
+from tests.support.synthetic_run import Synthetic, write_synthetic_run
+
+# Section 7.3 of the specification, by the ids of this report.
+MANDATORY_PAGES = {
+    "cover", "setup", "conformance", "iops-preparation",
+    "iops-a1-rw0", "iops-a1-rw65", "iops-a1-rw100", "iops-a2", "iops-a3", "iops-a4", "iops-a5",
+    "iops-a6", "iops-a7", "iops-a8",
+}  # fmt: skip
+MANDATORY_PLOTS = {
+    "iops-a1-rw0-plot", "iops-a1-rw65-plot", "iops-a1-rw100-plot", "iops-a2-plot",
+    "iops-a3-plot", "iops-a4-plot", "iops-a5-plot", "iops-a7-plot", "iops-a8-plot",
+}  # fmt: skip
+OWN_PLOTS = {"iops-x1-plot", "iops-x2-plot"}
+
+# Plot 7-3 of the specification: rows in KiB, columns RW 0, 5, 35, 50, 65, 95, 100.
+SAMPLE_TABLE = {
+    0.5: (47139.1, 48885.0, 70740.4, 89676.2, 118331.1, 338953.4, 499097.2),
+    4: (61969.4, 65324.4, 90078.8, 108316.3, 104022.5, 310634.6, 407395.3),
+    8: (31086.5, 32730.9, 44174.2, 43065.4, 67758.7, 171091.2, 207067.5),
+    16: (15612.4, 16417.3, 22832.9, 24658.0, 37991.9, 89209.8, 104000.5),
+    32: (7813.4, 8237.5, 11537.4, 14568.4, 18790.9, 46002.2, 52149.4),
+    64: (3904.7, 4126.0, 5739.5, 7519.0, 9071.1, 22856.6, 26054.5),
+    128: (1964.8, 2065.9, 2843.5, 3725.5, 4465.9, 10992.1, 12948.0),
+    1024: (248.6, 262.2, 360.8, 469.6, 636.5, 1659.1, 1571.6),
+}
+READ_PCTS = (0, 5, 35, 50, 65, 95, 100)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_mandatory_page_is_there(reports: Reports, case: str) -> None:
+    marked = {page.id for page in reports(case).pages() if page.mandatory}
+    assert marked == MANDATORY_PAGES
+
+
+@pytest.mark.parametrize("case", ["steady", "not steady", "five rounds", "no half KiB", "slow", "fast"])
+def test_every_mandatory_plot_is_there(reports: Reports, case: str) -> None:
+    assert {figure.id for figure in reports(case).figures()} == MANDATORY_PLOTS | OWN_PLOTS
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_every_plotted_number_is_in_a_table(reports: Reports, case: str) -> None:
+    report = reports(case)
+    tables = report.tables()
+    known = {
+        number
+        for table in tables.values()
+        for row in table.rows
+        for value in (row.head.value, *(cell.value for cell in row.cells))
+        if value is not None
+        for number in (value,)
+    }
+    for figure in report.figures():
+        table = tables[figure.table_id]
+        for series in figure.series if figure.kind == "lines" else ():
+            assert all(y in known for _, y in points_of(series, table))
+        if figure.kind == "columns3d":
+            continue
+        numbers = {
+            row["y"]
+            for layer in vega_lite_spec(figure, tables)["layer"]
+            for row in layer.get("data", {"values": []})["values"]
+            if isinstance(row.get("y"), float) and ("x" in row or "category" in row)
+        }
+        assert numbers <= known
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_no_text_shows_a_program_s_innards(
+    reports: Reports, texts: Callable[[Report], list[str]], case: str
+) -> None:
+    for text in texts(reports(case)):
+        assert not re.search(r"\b(NaN|nan|inf|None)\b|\de[+-]\d|\b-0(\.0*)?\b(?! )", text), text
+        assert text.isprintable(), ascii(text)
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_model_is_json_and_comes_back_the_same(reports: Reports, case: str) -> None:
+    report = reports(case)
+    assert msgspec.json.decode(msgspec.json.encode(report), type=Report) == report
+
+
+def test_the_same_run_gives_an_equal_report(reports: Reports) -> None:
+    run = read_run(reports.folder("steady"))
+    assert build_report(run, "2025-01-14T15:02:00Z") == reports("steady")
+
+
+def test_cells_reproduce_the_sample_table_of_the_specification(tmp_path: Path) -> None:
+    fixed = {
+        (read_pct, int(kib * 1024)): iops
+        for kib, row in SAMPLE_TABLE.items()
+        for read_pct, iops in zip(READ_PCTS, row, strict=True)
+    }
+    folder = write_synthetic_run(
+        tmp_path / "run", Synthetic(rounds=7, steady_round=7, fixed_iops=fixed, histograms=False)
+    )
+    run = read_run(folder)
+    report = build_report(run, "2025-01-14T15:02:00Z")
+    table = report.tables()["iops-iops-table"]
+    assert [column.label for column in table.columns] == [
+        "0/100",
+        "5/95",
+        "35/65",
+        "50/50",
+        "65/35",
+        "95/5",
+        "100/0",
+    ]
+    for row, (kib, values) in zip(table.rows, SAMPLE_TABLE.items(), strict=True):
+        assert row.head.value == kib
+        assert [cell.text for cell in row.cells] == [f"{value:,.1f}" for value in values]
+    assert dict(header_rows(report))["SS Rounds"] == "3 - 7"
+    summary = report.tables()["summary"]
+    assert [row.cells[1].text for row in summary.rows] == ["61,969", "104,022", "407,395"]
+
+
+def header_rows(report: Report) -> list[tuple[str, str]]:
+    return [(row.label, row.value) for group in report.sections[0].header.groups for row in group.rows]
+
+
+def test_header_has_four_groups_of_ten_rows(reports: Reports) -> None:
+    groups = reports("steady").sections[0].header.groups
+    assert [group.title for group in groups] == [
+        "Test Platform", "Device Under Test", "Set Up Parameters", "Test Parameters",
+    ]  # fmt: skip
+    assert all(len(group.rows) == 10 for group in groups)
+    values = dict(header_rows(reports("steady")))
+    assert values["Duration"] == "2.00 x User Capacity"
+    assert values["Purge Method"] == "NVMe Format, SES=1"
+    assert values["Write Cache"] == "WCD"
+
+
+def test_missing_facts_are_said_to_be_missing(reports: Reports) -> None:
+    values = dict(header_rows(reports("bare")))
+    assert values["CPU"] == values["S/N"] == values["HBA"] == "not reported"
+    assert values["Ref Test Platform"] == "not SNIA RTP"
+    assert values["Purge Method"] == "NOT RUN"
+    assert values["Write Cache"] == "unknown"
+
+
+def page_blocks(report: Report, page_id: str) -> tuple[object, ...]:
+    return next(page.blocks for page in report.pages() if page.id == page_id)
+
+
+def verdicts(report: Report, page_id: str) -> str:
+    return " ".join(block.text for block in page_blocks(report, page_id) if isinstance(block, Verdict))
+
+
+def test_too_few_rounds_show_what_there_is(reports: Reports) -> None:
+    report = reports("two rounds")
+    for page_id in ("iops-a3", "iops-a4", "iops-a5"):
+        assert "n/a (2 of 5 rounds)" in verdicts(report, page_id)
+        assert not any(isinstance(block, Figure) for block in page_blocks(report, page_id))
+    table = report.tables()["iops-iops-table"]
+    assert "mean of 2 Rounds (1 - 2), not of five" in table.title
+    assert table.value_count == 56
+    assert {figure.id for figure in report.figures()} >= {"iops-a1-rw0-plot", "iops-a7-plot", "iops-a8-plot"}
+
+
+def test_an_incomplete_last_round_does_not_count(reports: Reports) -> None:
+    report = reports("interrupted")
+    assert len(report.tables()["iops-a1-rw0-values"].columns) == 6
+    rounds = {row.head.text: row.cells[0].text for row in report.tables()["iops-preparation-wdpc"].rows}
+    assert rounds["Rounds"].startswith("6 complete of 7 begun")
+
+
+def test_a_failure_is_shown_with_direction_offset_and_reason(reports: Reports) -> None:
+    text = verdicts(reports("failed"), "cover")
+    assert "Round 2, step 9 (RND 1024 KiB 95/5)" in text
+    assert "write of 1,048,576 bytes at offset 81,920,000 failed: Input/output error (EIO)" in text
+
+
+@pytest.mark.parametrize("case", ["preconditioned only", "nothing"])
+def test_a_run_without_a_round_still_has_a_report(reports: Reports, case: str) -> None:
+    report = reports(case)
+    assert report.figures() == ()
+    assert "n/a (0 of 5 rounds)" in verdicts(report, "cover")
+    assert report.tables()["iops-iops-table"].value_count == 0
+    assert "no complete Round" in report.tables()["iops-iops-table"].note
+
+
+def test_a_size_below_the_sector_is_a_row_with_its_reason(reports: Reports) -> None:
+    report = reports("no half KiB")
+    table = report.tables()["iops-iops-table"]
+    assert [cell.text for cell in table.rows[0].cells] == ["n/a"] * 7
+    assert "0.5 KiB: n/a (not possible on sectors of 4,096 bytes)." in table.note
+    assert table.value_count == 49
+    four_kib = next(f for f in report.figures() if f.id == "iops-a1-rw0-plot").series[0]
+    whole = next(f for f in reports("steady").figures() if f.id == "iops-a1-rw0-plot").series[1]
+    assert (four_kib.label, four_kib.color) == (whole.label, whole.color)
+
+
+def test_twenty_five_rounds(reports: Reports) -> None:
+    report = reports("not steady")
+    assert len(report.tables()["iops-a1-rw0-values"].columns) == 25
+    assert dict(header_rows(report))["SS Rounds"] == "21 - 25, not steady"
+    assert "not reached" in verdicts(report, "iops-a3")
+
+
+def test_tracking_variables_are_bold_and_the_window_is_shaded(reports: Reports) -> None:
+    figure = next(figure for figure in reports("steady").figures() if figure.id == "iops-a1-rw65-plot")
+    assert [series.label for series in figure.series if series.emphasis] == ["RND 64 KiB"]
+    (band,) = figure.bands
+    assert (band.start, band.end, band.label) == (3.5, 8.5, "Measurement Window 4-8")
+
+
+def test_window_page_prints_the_whole_verification_record(reports: Reports) -> None:
+    report = reports("steady")
+    table = report.tables()["iops-a3-data"]
+    flat = [cell.text for row in table.rows for cell in (row.head, *row.cells)]
+    assert flat[1] == "Start 4; End 8"
+    assert flat.count("pass") == 3
+    assert re.fullmatch(r"-?[\d,]+\.\d{3} \* R \+ [\d,]+\.\d", flat[21])
+    assert "ActiveRange = (0,100); OIO/Thread = 32; Thread Count = 4; Data Pattern = RND" in table.note
+    plotted = report.tables()["iops-a3-values"]
+    average = table.rows[0].cells[2].value
+    assert average == pytest.approx(sum(cell.value or 0 for cell in plotted.rows[0].cells) / 5)
+
+
+def test_rule_and_band_are_both_printed_where_they_differ() -> None:
+    texts = [verdict.text for verdict in _judgements(judge(range(1, 6), [100, 100, 115, 100, 100]))]
+    assert "Steady State reached" in texts[0]
+    assert "outside the ±10 % band" in texts[1]
+
+
+def test_constant_values_have_no_correlation() -> None:
+    table = determination_table("t", judge(range(1, 6), [100.0] * 5), "")
+    assert table.rows[4].cells[2].text == "n/a"
+
+
+def test_tail_cells_follow_the_rule_of_nines(reports: Reports) -> None:
+    cells = reports("steady").tables()["iops-tail"].rows[7].cells
+    assert re.fullmatch(r"= MRT, N = \d\d,\d{3}", cells[0].note)
+    assert cells[6].note == ""
+    mrt = reports("steady").tables()["iops-mrt"].rows[7].cells
+    assert cells[0].value == mrt[0].value
+    assert cells[6].value < mrt[6].value  # type: ignore[operator]
+
+
+def test_merged_tail_is_left_out_without_enough_ios(reports: Reports) -> None:
+    cell = reports("slow").tables()["iops-merged-tail"].rows[7].cells[0]
+    assert (cell.text, cell.note[:4]) == ("n/a", "N = ")
+
+
+def test_every_page_has_unique_ids(reports: Reports) -> None:
+    report = reports("steady")
+    blocks = [
+        block.id for page in report.pages() for block in page.blocks if isinstance(block, Table | Figure)
+    ]
+    assert len(blocks) == len(set(blocks))

@@ -1,0 +1,78 @@
+"""What import contracts can't say about the rooms."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import openpts
+
+PACKAGE = Path(openpts.__file__).parent
+
+
+def syntax_trees() -> Iterator[tuple[str, ast.AST]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+def test_only_the_guard_and_its_scratch_files_open_anything_for_writing_at_the_kernel() -> None:
+    flags = {"O_RDWR", "O_WRONLY"}
+    users = {
+        name
+        for name, tree in syntax_trees()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute) and node.attr in flags
+    }
+    assert users == {"device/guard.py", "device/scratch_file.py"}
+
+
+def test_no_room_that_handles_devices_opens_files_for_writing_the_ordinary_way() -> None:
+    writers = {"write_text", "write_bytes", "touch"}
+    for name, tree in syntax_trees():
+        if not name.startswith(("device/", "host/", "engine/", "runner/")):
+            continue
+        for node in ast.walk(tree):
+            if not isinstance(node, ast.Call):
+                continue
+            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+            assert called not in writers, name
+            if called == "open":
+                modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
+                modes += [k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)]
+                assert not any(isinstance(m, str) and set(m) & set("wax+") and len(m) <= 3 for m in modes), (
+                    name
+                )
+
+
+def test_only_the_engine_and_the_latency_analysis_know_the_rust_module() -> None:
+    users = {
+        name
+        for name, tree in syntax_trees()
+        for node in ast.walk(tree)
+        if (isinstance(node, ast.ImportFrom) and node.module == "openpts._native")
+        or (
+            isinstance(node, ast.ImportFrom)
+            and node.module == "openpts"
+            and "_native" in {a.name for a in node.names}
+        )
+    }
+    assert users == {"engine/native.py", "analysis/latency.py"}
+
+
+def test_scripts_analysis_and_reports_read_no_clock() -> None:
+    clocks = {"time", "datetime"}
+    for name, tree in syntax_trees():
+        if not name.startswith(("pts/", "analysis/", "vocabulary/")):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                assert not clocks & {alias.name for alias in node.names}, name
+            if isinstance(node, ast.ImportFrom):
+                assert node.module not in clocks, name
+
+
+def test_every_test_script_has_the_headings_of_its_manual_page() -> None:
+    for name, tree in syntax_trees():
+        if name.startswith("pts/") and name not in {"pts/__init__.py", "pts/standard.py"}:
+            assert isinstance(tree, ast.Module)
+            headings = [line for line in (ast.get_docstring(tree) or "").splitlines() if line[:1].isupper()]
+            assert headings[1:] == ["Purpose", "Clause", "Steps", "Pass rule", "Reported"], name

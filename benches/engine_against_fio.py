@@ -7,7 +7,7 @@ holds when a shared machine changes its speed in between. A cell passes if openp
 All run on one processor: where the scheduler puts thread and kernel worker otherwise decides the figures
 of a loop device at QD 1, for each program in its own way. --unpinned shows that.
 
-    .venv/bin/python benches/engine_against_fio.py [--seconds 0.5] [--repeats 15] [--unpinned] [--json FILE]
+    .venv/bin/python benches/engine_against_fio.py [--seconds 1.5] [--repeats 9] [--unpinned] [--json FILE]
 
 Nothing is written but files of its own, and a loop device on one of them, which needs root.
 """
@@ -83,7 +83,7 @@ def fio_figures(path: Path, cell: Cell, seconds: float, seed: int, extra: list[s
         f"--rw={'randread' if cell.read_pct else 'randwrite'}",
         f"--iodepth={cell.qd}",
         f"--size={CAPACITY}",
-        f"--runtime={seconds}",
+        f"--runtime={round(seconds * 1000)}ms",
         f"--randseed={seed}",
         *[
             "--bs=4k",
@@ -175,8 +175,8 @@ def _columns(texts: Iterable[str]) -> str:
 
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    arguments.add_argument("--seconds", type=float, default=0.5)
-    arguments.add_argument("--repeats", type=int, default=15)
+    arguments.add_argument("--seconds", type=float, default=1.5)
+    arguments.add_argument("--repeats", type=int, default=9)
     arguments.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     arguments.add_argument("--unpinned", action="store_true")
     arguments.add_argument("--json", type=Path)

@@ -3,6 +3,16 @@
 import builtins
 from typing import final
 
+__all__ = [
+    "Direction",
+    "Engine",
+    "Histogram",
+    "StepResult",
+    "StoppedError",
+    "UnavailableError",
+    "build_info",
+]
+
 class UnavailableError(OSError):
     """The kernel gives us no ring, or memory or threads are short."""
 
@@ -16,7 +26,7 @@ def build_info() -> dict[str, str]:
 class Histogram:
     """A log-linear latency histogram: at most 0.1 % relative error per value, unit ns."""
 
-    def __init__(self) -> None: ...
+    def __new__(cls) -> Histogram: ...
     @staticmethod
     def decode(encoded: bytes) -> Histogram:
         """Read HdrHistogram V2, compressed or not. Raises ValueError on bytes that are none."""
@@ -80,8 +90,8 @@ class Engine:
     Raises UnavailableError if no ring can be made, OSError if the descriptor is not open.
     """
 
-    def __init__(
-        self,
+    def __new__(
+        cls,
         descriptor: int,
         *,
         capacity_bytes: int,
@@ -91,7 +101,7 @@ class Engine:
         block_size_bytes: int,
         seed: int,
         interval_ns: int,
-    ) -> None: ...
+    ) -> Engine: ...
     def submit(self, program_json: str) -> None:
         """Queue steps; they begin at once if the engine is idle.
 

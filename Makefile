@@ -37,8 +37,7 @@ test-rust:
 	cargo test --quiet --locked
 
 test-python: setup
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not timing"
-	$(BIN)/python -m pytest -m timing
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
 lint: setup  ## formatters, linters, types, imports
 	cargo fmt --check

@@ -105,3 +105,15 @@ def test_a_drive_with_4096_byte_sectors_skips_the_half_kib(tmp_path: Path) -> No
     assert len(run.steps) == 1 + 49
     assert run.manifest.conditions.skipped_block_sizes_bytes == (512,)
     assert "PTS-IOPS-13" in {deviation.rule_id for deviation in run.ledger}
+
+
+def test_guard_and_purge_on_nvme_sata_and_sas(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    ended = in_lab(
+        tmp_path,
+        *("--nvme", "256M", "--sata", "256M", "--scsi", "256M,hba=mptsas1068"),
+        script=f"cd {root} && {sys.executable} -m pytest -q -p no:cacheprovider tests/device/test_virtual_drives.py",
+        timeout_s=600,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert " passed" in ended.stdout

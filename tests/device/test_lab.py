@@ -109,10 +109,11 @@ def test_a_drive_with_4096_byte_sectors_skips_the_half_kib(tmp_path: Path) -> No
 
 def test_guard_and_purge_on_nvme_sata_and_sas(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
+    tests = "-m pytest -q -p no:cacheprovider tests/device/test_virtual_drives.py"
     ended = in_lab(
         tmp_path,
         *("--nvme", "256M", "--sata", "256M", "--scsi", "256M,hba=mptsas1068"),
-        script=f"cd {root} && {sys.executable} -m pytest -q -p no:cacheprovider tests/device/test_virtual_drives.py",
+        script=f"cd {root} && {sys.executable} {tests}",
         timeout_s=600,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -6,6 +6,7 @@ from dataclasses import asdict
 import click
 from rich.console import Console, JustifyMethod
 from rich.table import Table
+from rich.text import Text
 
 from openpts.device.discovery import list_devices
 from openpts.system_files import SystemRoots
@@ -28,8 +29,8 @@ def devices(as_json: bool) -> None:
         justify: JustifyMethod = "right" if heading in ("Capacity", "Sector") else "left"
         table.add_column(heading, justify=justify, no_wrap=heading != "May be tested?")
     for listing in listings:
-        table.add_row(
-            str(listing.path),
+        texts = (
+            listing.path,
             listing.model or "-",
             listing.serial or "-",
             format_capacity(listing.capacity_bytes),
@@ -37,6 +38,8 @@ def devices(as_json: bool) -> None:
             f"{listing.sector_bytes} B" if listing.sector_bytes else "-",
             listing.reason or listing.safety,
         )
+        table.add_row(*map(Text, texts))  # as they are: a name in brackets is no markup
     console = Console()
-    # A pipe has no width: 80 columns would cut what a script wants to read.
-    console.print(table, width=None if console.is_terminal else 200)
+    if not console.is_terminal:
+        console.width = 200  # a pipe has no width, and 80 columns would cut what a script wants to read
+    console.print(table)

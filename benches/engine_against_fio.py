@@ -40,6 +40,8 @@ FIO_TUNED = [
     "--iodepth_batch_complete_max=32",
 ]
 LIMIT = 0.95
+# Not measured, in any of them: schedulers and hypervisors take a while to settle on a new load.
+RAMP_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -64,12 +66,15 @@ def openpts_figures(path: Path, cell: Cell, seconds: float, seed: int) -> Figure
     facts = TargetFacts(TargetKind.FILE, str(path), str(path), CAPACITY, 512)
     engine = NativeEngine(fd, facts, Demand(1, cell.qd, 4 * KIB), seed)
     stimulus = Stimulus(AccessPattern.RANDOM, 4 * KIB, cell.read_pct, 1, cell.qd, ActiveRange())
-    engine.submit([Step(stimulus, Duration.seconds(seconds))])
-    sample = None
-    while sample is None:
+    engine.submit([Step(stimulus, Duration.seconds(RAMP_S)), Step(stimulus, Duration.seconds(seconds))])
+    samples = []
+    while len(samples) < 2:
         sample = engine.poll(1)
+        if sample is not None:
+            samples.append(sample)
     engine.stop()
     os.close(fd)
+    sample = samples[1]
     assert sample.cpu is not None
     assert sample.mean_latency_ns is not None
     return Figures(sample.iops, sample.mean_latency_ns / 1000, sample.cpu.process_ns / sample.ios)
@@ -83,6 +88,7 @@ def fio_figures(path: Path, cell: Cell, seconds: float, seed: int, extra: list[s
         f"--rw={'randread' if cell.read_pct else 'randwrite'}",
         f"--iodepth={cell.qd}",
         f"--size={CAPACITY}",
+        f"--ramp_time={round(RAMP_S * 1000)}ms",
         f"--runtime={round(seconds * 1000)}ms",
         f"--randseed={seed}",
         *[

@@ -1,6 +1,7 @@
 """`openpts report`: make the report from a run folder, on any machine."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import click
@@ -23,7 +24,13 @@ def report(run_folder: Path, html: bool, pdf: bool, out: Path | None, as_json: b
 
     The device is not needed. The same folder gives the same figures, and the same files byte for byte.
     """
-    paths = [str(path) for path in write_report(run_folder, html=html, pdf=pdf, out=out)]
+    paths = write_report(run_folder, html=html, pdf=pdf, out=out)
+    print_result(run_folder, paths, as_json=as_json)
+
+
+def print_result(run_folder: Path, reports: Sequence[Path], *, as_json: bool) -> None:
+    """Say where the reports are; as JSON together with the run's figures."""
+    paths = [str(path) for path in reports]
     if as_json:
         click.echo(json.dumps({**summarise(read_run(run_folder)), "reports": paths}, indent=2))
         return

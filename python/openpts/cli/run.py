@@ -1,6 +1,5 @@
 """`openpts run`: carry out a test on a target."""
 
-import json
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -12,11 +11,11 @@ import click
 
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.plain_log import PlainLog
+from openpts.cli.report import print_result
 from openpts.device.consent import Consent
 from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError, UsageError
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
-from openpts.report.summary import summarise
 from openpts.report.write import write_report
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.preparation import PurgeChoice
@@ -163,7 +162,7 @@ def iops(
     """
     order = _order(target, **options)
     folder = _run_and_log(order, sys.stderr if as_json else sys.stdout)
-    _deliver(folder, as_json=as_json, no_report=no_report)
+    print_result(folder, [] if no_report else write_report(folder), as_json=as_json)
 
 
 def _order(
@@ -236,12 +235,3 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
         return "nothing was written yet"
     steps = len(read_run(folders[0]).steps)
     return f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them"
-
-
-def _deliver(folder: Path, *, as_json: bool, no_report: bool) -> None:
-    reports = [] if no_report else [str(path) for path in write_report(folder)]
-    if as_json:
-        click.echo(json.dumps({**summarise(read_run(folder)), "reports": reports}, indent=2))
-        return
-    for path in reports:
-        click.echo(f"report: {path}")

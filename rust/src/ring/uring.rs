@@ -161,8 +161,8 @@ impl Ring {
         entered(self.ring.submit_and_wait(completions))
     }
 
-    /// As `enter`, but wait no longer than `timeout`. A timer per call costs a QD 1 device a fifth of its
-    /// IOPS on a virtual machine: this is for the end, when a device may not answer any more.
+    /// As `enter`, but wait no longer than `timeout`. The kernel arms a timer for it, which the waits of a
+    /// measurement do without: this is for the end, when a device may not answer any more.
     ///
     /// # Errors
     /// If the kernel refuses; a time-out that strikes is none.

@@ -1,13 +1,34 @@
-//! What to issue next: offsets, sizes, directions and payload. Serves every queue alike.
+//! What to issue next: operations, sizes, offsets and moments. Serves every engine alike.
 
-mod mix;
-mod offsets;
-mod payload;
+mod arrivals;
+mod budget;
+mod check;
+mod deck;
+mod grid;
+mod hot_spot;
+mod operation;
+mod permutation;
+mod placement;
 mod random;
+mod segments;
+mod sequential;
+mod share;
 mod stimulus;
 mod stream;
+#[cfg(test)]
+mod testing;
+mod unique_lbas;
+mod zones;
 
-pub use payload::Payload;
+pub use arrivals::{Arrivals, DutyCycle};
+pub use check::{
+    Limits, MOST_BLOCK_SIZES, MOST_SEGMENTS, MOST_WINDOWS, MOST_ZONES, StimulusError, check_program,
+    parse_program,
+};
+pub use operation::{ByOperation, Io, Operation};
 pub use random::Uniform;
-pub use stimulus::{AccessPattern, Limits, Program, Step, Stimulus, StimulusError, StopRule, parse_program};
-pub use stream::{Carried, Direction, Io, Stream};
+pub use stimulus::{
+    BlockSize, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule, Step, Stimulus,
+    Stop, Zone,
+};
+pub use stream::{Carried, Stream};

@@ -1,6 +1,7 @@
 //! The random function of PTS section 6: seedable, 64 bits wide, uniform whatever the capacity.
 
 use rand_core::{Rng, SeedableRng};
+use rand_distr::Distribution;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A xoshiro256++ stream. Each thread of a run has its own, 2^128 draws apart from the next one's.
@@ -15,6 +16,15 @@ impl Uniform {
         for _ in 0..thread {
             generator.jump();
         }
+        Self(generator)
+    }
+
+    /// The stream of what all threads of a session share, such as the arrangement of segments: 2^192
+    /// draws from the threads' streams.
+    #[must_use]
+    pub fn for_session(seed: u64) -> Self {
+        let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
+        generator.long_jump();
         Self(generator)
     }
 
@@ -42,6 +52,18 @@ impl Uniform {
         }
         high_half(product)
     }
+
+    /// A uniform number from 0 to below 1, a multiple of 2^-53.
+    #[inline]
+    pub fn unit(&mut self) -> f64 {
+        (self.bits() >> 11) as f64 * (1.0 / (1_u64 << 53) as f64)
+    }
+
+    /// One draw from a distribution.
+    #[inline]
+    pub(super) fn sample(&mut self, distribution: &impl Distribution<f64>) -> f64 {
+        distribution.sample(&mut self.0)
+    }
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "the lower 64 bits are wanted")]
@@ -56,52 +78,136 @@ const fn high_half(product: u128) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::workload::testing::{chi_square_p, exponential_ks_p};
 
-    /// Upper 0.01 % point of chi-square by the Wilson-Hilferty approximation.
-    fn chi_square_limit(degrees_of_freedom: f64) -> f64 {
-        let z = 3.719;
-        let c = 2.0 / (9.0 * degrees_of_freedom);
-        degrees_of_freedom * (1.0 - c + z * c.sqrt()).powi(3)
+    /// Capacities in sectors that are no powers of two; the last one has 63 bits and just misses one, so
+    /// that modulo bias would show at once.
+    const CAPACITIES: [u64; 5] = [1000, 1 << 20, 468_843_606, 3_750_748_848, (1 << 63) / 3 * 2 + 1];
+    const DRAWS: usize = 200_000;
+
+    /// Offsets as shares of the capacity, as the I/O path draws them.
+    fn shares(capacity: u64) -> Vec<f64> {
+        let mut generator = Uniform::for_thread(20_171_114, 3);
+        (0..DRAWS).map(|_| (generator.below(capacity) as f64 + 0.5) / capacity as f64).collect()
     }
 
-    fn chi_square(bound: u64, cells: u64, draws: u64) -> f64 {
+    fn chi_square_of_cells(bound: u64, cells: u64) -> f64 {
         let mut generator = Uniform::for_thread(20_171_114, 3);
         let mut counts = vec![0_u64; cells as usize];
-        for _ in 0..draws {
+        for _ in 0..DRAWS {
             let cell = u128::from(generator.below(bound)) * u128::from(cells) / u128::from(bound);
             counts[cell as usize] += 1;
         }
         // Cells of a bound that they do not divide differ by one value: expect what each really holds.
-        (0..cells)
-            .map(|cell| {
-                let edge = |n: u64| (u128::from(n) * u128::from(bound)).div_ceil(u128::from(cells));
-                let expected = draws as f64 * (edge(cell + 1) - edge(cell)) as f64 / bound as f64;
-                (counts[cell as usize] as f64 - expected).powi(2) / expected
-            })
-            .sum()
+        let edge = |n: u64| (u128::from(n) * u128::from(bound)).div_ceil(u128::from(cells));
+        let expected: Vec<f64> = (0..cells)
+            .map(|cell| DRAWS as f64 * (edge(cell + 1) - edge(cell)) as f64 / bound as f64)
+            .collect();
+        chi_square_p(&counts, &expected)
     }
 
     #[test]
     fn offsets_are_uniform_for_ranges_of_any_size() {
-        // The largest has 63 bits and just misses a power of two: modulo bias would show at once.
-        for bound in [1000, 1 << 20, 468_843_606, 3_750_748_848, (1 << 63) / 3 * 2 + 1] {
+        for bound in CAPACITIES {
             for cells in [7, 100, 1000] {
-                let statistic = chi_square(bound, cells, 200_000);
-                let limit = chi_square_limit((cells - 1) as f64);
-                assert!(statistic < limit, "{bound} in {cells} cells: {statistic} >= {limit}");
+                let p = chi_square_of_cells(bound, cells);
+                assert!(p > 1e-4, "{bound} in {cells} cells: {p}");
             }
         }
     }
 
     #[test]
+    fn ascending_runs_are_as_long_as_independent_offsets_make_them() {
+        // Of runs that each begin behind the end of another, 1/r! - 1/(r+1)! have a length of r (Knuth,
+        // "The Art of Computer Programming" 2, 3.3.2 G, exercise 14). The smallest capacity has ties.
+        for capacity in &CAPACITIES[1..] {
+            let (mut counts, mut length, mut last) = ([0; 6], 0, -1.0);
+            for share in shares(*capacity) {
+                if share > last {
+                    (length, last) = (length + 1, share);
+                } else {
+                    counts[(length - 1_usize).min(5)] += 1;
+                    (length, last) = (0, -1.0);
+                }
+            }
+            let runs = counts.iter().sum::<u64>() as f64;
+            let one_in = [1.0, 2.0, 6.0, 24.0, 120.0, 720.0, f64::INFINITY];
+            let expected: Vec<f64> =
+                one_in.windows(2).map(|pair| runs * (1.0 / pair[0] - 1.0 / pair[1])).collect();
+            let p = chi_square_p(&counts, &expected);
+            assert!(p > 1e-4, "{capacity}: {p}");
+        }
+    }
+
+    #[test]
+    fn an_offset_tells_nothing_about_later_ones() {
+        for capacity in CAPACITIES {
+            let shares = shares(capacity);
+            for lag in [1, 2, 3, 7, 32, 100, 1024, 65_536] {
+                let pairs = shares.len() - lag;
+                let sum: f64 =
+                    shares.iter().zip(&shares[lag..]).map(|(a, b)| (a - 0.5) * (b - 0.5) * 12.0).sum();
+                let deviations = sum / (pairs as f64).sqrt();
+                assert!(deviations.abs() < 4.5, "{capacity} at lag {lag}: {deviations}");
+            }
+        }
+    }
+
+    #[test]
+    fn pairs_and_triples_fill_the_square_and_the_cube() {
+        // A generator whose successive values lie on few planes leaves cells empty.
+        for capacity in CAPACITIES {
+            let shares = shares(capacity);
+            for (dimensions, side) in [(2, 100_u32), (3, 20)] {
+                let cells = side.pow(dimensions) as usize;
+                let mut counts = vec![0; cells];
+                let points = shares.chunks_exact(dimensions as usize);
+                let expected = vec![points.len() as f64 / cells as f64; cells];
+                for point in points {
+                    let cell = |share: &f64| (share * f64::from(side)) as usize;
+                    counts[point.iter().fold(0, |index, share| index * side as usize + cell(share))] += 1;
+                }
+                let p = chi_square_p(&counts, &expected);
+                assert!(p > 1e-4, "{capacity} in {dimensions} dimensions: {p}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_frequency_stands_out_of_the_spectrum() {
+        const LENGTH: usize = 4096;
+        let transform = rustfft::FftPlanner::new().plan_fft_forward(LENGTH);
+        for capacity in CAPACITIES {
+            let mut powers = Vec::new();
+            for block in shares(capacity).chunks_exact(LENGTH) {
+                let mut spectrum: Vec<_> =
+                    block.iter().map(|share| rustfft::num_complex::Complex::from(share - 0.5)).collect();
+                transform.process(&mut spectrum);
+                // White noise of variance 1/12 has powers that are exponential with a mean of 1.
+                let power =
+                    |line: &rustfft::num_complex::Complex<f64>| line.norm_sqr() * 12.0 / LENGTH as f64;
+                powers.extend(spectrum[1..LENGTH / 2].iter().map(power));
+            }
+            let largest = powers.iter().copied().fold(0.0, f64::max);
+            let limit = (powers.len() as f64).ln() + 10.0;
+            assert!(largest < limit, "{capacity}: a line of {largest} and not below {limit}");
+            let p = exponential_ks_p(&powers);
+            assert!(p > 1e-4, "{capacity}: {p}");
+        }
+    }
+
+    #[test]
     fn a_biased_generator_would_be_found_out() {
-        // The oracle itself: taking the remainder of 64 bits for 2/3 of their range doubles one half.
-        let bound = (1_u64 << 63) / 3 * 4;
+        // The oracle itself: taking the remainder of 64 bits for 3/4 of their range doubles one third.
+        let bound = 3_u64 << 62;
         let mut generator = Uniform::for_thread(1, 0);
         let halves = (0..30_000).filter(|_| generator.bits() % bound < bound / 2).count();
         assert!(halves > 16_000, "{halves}");
         let halves = (0..30_000).filter(|_| generator.below(bound) < bound / 2).count();
         assert!((14_000..16_000).contains(&halves), "{halves}");
+        // Four words for each three values: without rejection, each third value has twice the chance.
+        let thirds = (0..30_000).filter(|_| generator.below(bound).is_multiple_of(3)).count();
+        assert!((9_500..10_500).contains(&thirds), "{thirds}");
     }
 
     #[test]
@@ -113,6 +219,8 @@ mod tests {
         assert_eq!(draw(7, 0), draw(7, 0));
         assert_ne!(draw(7, 0), draw(8, 0));
         assert_ne!(draw(7, 0), draw(7, 1));
+        let mut session = Uniform::for_session(7);
+        assert!(!draw(7, 0).contains(&session.bits()));
     }
 
     #[test]

@@ -1,212 +1,281 @@
-//! A program of steps as it arrives from outside: declarative, in JSON, validated before any I/O.
+//! A program of steps as it arrives from outside: declarative, in JSON, the same for every engine.
 
 use serde::Deserialize;
 
-/// Order of the accesses.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum AccessPattern {
-    /// Uniform over the active range.
-    Random,
-    /// Ascending; each thread its own part of the range.
-    Sequential,
-}
-
-/// One access pattern and its demand.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Stimulus {
-    /// Random or sequential.
-    pub access_pattern: AccessPattern,
-    /// Size of one transfer.
-    pub block_size_bytes: u32,
-    /// Share of reads among the I/Os.
-    pub read_pct: u8,
-    /// Threads that issue I/O.
-    pub tc: u32,
-    /// I/Os that each thread keeps outstanding.
-    pub qd: u32,
-    /// First byte of the active range.
-    pub range_start_bytes: u64,
-    /// Byte after the last one of the active range.
-    pub range_end_bytes: u64,
-}
-
-/// What ends a step.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum StopRule {
-    /// Stop issuing after this time; what is outstanding is waited for.
-    DurationNs(u64),
-    /// Stop after this many bytes, all threads together.
-    AmountBytes(u64),
-}
-
-/// A stimulus and the rule that ends it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Step {
-    /// What to issue.
-    pub stimulus: Stimulus,
-    /// When to stop.
-    pub stop: StopRule,
-}
+use super::operation::Operation;
 
 /// Steps to be run one after the other without idle time between them.
 pub type Program = Vec<Step>;
 
-/// What the target and the engine allow.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// Size of the target.
-    pub capacity_bytes: u64,
-    /// Smallest unit of direct I/O.
-    pub sector_bytes: u32,
-    /// Threads that the engine has.
+/// A stimulus and the rule that ends it.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Step {
+    /// What to issue; nothing, as `null`, is a gap without I/O, which only a duration can end.
+    pub stimulus: Option<Stimulus>,
+    /// When to stop.
+    pub stop: Stop,
+    /// Time at the beginning that counts for nothing but the ramp-up; the stop rule begins after it.
+    #[serde(default)]
+    pub ramp_ns: u64,
+}
+
+/// One access pattern and its demand.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stimulus {
+    /// Sizes of the transfers, 1 to 64 of them. Exact over every deck, which has as many I/Os as the sum
+    /// of the weights, divided by what they have in common: 10,000 at most, as all decks. Flushes have no
+    /// size and take none from the deck.
+    pub block_sizes: Vec<BlockSize>,
+    /// What the I/Os do; exact over every deck of the weights.
+    pub operations: OperationWeights,
+    /// Share of accesses, in per cent, that go to a random place, exact over every deck; the others go on
+    /// where the thread's sequential stream stopped, in an earlier step on the same part of the range as
+    /// well.
+    pub random_pct: u8,
+    /// First byte of the active range.
+    pub range_start_bytes: u64,
+    /// Byte after the last one of the active range.
+    pub range_end_bytes: u64,
+    /// Where in the range the random accesses go.
+    #[serde(default)]
+    pub placement: Placement,
+    /// Offsets of random accesses are multiples of it, counted from the target's first byte; a multiple of
+    /// the sector. Default: 4 KiB for transfers of at least that size, a sector for smaller ones.
+    #[serde(default)]
+    pub alignment_bytes: Option<u32>,
+    /// Distance from the start of one sequential access to the start of the next, a multiple of the sector
+    /// and no less than the largest transfer; default: the access's length. A strided stream begins anew
+    /// at the start of the thread's part of the range.
+    #[serde(default)]
+    pub stride_bytes: Option<u64>,
+    /// Threads that issue I/O.
     pub tc: u32,
-    /// Outstanding I/Os that each thread has room for.
+    /// I/Os that each thread keeps outstanding, or may have outstanding where arrivals are paced.
     pub qd: u32,
-    /// Largest transfer that the buffers hold.
-    pub block_size_bytes: u32,
-}
-
-/// Why a program is refused; nothing of it is run.
-#[derive(Debug, PartialEq, Eq, thiserror::Error)]
-pub enum StimulusError {
-    /// The text is no program.
-    #[error("not a program of steps: {0}")]
-    Syntax(String),
-    /// A value is out of bounds.
-    #[error("step {step}: {reason}")]
-    Value {
-        /// Position in the program, from 1.
-        step: usize,
-        /// What is wrong with it.
-        reason: String,
-    },
-}
-
-/// Read a program from JSON and check every step against the limits.
-///
-/// # Errors
-/// On the first thing that makes no sense or does not fit the target.
-pub fn parse_program(json: &str, limits: &Limits) -> Result<Program, StimulusError> {
-    let program: Program =
-        serde_json::from_str(json).map_err(|error| StimulusError::Syntax(error.to_string()))?;
-    for (index, step) in program.iter().enumerate() {
-        step.check(limits).map_err(|reason| StimulusError::Value { step: index + 1, reason })?;
-    }
-    Ok(program)
-}
-
-impl Step {
-    fn check(&self, limits: &Limits) -> Result<(), String> {
-        self.stimulus.check(limits)?;
-        match self.stop {
-            StopRule::DurationNs(0) => Err("a duration of 0 does nothing".into()),
-            StopRule::AmountBytes(0) => Err("an amount of 0 bytes does nothing".into()),
-            _ => Ok(()),
-        }
-    }
+    /// When the I/Os are issued.
+    #[serde(default)]
+    pub pacing: Pacing,
+    /// What is written.
+    #[serde(default)]
+    pub data: Data,
 }
 
 impl Stimulus {
-    fn check(&self, limits: &Limits) -> Result<(), String> {
-        let block = u64::from(self.block_size_bytes);
-        let sector = u64::from(limits.sector_bytes);
-        if block == 0 || !block.is_multiple_of(sector) {
-            return Err(format!("block size {block} B is no multiple of the sector size {sector} B"));
-        }
-        if self.block_size_bytes > limits.block_size_bytes {
-            return Err(format!("block size {block} B exceeds the buffers of {} B", limits.block_size_bytes));
-        }
-        if self.read_pct > 100 {
-            return Err(format!("{} % reads is more than all", self.read_pct));
-        }
-        if self.tc == 0 || self.tc > limits.tc {
-            return Err(format!("TC {} is not within 1 to {}", self.tc, limits.tc));
-        }
-        if self.qd == 0 || self.qd > limits.qd {
-            return Err(format!("QD {} is not within 1 to {}", self.qd, limits.qd));
-        }
-        self.check_range(limits, block, sector)
-    }
-
-    fn check_range(&self, limits: &Limits, block: u64, sector: u64) -> Result<(), String> {
-        let (start, end) = (self.range_start_bytes, self.range_end_bytes);
-        if start >= end || end > limits.capacity_bytes {
-            return Err(format!("range {start} to {end} does not lie within {} B", limits.capacity_bytes));
-        }
-        if !start.is_multiple_of(sector) || !end.is_multiple_of(sector) {
-            return Err(format!("range {start} to {end} does not lie on sectors of {sector} B"));
-        }
-        if end - start < block * u64::from(self.tc) {
-            return Err(format!("a range of {} B has no block of {block} B for each thread", end - start));
-        }
-        Ok(())
+    /// The largest transfer; 0 for none.
+    #[must_use]
+    pub fn largest_block_bytes(&self) -> u32 {
+        self.block_sizes.iter().map(|size| size.bytes).max().unwrap_or(0)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
+/// One of several transfer sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BlockSize {
+    /// Size of the transfer, a multiple of the sector.
+    pub bytes: u32,
+    /// Its part of the sum of all weights; may be 0.
+    pub weight: u32,
+}
 
-    const LIMITS: Limits =
-        Limits { capacity_bytes: 1 << 30, sector_bytes: 512, tc: 4, qd: 32, block_size_bytes: 1 << 20 };
+/// Parts of the I/Os that do this or that.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OperationWeights {
+    /// Reads.
+    pub read: u32,
+    /// Writes.
+    pub write: u32,
+    /// Trims (deallocate, discard, unmap).
+    pub trim: u32,
+    /// Flushes of the volatile cache (fdatasync on a file).
+    pub flush: u32,
+    /// Fsyncs; on a drive the same as a flush.
+    pub fsync: u32,
+}
 
-    fn json(field: &str, value: &str) -> String {
-        let mut step: serde_json::Value = serde_json::from_str(
-            r#"{"stimulus": {"access_pattern": "random", "block_size_bytes": 4096, "read_pct": 65,
-                "tc": 4, "qd": 32, "range_start_bytes": 0, "range_end_bytes": 1073741824},
-                "stop": {"duration_ns": 1000}}"#,
-        )
-        .unwrap();
-        let value = serde_json::from_str(value).unwrap();
-        if field == "stop" {
-            step["stop"] = value
-        } else {
-            step["stimulus"][field] = value
-        }
-        format!("[{step}]")
-    }
-
-    #[test]
-    fn a_good_program_is_taken_as_it_is() {
-        let program = parse_program(&json("qd", "16"), &LIMITS).unwrap();
-        assert_eq!(program[0].stimulus.qd, 16);
-        assert_eq!(program[0].stop, StopRule::DurationNs(1000));
-    }
-
-    #[test]
-    fn each_nonsense_is_refused_by_name() {
-        for (field, value, reason) in [
-            ("block_size_bytes", "1000", "no multiple of the sector"),
-            ("block_size_bytes", "0", "no multiple of the sector"),
-            ("block_size_bytes", "2097152", "exceeds the buffers"),
-            ("read_pct", "101", "more than all"),
-            ("tc", "0", "TC 0"),
-            ("tc", "5", "TC 5"),
-            ("qd", "33", "QD 33"),
-            ("range_end_bytes", "2147483648", "does not lie within"),
-            ("range_start_bytes", "1073741824", "does not lie within"),
-            ("range_start_bytes", "100", "does not lie on sectors"),
-            ("range_end_bytes", "8192", "no block"),
-            ("stop", r#"{"duration_ns": 0}"#, "does nothing"),
-            ("stop", r#"{"amount_bytes": 0}"#, "does nothing"),
-            ("stop", r#"{"rounds": 5}"#, "unknown variant"),
-            ("access_pattern", r#""zigzag""#, "unknown variant"),
-            ("colour", "1", "unknown field"),
-        ] {
-            let error = parse_program(&json(field, value), &LIMITS).unwrap_err().to_string();
-            assert!(error.contains(reason), "{field} = {value}: {error}");
+impl OperationWeights {
+    /// The weight of one operation.
+    #[must_use]
+    pub const fn of(&self, operation: Operation) -> u32 {
+        match operation {
+            Operation::Read => self.read,
+            Operation::Write => self.write,
+            Operation::Trim => self.trim,
+            Operation::Flush => self.flush,
+            Operation::Fsync => self.fsync,
         }
     }
+}
 
-    proptest! {
-        #[test]
-        fn no_text_makes_the_parser_panic(text in ".{0,200}") {
-            let _ = parse_program(&text, &LIMITS);
-        }
-    }
+/// Where in the active range random accesses go.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Placement {
+    /// Anywhere, with equal probability.
+    #[default]
+    Uniform,
+    /// Access ranges, 1 to 64, one behind the other from the start of the active range; exact over every
+    /// deck of the weights, uniform inside each (PTS 13, composite block size). A transfer lies whole in
+    /// its zone.
+    Zones(Vec<Zone>),
+    /// The place of rank r is accessed in proportion to r^-theta; ranks are scattered over the range.
+    Zipf {
+        /// Exponent, above 0.
+        theta: f64,
+    },
+    /// Self-similar: a share `h` of the places, below 0.5, gets a share `1 - h` of the accesses, and so on
+    /// inside of each; places are scattered over the range.
+    Pareto {
+        /// Share of the hot places, between 0 and 0.5.
+        h: f64,
+    },
+    /// Around a hot spot, cut at the ends of the range.
+    Normal {
+        /// Middle of the hot spot, in per cent of the range, 0 to 100.
+        mean_pct: f64,
+        /// Standard deviation, in per cent of the range, above 0 and at most 100.
+        deviation_pct: f64,
+    },
+    /// Uniform over a number of equally sized LBA segments, which are spread at random over the range
+    /// without overlap, the same for every thread and step of a session (PTS 6(5)).
+    Segments {
+        /// Number of segments, at most 65,536.
+        count: u32,
+        /// Size of each, a multiple of the largest transfer's alignment and no less than that transfer.
+        bytes: u64,
+    },
+    /// Uniform over a fixed random choice of places that covers this many bytes: the total of unique LBAs
+    /// accessed, the same for every thread and step of a session (PTS 6(4)). Only where all accesses are
+    /// random.
+    UniqueLbas {
+        /// Total of the unique LBAs; rounded down to whole places of the largest transfer size.
+        bytes: u64,
+    },
+}
+
+/// One access range.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Zone {
+    /// Part of the accesses that go here, of the sum of all zones' weights.
+    pub weight: u32,
+    /// Its share of the active range, in per cent; the shares of all zones sum to 100.
+    pub range_pct: f64,
+}
+
+/// When I/Os are issued. Rates hold for all threads together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Pacing {
+    /// As soon as another one completes: QD are always outstanding.
+    #[default]
+    ClosedLoop,
+    /// At equal distances, whether or not the device keeps up; latency counts from the planned moment.
+    FixedRate {
+        /// I/Os per second.
+        ios_per_s: f64,
+    },
+    /// As a Poisson process, whether or not the device keeps up; latency counts from the planned moment.
+    Poisson {
+        /// Mean I/Os per second.
+        ios_per_s: f64,
+    },
+    /// So many at once, once a period; latency counts from the planned moment.
+    Burst {
+        /// I/Os of each burst, all threads together.
+        ios: u32,
+        /// From the start of one burst to the start of the next.
+        period_ns: u64,
+    },
+    /// Closed loop for a while, then nothing for a while, again and again from the step's start.
+    DutyCycle {
+        /// Time with I/O.
+        on_ns: u64,
+        /// Time without.
+        off_ns: u64,
+    },
+    /// Each of the QD waits that long after its completion before it is issued again.
+    ThinkTime {
+        /// The wait.
+        think_ns: u64,
+    },
+}
+
+/// What is written.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Data {
+    /// Random bytes, fresh for every write (PTS 3.5).
+    #[default]
+    Random,
+    /// Random bytes, made once for each buffer and written again and again.
+    RandomOnce,
+    /// Zero bytes.
+    Zero,
+    /// These bytes again and again, from the first byte of each write on.
+    Pattern(Vec<u8>),
+    /// Random bytes of a chosen entropy, with a share of blocks that were written before.
+    Reducible {
+        /// Entropy of every granule, 0 to 100 per cent of that of random bytes.
+        entropy_pct: f64,
+        /// Share of granules that are copies from a small fixed set, 0 to 100 per cent.
+        duplicate_pct: f64,
+        /// Unit in which data are compressible and deduplicable: a multiple of the sector, no larger than
+        /// the buffers.
+        granule_bytes: u32,
+    },
+    /// Random bytes with a header in every sector: LBA, generation and checksum. Reads are verified
+    /// against them.
+    Verified {
+        /// Marks one pass of writing; reads expect exactly this one.
+        generation: u64,
+    },
+}
+
+/// What ends a step: whichever comes first. What is outstanding then is waited for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Stop {
+    /// Stop issuing after this time.
+    pub duration_ns: Option<u64>,
+    /// Stop after this many bytes, all threads together.
+    pub amount_bytes: Option<u64>,
+    /// Stop after this many I/Os, all threads together.
+    pub ios: Option<u64>,
+    /// Stop when a figure is steady.
+    pub steady: Option<SteadyRule>,
+    /// But go on for at least this time, also beyond an amount or a number of I/Os.
+    pub at_least_ns: u64,
+}
+
+/// When a figure counts as steady: over the last `windows` windows it neither leaves the excursion's
+/// band around its mean, nor does the slope of its best fit (PTS 2.1.24, in windows instead of rounds).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SteadyRule {
+    /// What is tracked.
+    pub figure: SteadyFigure,
+    /// Time over which one value of the figure is taken.
+    pub window_ns: u64,
+    /// Number of values that are looked at, 2 to 10,000.
+    pub windows: u32,
+    /// Largest allowed range of the values, in per cent of their mean.
+    pub excursion_pct: f64,
+    /// Largest allowed range of the best linear fit, in per cent of the mean.
+    pub slope_pct: f64,
+}
+
+/// A tracked figure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SteadyFigure {
+    /// I/Os per second.
+    Iops,
+    /// Bytes per second.
+    Throughput,
+    /// Mean latency.
+    MeanLatency,
 }

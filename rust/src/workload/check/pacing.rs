@@ -1,0 +1,27 @@
+//! When I/Os are issued.
+
+use super::super::stimulus::Pacing;
+
+pub(super) fn check(pacing: Pacing) -> Result<(), String> {
+    match pacing {
+        Pacing::ClosedLoop | Pacing::ThinkTime { .. } => Ok(()),
+        Pacing::FixedRate { ios_per_s } => check_rate("fixed_rate", ios_per_s),
+        Pacing::Poisson { ios_per_s } => check_rate("poisson", ios_per_s),
+        Pacing::Burst { ios: 0, .. } => Err("burst.ios 0 does nothing".into()),
+        Pacing::Burst { period_ns: 0, .. } => Err("burst.period_ns 0 is not above 0".into()),
+        Pacing::Burst { .. } => Ok(()),
+        Pacing::DutyCycle { on_ns: 0, .. } => Err("duty_cycle.on_ns 0 does nothing".into()),
+        Pacing::DutyCycle { off_ns: 0, .. } => Err("duty_cycle.off_ns 0 is a closed loop".into()),
+        Pacing::DutyCycle { on_ns, off_ns } => match on_ns.checked_add(off_ns) {
+            Some(_) => Ok(()),
+            None => Err(format!("duty_cycle: {on_ns} ns and {off_ns} ns exceed {} ns", u64::MAX)),
+        },
+    }
+}
+
+fn check_rate(field: &str, ios_per_s: f64) -> Result<(), String> {
+    if ios_per_s > 0.0 && ios_per_s.is_finite() {
+        return Ok(());
+    }
+    Err(format!("{field}.ios_per_s {ios_per_s} is not above 0 and finite"))
+}

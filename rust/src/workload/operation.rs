@@ -1,0 +1,80 @@
+//! The kinds of I/O, and one access of them.
+
+/// What an I/O does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
+pub enum Operation {
+    /// From the device.
+    Read,
+    /// To the device.
+    Write,
+    /// Tells the device that the data are not needed any more (deallocate, discard, unmap).
+    Trim,
+    /// Makes the device's volatile cache durable; a file's data as well.
+    Flush,
+    /// As a flush, and a file's metadata as well.
+    Fsync,
+}
+
+impl Operation {
+    /// All of them, in the order of their numbers.
+    pub const ALL: [Self; 5] = [Self::Read, Self::Write, Self::Trim, Self::Flush, Self::Fsync];
+
+    /// The word for messages and records.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Read => "read",
+            Self::Write => "write",
+            Self::Trim => "trim",
+            Self::Flush => "flush",
+            Self::Fsync => "fsync",
+        }
+    }
+
+    /// Whether it has a place and a length; a flush concerns the whole target.
+    #[must_use]
+    pub const fn is_addressed(self) -> bool {
+        !matches!(self, Self::Flush | Self::Fsync)
+    }
+}
+
+/// One access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Io {
+    /// What to do.
+    pub operation: Operation,
+    /// First byte; 0 for a flush.
+    pub offset_bytes: u64,
+    /// Number of bytes; 0 for a flush.
+    pub length_bytes: u32,
+}
+
+/// One value for each operation.
+#[derive(Clone, Debug, Default)]
+pub struct ByOperation<T>([T; Operation::ALL.len()]);
+
+impl<T> ByOperation<T> {
+    /// The value of one operation.
+    #[inline]
+    #[must_use]
+    pub const fn of(&self, operation: Operation) -> &T {
+        &self.0[operation as usize]
+    }
+
+    /// The value of one operation, to change it.
+    #[inline]
+    pub const fn of_mut(&mut self, operation: Operation) -> &mut T {
+        &mut self.0[operation as usize]
+    }
+
+    /// All values, in the order of [`Operation::ALL`].
+    pub fn iter(&self) -> impl Iterator<Item = (Operation, &T)> {
+        Operation::ALL.into_iter().zip(&self.0)
+    }
+
+    /// Join the values of two, operation by operation.
+    pub fn merge(&mut self, other: &Self, mut join: impl FnMut(&mut T, &T)) {
+        self.0.iter_mut().zip(&other.0).for_each(|(mine, theirs)| join(mine, theirs));
+    }
+}

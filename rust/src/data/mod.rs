@@ -1,0 +1,12 @@
+//! What is written, and whether it is what comes back.
+
+mod deck;
+mod lasting;
+mod miscompare;
+mod random_bytes;
+mod reducible;
+mod source;
+mod verified;
+
+pub use miscompare::{Miscompare, MiscompareKind};
+pub use source::DataSource;

@@ -1,0 +1,38 @@
+//! The machine: ways to a target, the clock's counter, where threads run. The one room with unsafe code.
+//!
+//! ```text
+//! probe -> path -> target_queue -> ring (io_uring) : file, nvme, noop    slots, buffers: who owns memory
+//! which    its     one of them     positional (one system call per I/O)  waker: ends every wait
+//! one?     name
+//! ```
+#![allow(unsafe_code)]
+
+mod affinity;
+mod buffers;
+#[cfg(all(test, not(miri)))]
+mod contract;
+mod device_files;
+mod features;
+#[cfg(all(test, not(miri)))]
+mod lent;
+mod path;
+mod positional;
+mod probe;
+mod queue;
+mod ring;
+mod slots;
+mod target;
+mod target_queue;
+pub(crate) mod tsc;
+mod waker;
+
+pub use affinity::{pin_to_cpu, tighten_timers};
+pub use features::Features;
+pub use path::{IoPath, UnknownPath};
+pub use positional::Positional;
+pub use probe::{Finding, Probe, probe};
+pub use queue::{Completion, Queue, QueueError, Shape};
+pub use ring::{FileCommands, NoOpCommands, NvmeCommands, Ring};
+pub use target::{Target, TargetKind};
+pub use target_queue::TargetQueue;
+pub use waker::Waker;

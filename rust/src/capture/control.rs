@@ -1,0 +1,119 @@
+//! Starting a capture, watching it and ending it.
+
+use super::configuration::CaptureConfiguration;
+use super::destination::Destination;
+use super::error::CaptureError;
+use super::figures::{CaptureState, CaptureSummary, Shared};
+use super::record::Chunk;
+use super::tap::Tap;
+use super::writer::{Message, Writer, Written};
+use parquet::errors::ParquetError;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::thread::{Builder, JoinHandle};
+
+/// A running capture.
+#[derive(Debug)]
+pub struct Capture {
+    shared: Arc<Shared>,
+    messages: SyncSender<Message>,
+    writer: Option<JoinHandle<Written>>,
+}
+
+/// Start a capture with one tap for each thread. Its first file exists afterwards.
+///
+/// # Errors
+/// If the configuration makes no sense, or the first file or the writer thread can't be made.
+pub fn open(
+    destination: impl Destination + 'static,
+    configuration: CaptureConfiguration,
+) -> Result<(Capture, Vec<Tap>), CaptureError> {
+    configuration.check()?;
+    let (chunk_ios, chunks) = (configuration.chunk_ios(), configuration.chunks_per_thread());
+    let threads = configuration.threads;
+    let shared = Arc::new(Shared::default());
+    // All chunks and the order to finish fit, so no sender ever waits here.
+    let (messages, filled) = sync_channel(chunks * threads as usize + 1);
+    let mut empty = Vec::new();
+    let mut taps = Vec::new();
+    for thread in 0..threads {
+        let new_chunk = || Chunk::new(thread as u16, chunk_ios);
+        let (sender, receiver) = sync_channel(chunks);
+        for _ in 1..chunks {
+            let _ = sender.try_send(new_chunk());
+        }
+        empty.push(sender);
+        taps.push(Tap::new(new_chunk(), messages.clone(), receiver, shared.clone()));
+    }
+    let writer = Writer::new(Box::new(destination), configuration, shared.clone())
+        .map_err(|error| CaptureError::Begin(into_io(error)))?;
+    let thread = Builder::new()
+        .name("capture".into())
+        .spawn(move || writer.run(&filled, &empty))
+        .map_err(CaptureError::Begin)?;
+    Ok((Capture { shared, messages, writer: Some(thread) }, taps))
+}
+
+impl Capture {
+    /// How it stands.
+    #[must_use]
+    pub fn state(&self) -> CaptureState {
+        self.shared.state()
+    }
+
+    /// Write everything that was handed over, and complete the last file. To be called when the threads
+    /// have dropped their taps; a tap that is left, with a thread that hangs, is not waited for.
+    ///
+    /// # Errors
+    /// If a file could not be written, with what there is nevertheless.
+    pub fn finish(mut self) -> Result<CaptureSummary, CaptureError> {
+        let unfinished_threads = self.shared.taps.load(Relaxed);
+        let written = self.join();
+        let ended = written.is_some();
+        let written = written.unwrap_or_default();
+        let (ios_recorded, ios_written) =
+            (self.shared.recorded.load(Relaxed), self.shared.written.load(Relaxed));
+        let summary = CaptureSummary {
+            ios_recorded,
+            ios_written,
+            ios_discarded: ios_recorded - ios_written,
+            bytes_written: written.bytes,
+            files: written.files,
+            waits: self.shared.waits(),
+            steps: written.steps,
+            unfinished_threads,
+        };
+        let panicked = || (!ended).then(|| "the writer thread panicked".to_owned());
+        match self.shared.error.get().cloned().or_else(panicked) {
+            None => Ok(summary),
+            Some(reason) => Err(CaptureError::Write { reason, summary: Box::new(summary) }),
+        }
+    }
+
+    fn join(&mut self) -> Option<Written> {
+        // Without a receiver the writer has ended already.
+        let _ = self.messages.send(Message::Finish);
+        self.writer.take().and_then(|writer| writer.join().ok())
+    }
+}
+
+impl Drop for Capture {
+    /// Completes the files of a capture that nobody finishes.
+    fn drop(&mut self) {
+        if self.writer.is_some() {
+            self.join();
+        }
+    }
+}
+
+fn into_io(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
+            Ok(error) => *error,
+            Err(cause) => io::Error::other(cause),
+        },
+        other => io::Error::other(other),
+    }
+}

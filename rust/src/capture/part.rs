@@ -1,0 +1,173 @@
+//! One Parquet file of a capture: row groups, then the footer that makes it readable.
+
+use super::columns::Columns;
+use super::configuration::CaptureConfiguration;
+use super::destination::PartFile;
+use super::figures::Waits;
+use super::row_group::RowGroup;
+use super::schema::{Facts, properties, schema};
+use parquet::errors::{ParquetError, Result};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataWriter, RowGroupMetaData};
+use parquet::file::properties::WriterPropertiesPtr;
+use parquet::file::writer::{SerializedFileWriter, TrackedWrite};
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::time::Instant;
+
+/// Length of the mark at the beginning of a Parquet file.
+const HEAD_BYTES: u64 = 4;
+
+/// The file behind the library's write buffer. It can be taken away, so that what the buffer still holds
+/// after an error goes nowhere.
+struct Sink(Option<Box<dyn PartFile>>);
+
+impl Write for Sink {
+    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
+        self.0.as_mut().map_or(Ok(buffer.len()), |file| file.write(buffer))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.as_mut().map_or(Ok(()), |file| file.flush())
+    }
+}
+
+/// A row group in the file, and where it ends.
+struct Committed {
+    metadata: RowGroupMetaData,
+    end_bytes: u64,
+}
+
+/// A file in the making.
+pub(super) struct Part {
+    writer: SerializedFileWriter<Sink>,
+    properties: WriterPropertiesPtr,
+    row_group: RowGroup,
+    committed: Vec<Committed>,
+    waits: Waits,
+    ios: u64,
+    began: Instant,
+}
+
+/// What became of a file.
+pub(super) struct Closed {
+    /// Name and size, if there is a file.
+    pub(super) file: Option<(PathBuf, u64)>,
+    /// I/Os in it.
+    pub(super) ios: u64,
+    /// I/Os that were meant to be in it and are not.
+    pub(super) lost: u64,
+    /// The first error of closing it.
+    pub(super) error: Option<ParquetError>,
+}
+
+impl Part {
+    pub(super) fn begin(file: Box<dyn PartFile>) -> Result<Self> {
+        let properties = properties();
+        let writer = SerializedFileWriter::new(Sink(Some(file)), schema(), properties.clone())?;
+        let row_group = RowGroup::new(writer.schema_descr(), &properties);
+        Ok(Self {
+            writer,
+            properties,
+            row_group,
+            committed: Vec::new(),
+            waits: Waits::default(),
+            ios: 0,
+            began: Instant::now(),
+        })
+    }
+
+    /// I/Os that were added.
+    pub(super) const fn ios(&self) -> u64 {
+        self.ios
+    }
+
+    /// When the first I/Os came, or the file was made.
+    pub(super) const fn began(&self) -> Instant {
+        self.began
+    }
+
+    /// Add a chunk; write the row group if it is full with it.
+    pub(super) fn add(&mut self, columns: &Columns, waits: Waits) -> Result<()> {
+        if self.ios == 0 {
+            self.began = Instant::now();
+        }
+        self.ios += columns.submitted_ns.len() as u64;
+        self.waits.add(waits);
+        self.row_group.add(columns)?;
+        if self.row_group.is_full() { self.commit() } else { Ok(()) }
+    }
+
+    /// Write the row group, if there is anything in it, and begin another.
+    fn commit(&mut self) -> Result<()> {
+        if self.row_group.rows() == 0 {
+            return Ok(());
+        }
+        let empty = RowGroup::new(self.writer.schema_descr(), &self.properties);
+        let row_group = std::mem::replace(&mut self.row_group, empty);
+        let mut target = self.writer.next_row_group()?;
+        for column in row_group.close()? {
+            target.append_column(&column.bytes, column.close)?;
+        }
+        let metadata = target.close()?.as_ref().clone();
+        self.writer.flush()?;
+        self.committed.push(Committed { metadata, end_bytes: self.writer.bytes_written() as u64 });
+        Ok(())
+    }
+
+    /// Complete the file with everything that was added.
+    pub(super) fn close(mut self, configuration: &CaptureConfiguration, number: u32) -> Closed {
+        let error = self.commit().and_then(|()| Ok(self.writer.flush()?)).err();
+        self.salvage(error, configuration, number)
+    }
+
+    /// Complete the file after an error with the row groups that are in it. If there is no room for the
+    /// footer either, the last row groups make room for it.
+    pub(super) fn salvage(
+        mut self,
+        mut error: Option<ParquetError>,
+        configuration: &CaptureConfiguration,
+        number: u32,
+    ) -> Closed {
+        let mut file = self.writer.inner_mut().0.take();
+        while let Some(open) = file.as_mut() {
+            let ios = self.committed.iter().map(|group| group.metadata.num_rows() as u64).sum();
+            let lost = self.ios - ios;
+            let facts = Facts { configuration, number, ios, discarded: lost, waits: self.waits };
+            match self.write_footer(open.as_mut(), &facts) {
+                Ok(bytes) => match file.take().map(PartFile::complete) {
+                    Some(Ok(name)) => return Closed { file: Some((name, bytes)), ios, lost, error },
+                    Some(Err(failure)) => error = error.or(Some(failure.into())),
+                    None => {}
+                },
+                Err(failure) => {
+                    error = error.or(Some(failure));
+                    if self.committed.pop().is_none() {
+                        break;
+                    }
+                }
+            }
+        }
+        Closed { file: None, ios: 0, lost: self.ios, error }
+    }
+
+    /// Put the footer behind the last row group; the file's size then.
+    fn write_footer(&self, file: &mut dyn PartFile, facts: &Facts<'_>) -> Result<u64> {
+        let groups = self.committed.iter().map(|group| group.metadata.clone()).collect();
+        let metadata = FileMetaData::new(
+            self.properties.writer_version().as_num(),
+            facts.ios as i64,
+            Some(self.properties.created_by().into()),
+            Some(facts.key_values()),
+            self.writer.schema_descr().clone().into(),
+            None,
+        );
+        let mut footer = Vec::new();
+        let tracked = TrackedWrite::new(&mut footer);
+        ParquetMetaDataWriter::new_with_tracked(tracked, &ParquetMetaData::new(metadata, groups)).finish()?;
+        let end_bytes = self.committed.last().map_or(HEAD_BYTES, |group| group.end_bytes);
+        file.cut(end_bytes)?;
+        file.write_all(&footer)?;
+        file.flush()?;
+        Ok(end_bytes + footer.len() as u64)
+    }
+}

@@ -1,0 +1,147 @@
+//! The writer thread: takes full chunks, drives the files, gives empty chunks back.
+
+use super::columns::Columns;
+use super::configuration::CaptureConfiguration;
+use super::destination::Destination;
+use super::error::in_words;
+use super::figures::{Shared, StepSummary};
+use super::part::{Closed, Part};
+use super::record::Chunk;
+use parquet::errors::{ParquetError, Result};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender};
+use std::time::Duration;
+
+/// What arrives at the writer.
+pub(super) enum Message {
+    /// A chunk with I/Os.
+    Filled(Chunk),
+    /// No more chunks; what was sent before it has arrived.
+    Finish,
+}
+
+/// What the writer leaves behind.
+#[derive(Default)]
+pub(super) struct Written {
+    pub(super) files: Vec<PathBuf>,
+    pub(super) bytes: u64,
+    pub(super) steps: BTreeMap<u32, StepSummary>,
+}
+
+/// The writer's side of a capture.
+pub(super) struct Writer {
+    destination: Box<dyn Destination>,
+    configuration: CaptureConfiguration,
+    shared: Arc<Shared>,
+    columns: Columns,
+    part: Option<Part>,
+    number: u32,
+    written: Written,
+}
+
+impl Writer {
+    /// With the first file begun, so that a bad destination is known before the load starts.
+    pub(super) fn new(
+        destination: Box<dyn Destination>,
+        configuration: CaptureConfiguration,
+        shared: Arc<Shared>,
+    ) -> Result<Self> {
+        let columns = Columns::new(configuration.lba_bytes);
+        let written = Written::default();
+        let mut writer = Self { destination, configuration, shared, columns, part: None, number: 0, written };
+        writer.begin_part()?;
+        Ok(writer)
+    }
+
+    /// Work until the end is announced or all taps are gone.
+    pub(super) fn run(mut self, filled: &Receiver<Message>, empty: &[SyncSender<Chunk>]) -> Written {
+        loop {
+            match filled.recv_timeout(self.until_file_is_due()) {
+                Ok(Message::Filled(mut chunk)) => {
+                    self.take(&mut chunk);
+                    chunk.empty();
+                    // A thread that is gone needs no chunk.
+                    let _ = empty[usize::from(chunk.thread)].try_send(chunk);
+                }
+                Ok(Message::Finish) | Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => self.close_part(None),
+            }
+        }
+        self.close_part(None);
+        self.written
+    }
+
+    /// A file without I/Os can stay open for any time.
+    fn until_file_is_due(&self) -> Duration {
+        self.part.as_ref().filter(|part| part.ios() > 0).map_or(Duration::MAX, |part| {
+            self.configuration.file_duration.saturating_sub(part.began().elapsed())
+        })
+    }
+
+    fn take(&mut self, chunk: &mut Chunk) {
+        let step = self.written.steps.entry(chunk.step).or_default();
+        step.ios += chunk.records.len() as u64;
+        step.waits.add(chunk.waits);
+        if self.shared.error.get().is_some() {
+            self.shared.discarded.fetch_add(chunk.records.len() as u64, Relaxed);
+        } else {
+            self.store(chunk);
+        }
+    }
+
+    fn store(&mut self, chunk: &mut Chunk) {
+        if self.part.is_none()
+            && let Err(error) = self.begin_part()
+        {
+            self.shared.discarded.fetch_add(chunk.records.len() as u64, Relaxed);
+            return self.fail(&error);
+        }
+        if let Err(error) = self.columns.fill(chunk) {
+            self.shared.discarded.fetch_add(chunk.records.len() as u64, Relaxed);
+            self.fail(&error);
+            return self.close_part(None);
+        }
+        let Some(part) = self.part.as_mut() else { return };
+        match part.add(&self.columns, chunk.waits) {
+            Err(error) => self.close_part(Some(error)),
+            Ok(()) => {
+                let is_complete = part.ios() >= self.configuration.ios_per_file;
+                if is_complete || self.until_file_is_due().is_zero() {
+                    self.close_part(None);
+                }
+            }
+        }
+    }
+
+    fn begin_part(&mut self) -> Result<()> {
+        self.number += 1;
+        self.part = Some(Part::begin(self.destination.begin(self.number)?)?);
+        Ok(())
+    }
+
+    /// Complete the file, if there is one: after an error without what has not reached it.
+    fn close_part(&mut self, error: Option<ParquetError>) {
+        let Some(part) = self.part.take() else { return };
+        let Closed { file, ios, lost, error } = match error {
+            None => part.close(&self.configuration, self.number),
+            Some(_) => part.salvage(error, &self.configuration, self.number),
+        };
+        self.shared.written.fetch_add(ios, Relaxed);
+        self.shared.discarded.fetch_add(lost, Relaxed);
+        if let Some((name, bytes)) = file {
+            self.written.files.push(name);
+            self.written.bytes += bytes;
+        }
+        if let Some(error) = error {
+            self.fail(&error);
+        }
+    }
+
+    /// The first error counts.
+    fn fail(&self, error: &ParquetError) {
+        let _ = self.shared.error.set(in_words(error));
+    }
+}

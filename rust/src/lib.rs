@@ -2,10 +2,12 @@
 //!
 //! It builds and tests without Python; [`python`] is the only module that knows of it.
 
+pub mod capture;
 pub mod clock;
+pub mod data;
 pub mod engine;
 pub mod histogram;
-pub mod ring;
+pub mod machine;
 pub mod workload;
 
 #[cfg(feature = "python")]

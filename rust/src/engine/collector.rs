@@ -1,189 +1,214 @@
-//! Joins the threads' shards of a step into one result, off the threads' path.
+//! Joins the threads' parts of intervals and steps into results, off the threads' path.
 
 use std::collections::VecDeque;
-use std::sync::mpsc::{Receiver, Sender};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
-use super::cpu::{CpuShares, CpuSnapshot};
-use super::shard::{ByDirection, Counts, Failure, Shard, StepState};
-use super::worker::Delivery;
-use crate::histogram::{self, LatencyHistogram};
-use crate::workload::Direction;
+use super::cpu::CpuSnapshot;
+use super::crew::Shared;
+use super::gate::{ActiveStep, Gate};
+use super::outcome::{Outcome, StepState};
+use super::pending::{PendingInterval, PendingStep};
+use super::result::{IntervalResult, OperationResult, Report, StepResult};
+use super::signals::Signals;
+use super::slots::Flights;
+use super::tally::Tally;
+use super::worker::Part;
+use crate::clock::Clock;
+use crate::workload::ByOperation;
 
-/// One direction of a step.
-#[derive(Clone, Debug)]
-pub struct DirectionResult {
-    /// I/Os completed.
-    pub ios: u64,
-    /// Bytes moved.
-    pub bytes: u64,
-    /// Exact sum of the latencies.
-    pub latency_sum_ns: u128,
-    /// Exact smallest latency; `None` without an I/O.
-    pub latency_min_ns: Option<u64>,
-    /// Exact largest latency; `None` without an I/O.
-    pub latency_max_ns: Option<u64>,
-    /// The distribution in HdrHistogram V2 compressed encoding.
-    pub histogram: Vec<u8>,
+/// How often to look whether the session was stopped.
+const LOOK: Duration = Duration::from_millis(100);
+/// How long after a stop to wait for threads that hang in the device; they wait half of it themselves.
+const GIVE_UP: Duration = Duration::from_secs(1);
+/// Below this, an interval is too short for the kernel's tick counters to say anything.
+const SHORTEST_CPU_INTERVAL_NS: u64 = 100_000_000;
+
+/// What the session wants to know.
+#[derive(Clone, Copy)]
+pub(super) struct Wishes {
+    pub(super) interval_ns: u64,
+    pub(super) interval_histograms: bool,
 }
 
-/// Counts of one interval: reads and writes, each I/Os, bytes, sum and maximum of latencies in ns.
-#[derive(Clone, Copy, Debug)]
-pub struct IntervalResult {
-    /// Reads.
-    pub read: (u64, u64, u64, u64),
-    /// Writes.
-    pub write: (u64, u64, u64, u64),
-}
-
-/// The result of one step. Times are on the engine's clock.
-#[derive(Clone, Debug)]
-pub struct StepResult {
-    /// Number of the step in the session, from 0.
-    pub index: u64,
-    /// How it ended.
-    pub state: StepState,
-    /// First submission, or when the step was let through the gate if it issued nothing.
-    pub started_ns: u64,
-    /// From the first submission to the last completion.
-    pub elapsed_ns: u64,
-    /// From the last completion of the step before to the first submission of this one.
-    pub gap_ns: Option<u64>,
-    /// All reads.
-    pub read: DirectionResult,
-    /// All writes.
-    pub write: DirectionResult,
-    /// The step cut into intervals, in order.
-    pub intervals: Vec<IntervalResult>,
-    /// The host's processors during the step.
-    pub cpu: Option<CpuShares>,
-    /// The first I/O that failed.
-    pub failure: Option<Failure>,
+/// Where parts come from, and where tallies and reports go to.
+pub(super) struct Links {
+    pub(super) parts: Receiver<Part>,
+    /// To each thread, for its emptied tallies.
+    pub(super) spare: Vec<Sender<Box<Tally>>>,
+    pub(super) reports: Sender<Report>,
 }
 
 pub(super) struct Collector {
-    threads: usize,
-    /// Where each thread's used shards go back to.
-    spare: Vec<Sender<Box<Shard>>>,
-    /// The processors' counters when the step that runs now began.
+    wishes: Wishes,
+    links: Links,
+    clock: Clock,
+    gate: Arc<Gate>,
+    signals: Arc<Signals>,
+    flights: Vec<Arc<Flights>>,
+    /// The processors' counters when the step that runs now began, and the interval.
     step_began: Arc<Mutex<CpuSnapshot>>,
+    interval_began: CpuSnapshot,
+    /// `None` before the first step and after an idle gap: there is no gap to speak of.
     last_completion_ns: Option<u64>,
-    pending: VecDeque<Pending>,
-}
-
-/// A step of which some threads have delivered.
-struct Pending {
-    index: u64,
-    gate_ns: u64,
-    delivered: usize,
-    whole: Shard,
+    /// Steps that were reported.
+    reported: u64,
+    pending: VecDeque<PendingStep>,
+    spare_whole: Option<Box<Tally>>,
 }
 
 impl Collector {
-    pub(super) fn new(spare: Vec<Sender<Box<Shard>>>, step_began: Arc<Mutex<CpuSnapshot>>) -> Self {
-        Self { threads: spare.len(), spare, step_began, last_completion_ns: None, pending: VecDeque::new() }
+    pub(super) fn new(
+        wishes: Wishes,
+        shared: &Shared,
+        step_began: Arc<Mutex<CpuSnapshot>>,
+        links: Links,
+    ) -> Self {
+        Self {
+            wishes,
+            links,
+            clock: shared.clock,
+            gate: Arc::clone(&shared.gate),
+            signals: Arc::clone(&shared.signals),
+            flights: shared.flights.clone(),
+            step_began,
+            interval_began: CpuSnapshot::now(),
+            last_completion_ns: None,
+            reported: 0,
+            pending: VecDeque::new(),
+            spare_whole: None,
+        }
     }
 
-    /// Collect until all threads are gone.
-    pub(super) fn run(mut self, deliveries: &Receiver<Delivery>, results: &Sender<StepResult>) {
-        for delivery in deliveries {
-            if let Some(result) = self.take(delivery)
-                && results.send(result).is_err()
-            {
-                return;
+    /// Collect until all threads are gone, or the device does not let them go after a stop.
+    pub(super) fn run(mut self) {
+        let mut halted = None;
+        loop {
+            match self.links.parts.recv_timeout(LOOK) {
+                Ok(part) => self.take(part),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => (),
+            }
+            if self.signals.is_raised() && halted.get_or_insert_with(Instant::now).elapsed() >= GIVE_UP {
+                return self.give_up();
             }
         }
     }
 
-    fn take(&mut self, delivery: Delivery) -> Option<StepResult> {
-        let index = delivery.step.index;
-        let position = self.pending.iter().position(|step| step.index == index).unwrap_or_else(|| {
-            let (gate_ns, whole) = (delivery.step.start_ns, Shard::default());
-            self.pending.push_back(Pending { index, gate_ns, delivered: 0, whole });
-            self.pending.len() - 1
-        });
-        let step = &mut self.pending[position];
-        step.delivered += 1;
-        step.whole.add(&delivery.shard);
-        let complete = step.delivered == self.threads;
-        // A thread that is gone needs no shard any more.
-        let _ = self.spare[delivery.thread as usize].send(delivery.shard);
-        let step = complete.then(|| self.pending.remove(position))??;
-        Some(self.finish(step))
+    fn take(&mut self, part: Part) {
+        let thread = part.thread as usize;
+        let position = self.position_of(&part.step);
+        if let Some(tally) = self.pending[position].take(part) {
+            self.give_back(thread, tally);
+        }
+        self.report_intervals(position);
+        if self.pending[position].is_whole() {
+            self.report_step(position);
+        }
     }
 
-    fn finish(&mut self, step: Pending) -> StepResult {
+    fn position_of(&mut self, step: &ActiveStep) -> usize {
+        self.pending.iter().position(|pending| pending.index == step.index).unwrap_or_else(|| {
+            let whole = self.spare_whole.take().unwrap_or_default();
+            let (threads, interval_ns) = (self.links.spare.len(), self.wishes.interval_ns);
+            self.pending.push_back(PendingStep::new(step, threads, interval_ns, whole));
+            self.pending.len() - 1
+        })
+    }
+
+    fn give_back(&self, thread: usize, tally: Box<Tally>) {
+        // A thread that is gone needs no tally any more.
+        let _ = self.links.spare[thread].send(tally);
+    }
+
+    /// Report the intervals that all threads have left behind.
+    fn report_intervals(&mut self, position: usize) {
+        let index = self.pending[position].index;
+        while let Some(interval) = self.pending[position].next_interval() {
+            if self.pending[position].is_steady_after(interval.sums()) {
+                self.signals.end_steady_step(index);
+            }
+            let result = self.interval_result(index, &interval);
+            if let Some((thread, mut tally)) = interval.tally {
+                tally.clear();
+                self.give_back(thread, tally);
+            }
+            let _ = self.links.reports.send(Report::Interval(result));
+        }
+    }
+
+    fn interval_result(&mut self, step: u64, interval: &PendingInterval) -> IntervalResult {
+        let cpu = (self.wishes.interval_ns >= SHORTEST_CPU_INTERVAL_NS).then(|| {
+            let now = CpuSnapshot::now();
+            let began = std::mem::replace(&mut self.interval_began, now);
+            now.since(&began)
+        });
+        IntervalResult {
+            step,
+            index: interval.index,
+            elapsed_ns: interval.elapsed_ns,
+            operations: interval.tally.as_ref().map_or_else(ByOperation::default, |(_, tally)| {
+                OperationResult::all(tally, self.wishes.interval_histograms)
+            }),
+            in_flight: interval.in_flight as u64,
+            errors: interval.tally.as_ref().map_or(0, |(_, tally)| tally.errors),
+            cpu: cpu.flatten(),
+        }
+    }
+
+    fn report_step(&mut self, position: usize) {
+        let Some(step) = self.pending.remove(position) else { return };
         let now = CpuSnapshot::now();
         let began =
             std::mem::replace(&mut *self.step_began.lock().unwrap_or_else(PoisonError::into_inner), now);
-        let Pending { index, gate_ns, mut whole, .. } = step;
-        let started_ns = whole.first_submission_ns.unwrap_or(gate_ns);
-        let gap_ns = match (self.last_completion_ns, whole.first_submission_ns) {
+        self.interval_began = now;
+        let PendingStep { index, start_ns, mut whole, outcome, idle, .. } = step;
+        let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
+        let started_ns = outcome.started_ns.unwrap_or(start_ns);
+        let gap_ns = match (self.last_completion_ns, outcome.first_submission_ns) {
             (Some(before), Some(first)) => Some(first.saturating_sub(before)),
             _ => None,
         };
-        self.last_completion_ns = whole.last_completion_ns.or(self.last_completion_ns);
-        StepResult {
+        self.last_completion_ns =
+            if idle { None } else { outcome.last_completion_ns.or(self.last_completion_ns) };
+        let result = StepResult {
             index,
-            state: whole.state,
+            state,
+            ended_by: ended_by.filter(|_| state == StepState::Complete),
             started_ns,
-            elapsed_ns: whole.last_completion_ns.map_or(0, |last| last.saturating_sub(started_ns)),
+            elapsed_ns: outcome.last_completion_ns.map_or(0, |last| last.saturating_sub(started_ns)),
             gap_ns,
-            read: whole.direction(Direction::Read),
-            write: whole.direction(Direction::Write),
-            intervals: whole.intervals.iter().map(IntervalResult::from).collect(),
+            operations: OperationResult::all(&whole, true),
             cpu: now.since(&began),
-            failure: whole.failure,
-        }
-    }
-}
-
-impl Shard {
-    /// Add another thread's shard of the same step.
-    fn add(&mut self, other: &Self) {
-        self.state = self.state.max(other.state);
-        self.first_submission_ns = earlier(self.first_submission_ns, other.first_submission_ns);
-        self.last_completion_ns = self.last_completion_ns.max(other.last_completion_ns);
-        self.bytes.read += other.bytes.read;
-        self.bytes.write += other.bytes.write;
-        self.latencies.read.add(&other.latencies.read);
-        self.latencies.write.add(&other.latencies.write);
-        if self.intervals.len() < other.intervals.len() {
-            self.intervals.resize_with(other.intervals.len(), ByDirection::default);
-        }
-        for (mine, theirs) in self.intervals.iter_mut().zip(&other.intervals) {
-            mine.read.add(&theirs.read);
-            mine.write.add(&theirs.write);
-        }
-        let first = [self.failure.take(), other.failure.clone()].into_iter().flatten();
-        self.failure = first.min_by_key(|failure| failure.at_ns);
-        if self.failure.is_some() {
-            self.state = StepState::Failed;
-        }
+            unissued,
+            failure,
+            errors,
+        };
+        self.reported = index + 1;
+        let _ = self.links.reports.send(Report::Step(result));
+        whole.clear();
+        self.spare_whole = Some(whole);
     }
 
-    fn direction(&mut self, direction: Direction) -> DirectionResult {
-        let bytes = *self.bytes.of(direction);
-        let latencies: &LatencyHistogram = self.latencies.of(direction);
-        DirectionResult {
-            ios: latencies.count(),
-            bytes,
-            latency_sum_ns: latencies.sum_ns(),
-            latency_min_ns: latencies.min_ns(),
-            latency_max_ns: latencies.max_ns(),
-            histogram: histogram::encode(latencies),
+    /// Threads hang in the device: report the step without them, and what they wait for.
+    fn give_up(&mut self) {
+        let now_ns = self.clock.now_ns();
+        if let Some(active) = self.gate.active().filter(|active| active.index >= self.reported) {
+            // It may have hung from its first I/O on.
+            self.position_of(&active);
         }
-    }
-}
-
-fn earlier(left: Option<u64>, right: Option<u64>) -> Option<u64> {
-    [left, right].into_iter().flatten().min()
-}
-
-impl From<&ByDirection<Counts>> for IntervalResult {
-    fn from(interval: &ByDirection<Counts>) -> Self {
-        let tuple =
-            |counts: &Counts| (counts.ios, counts.bytes, counts.latency_sum_ns, counts.latency_max_ns);
-        Self { read: tuple(&interval.read), write: tuple(&interval.write) }
+        while let Some(step) = self.pending.front_mut() {
+            let mut left = Outcome { state: StepState::Interrupted, ..Outcome::default() };
+            for outstanding in self.flights.iter().flat_map(|flights| flights.outstanding()) {
+                let waited_s = now_ns.saturating_sub(outstanding.submitted_ns) / 1_000_000_000;
+                left.fail(now_ns, &outstanding.io, format!("no answer within {waited_s} s"));
+            }
+            left.state = self.signals.halted().unwrap_or(left.state);
+            step.outcome.add(left);
+            step.end_all();
+            self.report_intervals(0);
+            self.report_step(0);
+        }
     }
 }

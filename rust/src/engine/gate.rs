@@ -1,10 +1,22 @@
 //! The gate at which all threads wait for each other and start each step together.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError};
+
+#[cfg(loom)]
+use loom::sync::atomic::{AtomicU64, Ordering};
+#[cfg(loom)]
+use loom::sync::{Condvar, Mutex, MutexGuard};
+#[cfg(not(loom))]
+use std::sync::atomic::{AtomicU64, Ordering};
+#[cfg(not(loom))]
+use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::Clock;
 use crate::workload::Step;
+
+/// How long to spin for the other threads before falling asleep.
+const SPIN_NS: u64 = 100_000;
 
 /// A step that has begun.
 #[derive(Debug)]
@@ -22,6 +34,10 @@ pub(super) struct Gate {
     moved: Condvar,
     clock: Clock,
     threads: usize,
+    /// Steps begun, for those who spin.
+    begun: AtomicU64,
+    /// Each thread has a processor of its own: whoever spins holds up nobody.
+    may_spin: bool,
 }
 
 #[derive(Debug, Default)]
@@ -35,7 +51,15 @@ struct State {
 
 impl Gate {
     pub(super) fn new(threads: usize, clock: Clock) -> Self {
-        Self { state: Mutex::default(), moved: Condvar::new(), clock, threads }
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        Self {
+            state: Mutex::new(State::default()),
+            moved: Condvar::new(),
+            clock,
+            threads,
+            begun: AtomicU64::new(0),
+            may_spin: cfg!(not(loom)) && threads <= processors,
+        }
     }
 
     /// Append steps; the first begins at once if all threads wait.
@@ -45,11 +69,22 @@ impl Gate {
         self.begin_if_all_are_here(&mut state);
     }
 
+    /// Whether a step waits for the threads, as far as one can tell.
+    pub(super) fn has_waiting(&self) -> bool {
+        !self.lock().waiting.is_empty()
+    }
+
     /// Wait until the step number `index` begins. `None` when the gate is closed.
     pub(super) fn arrive(&self, index: u64) -> Option<Arc<ActiveStep>> {
         let mut state = self.lock();
         state.arrived += 1;
         self.begin_if_all_are_here(&mut state);
+        if self.may_spin && !state.waiting.is_empty() && state.begun <= index {
+            // The others are about to arrive, and to be woken costs more than the wait.
+            drop(state);
+            self.spin(index);
+            state = self.lock();
+        }
         loop {
             match &state.active {
                 Some(active) if active.index == index => return Some(Arc::clone(active)),
@@ -63,6 +98,7 @@ impl Gate {
     pub(super) fn close(&self) {
         let mut state = self.lock();
         state.closed = true;
+        self.begun.store(u64::MAX, Ordering::Release);
         state.waiting.clear();
         self.moved.notify_all();
     }
@@ -70,6 +106,13 @@ impl Gate {
     /// The step that runs or ran last.
     pub(super) fn active(&self) -> Option<Arc<ActiveStep>> {
         self.lock().active.clone()
+    }
+
+    fn spin(&self, index: u64) {
+        let give_up_ns = self.clock.now_ns() + SPIN_NS;
+        while self.begun.load(Ordering::Acquire) <= index && self.clock.now_ns() < give_up_ns {
+            std::hint::spin_loop();
+        }
     }
 
     fn begin_if_all_are_here(&self, state: &mut State) {
@@ -81,6 +124,7 @@ impl Gate {
             state.active = Some(Arc::new(ActiveStep { index: state.begun, step, start_ns }));
             state.begun += 1;
             state.arrived = 0;
+            self.begun.store(state.begun, Ordering::Release);
             self.moved.notify_all();
         }
     }
@@ -88,5 +132,82 @@ impl Gate {
     fn lock(&self) -> MutexGuard<'_, State> {
         // A panic elsewhere leaves the state whole: every change to it is complete when the lock is let go.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+fn idle_step() -> Step {
+    let stop = crate::workload::Stop { duration_ns: Some(1), ..Default::default() };
+    Step { stimulus: None, stop, ramp_ns: 0 }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_closed_gate_lets_nobody_through_and_forgets_what_waited() {
+        let gate = Gate::new(2, Clock::default());
+        gate.submit([idle_step(), idle_step()]);
+        assert!(gate.has_waiting());
+        gate.close();
+        assert!(!gate.has_waiting());
+        assert!(gate.arrive(0).is_none());
+        assert!(gate.active().is_none());
+    }
+
+    #[test]
+    fn the_last_thread_to_arrive_begins_the_step() {
+        let gate = Gate::new(1, Clock::default());
+        gate.submit([idle_step(), idle_step()]);
+        assert_eq!(gate.arrive(0).unwrap().index, 0);
+        let second = gate.arrive(1).unwrap();
+        assert_eq!((second.index, gate.active().unwrap().index), (1, 1));
+    }
+}
+
+/// Every interleaving of the threads: `RUSTFLAGS="--cfg loom" cargo test --lib gate`.
+#[cfg(all(test, loom))]
+mod model {
+    use super::*;
+    use loom::sync::Arc;
+    use loom::sync::atomic::AtomicUsize;
+    use loom::thread;
+
+    #[test]
+    fn no_thread_begins_a_step_before_all_have_ended_the_one_before() {
+        loom::model(|| {
+            let gate = Arc::new(Gate::new(2, Clock::default()));
+            let ended = Arc::new(AtomicUsize::new(0));
+            let other = {
+                let (gate, ended) = (Arc::clone(&gate), Arc::clone(&ended));
+                thread::spawn(move || work(&gate, &ended))
+            };
+            gate.submit([idle_step(), idle_step()]);
+            work(&gate, &ended);
+            other.join().unwrap();
+            assert_eq!(ended.load(Ordering::SeqCst), 4);
+        });
+    }
+
+    fn work(gate: &Gate, ended: &AtomicUsize) {
+        for index in 0..2 {
+            assert_eq!(gate.arrive(index).unwrap().index, index);
+            assert!(ended.load(Ordering::SeqCst) >= 2 * index as usize);
+            ended.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+
+    #[test]
+    fn closing_wakes_whoever_waits() {
+        loom::model(|| {
+            let gate = Arc::new(Gate::new(2, Clock::default()));
+            let waiting = {
+                let gate = Arc::clone(&gate);
+                thread::spawn(move || assert!(gate.arrive(0).is_none()))
+            };
+            gate.close();
+            waiting.join().unwrap();
+        });
     }
 }

@@ -1,22 +1,37 @@
 //! Runs a program of steps on warm threads, without idle time between the steps.
 //!
 //! ```text
-//! submit -> gate -> worker x TC -> shard -> collector -> poll
-//!           starts    ring,         one       merges      one result
-//!           a step    stream        thread's              per step
-//!           for all                 counts
+//! submit -> gate -> worker x TC ------> part -> collector -> poll
+//!           starts    step_pass: queue,  tally    pending:     intervals
+//!           a step    slots, pace,       and      merges       and steps
+//!           for all   stream, data       outcome  the parts
 //! ```
 
+mod answer;
 mod collector;
+mod completion_wait;
 mod cpu;
+mod crew;
 mod gate;
+mod outcome;
+mod overhead;
+mod pace;
+mod pending;
 mod progress;
+mod result;
 mod session;
-mod shard;
+mod signals;
+mod slots;
+mod steady;
+mod step_pass;
+mod tally;
 mod worker;
 
-pub use collector::{DirectionResult, IntervalResult, StepResult};
+pub use completion_wait::CompletionWait;
 pub use cpu::CpuShares;
+pub use outcome::{EndedBy, ErrorTally, Failure, StepState};
+pub use overhead::Overhead;
 pub use progress::Progress;
-pub use session::{Configuration, EngineError, Session};
-pub use shard::{Failure, StepState};
+pub use result::{IntervalResult, OperationResult, Report, StepResult};
+pub use session::{CaptureOrder, Configuration, EngineError, Session};
+pub use slots::Outstanding;

@@ -1,28 +1,31 @@
 //! An open engine on one target: warm threads that wait for programs.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::path::PathBuf;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use super::collector::{Collector, StepResult};
+use super::collector::{Collector, Links, Wishes};
+use super::completion_wait::CompletionWait;
 use super::cpu::CpuSnapshot;
+use super::crew::{Equipment, Shared, slots_of, start, threads_of};
 use super::gate::Gate;
-use super::progress::{Progress, ThreadProgress};
-use super::shard::Shard;
-use super::worker::{Signals, Worker};
-use crate::clock::Clock;
-use crate::ring::{Ring, RingError, RingFeatures, Target};
-use crate::workload::{Carried, Limits, Payload, Program};
+use super::progress::Progress;
+use super::result::Report;
+use super::signals::Signals;
+use super::slots::{Flights, Outstanding};
+use crate::capture::{self, Capture, CaptureConfiguration, CaptureError, CaptureSummary, Tap};
+use crate::clock::{Clock, ClockSource};
+use crate::machine::{Features, IoPath, QueueError, Target};
+use crate::workload::{Limits, Operation, Program, Step, StimulusError, check_program};
 
-/// One shard measures while the other is being collected.
-const SHARDS_PER_THREAD: usize = 2;
 /// How long to wait for the threads at the end. One whose I/O hangs in the device cannot end before the
 /// kernel lets go of it, and is left to that.
 const JOIN_LIMIT: Duration = Duration::from_secs(1);
 
 /// What a session is made for.
-#[derive(Clone, Copy, Debug)]
+#[derive(Debug)]
 pub struct Configuration {
     /// Size of the target and of the largest stimulus.
     pub limits: Limits,
@@ -30,161 +33,203 @@ pub struct Configuration {
     pub seed: u64,
     /// Length of an interval.
     pub interval_ns: u64,
+    /// Whether each interval gets histograms of its own.
+    pub interval_histograms: bool,
+    /// The way to the target.
+    pub path: IoPath,
+    /// How the threads wait for completions.
+    pub completion_wait: CompletionWait,
+    /// Processors that the threads are pinned to, in turn; none: wherever the scheduler puts them.
+    pub cpus: Vec<usize>,
+    /// I/Os that may fail before the session does.
+    pub most_errors: u64,
+    /// Where every single I/O is written, if anywhere.
+    pub capture: Option<CaptureOrder>,
 }
 
-/// The engine can't be opened or has ended.
+/// Where every single I/O goes.
+#[derive(Clone, Debug)]
+pub struct CaptureOrder {
+    /// An existing folder for the capture's files.
+    pub folder: PathBuf,
+    /// What all offsets are multiples of: the sector, or more where the program is known to be aligned.
+    pub lba_bytes: u32,
+}
+
+/// The engine can't be opened, does not take a program, or has ended.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
-    /// A ring could not be made.
+    /// The way to the target can't be made.
     #[error(transparent)]
-    Ring(#[from] RingError),
+    Queue(#[from] QueueError),
     /// A thread could not be started.
     #[error("a thread or its waker can't be made: {0}")]
     Thread(#[source] std::io::Error),
+    /// A thread could not be pinned to its processor.
+    #[error("a thread can't be pinned to processor {cpu}: {source}")]
+    Pin {
+        /// The processor.
+        cpu: usize,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// The capture could not be begun or ended.
+    #[error(transparent)]
+    Capture(#[from] CaptureError),
+    /// The program makes no sense on this target.
+    #[error(transparent)]
+    Program(#[from] StimulusError),
+    /// The path can't do what the program asks for.
+    #[error("step {step}: {reason}")]
+    Unsupported {
+        /// Position in the program, from 1.
+        step: usize,
+        /// What can't be done.
+        reason: String,
+    },
     /// The session was stopped, or an I/O failed: it runs no more programs.
     #[error("the engine has stopped")]
     Stopped,
 }
 
-/// Threads with a ring each, warm from the first program to the last.
+/// Threads with a queue each, warm from the first program to the last.
 pub struct Session {
-    configuration: Configuration,
-    clock: Clock,
-    gate: Arc<Gate>,
-    signals: Arc<Signals>,
-    progress: Vec<Arc<ThreadProgress>>,
+    limits: Limits,
+    interval_ns: u64,
+    path: IoPath,
+    shared: Shared,
     step_began: Arc<Mutex<CpuSnapshot>>,
-    results: Mutex<Receiver<StepResult>>,
-    threads: Vec<JoinHandle<()>>,
-    features: RingFeatures,
+    reports: Mutex<Receiver<Report>>,
+    capture: Mutex<Option<Capture>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    equipment: Equipment,
 }
 
 impl Session {
-    /// Start the threads and their rings.
+    /// Start the threads and their queues.
     ///
     /// # Errors
-    /// If the kernel has no io_uring for us, or memory or threads are short; nothing is left running.
+    /// If the kernel does not give us the path, or memory or threads are short; nothing is left running.
     pub fn open(target: Target, configuration: Configuration) -> Result<Self, EngineError> {
+        let Configuration { limits, path, interval_ns, interval_histograms, .. } = configuration;
+        let (threads, slots) = (threads_of(&limits, path), slots_of(&limits, path));
         let clock = Clock::default();
-        let tc = configuration.limits.tc;
-        let gate = Arc::new(Gate::new(tc as usize, clock));
-        let (deliver, deliveries) = mpsc::channel();
-        let (ready, rings) = mpsc::channel();
-        let (results_out, results) = mpsc::channel();
-        let target = Arc::new(target);
-        let mut session = Self {
-            configuration,
+        let shared = Shared {
             clock,
-            gate: Arc::clone(&gate),
-            signals: Arc::new(Signals::new().map_err(EngineError::Thread)?),
-            progress: (0..tc).map(|_| Arc::default()).collect(),
-            step_began: Arc::default(),
-            results: Mutex::new(results),
-            threads: Vec::new(),
-            features: RingFeatures {
-                deferred_completion: false,
-                registered_buffers: false,
-                registered_ring: false,
-            },
+            gate: Arc::new(Gate::new(threads, clock)),
+            signals: Arc::new(Signals::new(configuration.most_errors).map_err(EngineError::Thread)?),
+            progress: (0..threads).map(|_| Arc::default()).collect(),
+            flights: (0..threads).map(|_| Arc::new(Flights::new(slots))).collect(),
         };
-        let mut spares = Vec::new();
-        for thread in 0..tc {
-            let (spare_out, spare) = mpsc::channel();
-            for _ in 0..SHARDS_PER_THREAD {
-                let _ = spare_out.send(Box::<Shard>::default());
-            }
-            spares.push(spare_out);
-            let make = session.worker_maker(thread, Arc::clone(&target), ready.clone());
-            let (gate, deliver) = (Arc::clone(&gate), deliver.clone());
-            session.spawn(format!("openpts-io-{thread}"), move || {
-                if let Some(worker) = make() {
-                    worker.run(&gate, &deliver, &spare);
-                }
-            })?;
-        }
-        let collector = Collector::new(spares, Arc::clone(&session.step_began));
-        session.spawn("openpts-collect".into(), move || collector.run(&deliveries, &results_out))?;
-        for _ in 0..tc {
-            session.features = rings.recv().map_err(|_| EngineError::Stopped)??;
-        }
+        let (reports_out, reports) = mpsc::channel();
+        let mut session = Self {
+            limits,
+            interval_ns,
+            path,
+            shared: shared.clone(),
+            step_began: Arc::default(),
+            reports: Mutex::new(reports),
+            capture: Mutex::default(),
+            threads: Mutex::default(),
+            equipment: Equipment::default(),
+        };
+        let taps = session.begin_capture(configuration.capture.as_ref())?;
+        let step_began = Arc::clone(&session.step_began);
+        let (threads, equipment) = start(target, &configuration, &shared, taps, |spare, parts| {
+            let wishes = Wishes { interval_ns, interval_histograms };
+            Collector::new(wishes, &shared, step_began, Links { parts, spare, reports: reports_out })
+        })?;
+        session.threads = Mutex::new(threads);
+        session.equipment = equipment;
         Ok(session)
     }
 
-    /// What makes a worker inside its own thread: the ring belongs to the thread that makes it.
-    fn worker_maker(
-        &self,
-        thread: u32,
-        target: Arc<Target>,
-        ready: Sender<Result<RingFeatures, RingError>>,
-    ) -> impl FnOnce() -> Option<Worker> + Send + 'static {
-        let Configuration { limits, seed, interval_ns } = self.configuration;
-        let (clock, signals) = (self.clock, Arc::clone(&self.signals));
-        let progress = Arc::clone(&self.progress[thread as usize]);
-        move || {
-            let (slots, block_bytes) = (limits.qd as usize, limits.block_size_bytes as usize);
-            let ring = match Ring::new(&target, &signals.waker, slots, block_bytes) {
-                Ok(ring) => ring,
-                Err(error) => {
-                    let _ = ready.send(Err(error));
-                    return None;
-                }
-            };
-            let _ = ready.send(Ok(ring.features()));
-            Some(Worker {
-                thread,
-                sector_bytes: limits.sector_bytes,
-                interval_ns,
-                clock,
-                ring,
-                carried: Carried::new(seed, thread),
-                payload: Payload::for_thread(seed, thread),
-                signals,
-                progress,
-            })
-        }
-    }
-
-    fn spawn(&mut self, name: String, body: impl FnOnce() + Send + 'static) -> Result<(), EngineError> {
-        let thread = thread::Builder::new().name(name).spawn(body).map_err(EngineError::Thread)?;
-        self.threads.push(thread);
-        Ok(())
+    fn begin_capture(&mut self, order: Option<&CaptureOrder>) -> Result<Vec<Tap>, EngineError> {
+        let Some(order) = order else { return Ok(Vec::new()) };
+        let threads = u32::try_from(self.shared.progress.len()).expect("a thread count");
+        let (capture, taps) = capture::open(
+            capture::Folder::new(&order.folder),
+            CaptureConfiguration {
+                lba_bytes: order.lba_bytes,
+                clock: format!("ns since the engine began, {}", self.clock_source()),
+                ..CaptureConfiguration::new(self.limits.sector_bytes, threads)
+            },
+        )?;
+        self.capture = Mutex::new(Some(capture));
+        Ok(taps)
     }
 
     /// The limits that a program must keep.
     #[must_use]
     pub fn limits(&self) -> &Limits {
-        &self.configuration.limits
+        &self.limits
     }
 
-    /// What the kernel gave every ring.
+    /// What the kernel gave every queue.
     #[must_use]
-    pub fn features(&self) -> RingFeatures {
-        self.features
+    pub fn features(&self) -> &Features {
+        &self.equipment.features
+    }
+
+    /// Where the session's times come from.
+    #[must_use]
+    pub fn clock_source(&self) -> ClockSource {
+        self.shared.clock.source()
     }
 
     /// Queue the steps behind those that wait already. They begin at once if the engine is idle.
     ///
     /// # Errors
-    /// After a stop or a failed I/O.
-    pub fn submit(&self, program: Program) -> Result<(), EngineError> {
-        if self.signals.is_raised() {
+    /// If a step makes no sense here, or the path can't do what it asks for; after a stop or a failure.
+    pub fn submit(&self, mut program: Program) -> Result<(), EngineError> {
+        if self.shared.signals.is_raised() {
             return Err(EngineError::Stopped);
         }
-        if self.gate.active().is_none() {
+        check_program(&program, &self.limits)?;
+        for (index, step) in program.iter_mut().enumerate() {
+            self.suit(step).map_err(|reason| EngineError::Unsupported { step: index + 1, reason })?;
+        }
+        if self.shared.gate.active().is_none() {
             *self.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
         }
-        self.gate.submit(program);
+        self.shared.gate.submit(program);
         Ok(())
     }
 
-    /// Wait for the next finished step, no longer than `timeout`; `None` if there is none by then.
+    /// Fit a step to the path, or say why that can't be.
+    fn suit(&self, step: &mut Step) -> Result<(), String> {
+        if let Some(rule) = step.stop.steady
+            && !rule.window_ns.is_multiple_of(self.interval_ns)
+        {
+            return Err(format!(
+                "a steady-state window of {} ns is no multiple of the interval of {} ns",
+                rule.window_ns, self.interval_ns
+            ));
+        }
+        let Some(stimulus) = &mut step.stimulus else { return Ok(()) };
+        for operation in Operation::ALL {
+            if stimulus.operations.of(operation) > 0 && !self.equipment.supported.contains(&operation) {
+                return Err(format!("the I/O path {} has no {} here", self.path.name(), operation.name()));
+            }
+        }
+        if self.path == IoPath::Synchronous {
+            // One I/O at a time in each thread: TC x QD are outstanding all the same.
+            (stimulus.tc, stimulus.qd) = (stimulus.tc * stimulus.qd, 1);
+            let limits = Limits { tc: stimulus.tc, qd: 1, ..self.limits };
+            check_program(std::slice::from_ref(step), &limits)
+                .map_err(|error| format!("with a thread for each outstanding I/O, {error}"))?;
+        }
+        Ok(())
+    }
+
+    /// Wait for the next finished interval or step, no longer than `timeout`; `None` if there is none.
     ///
     /// # Errors
     /// When all threads are gone and nothing more will come.
-    pub fn poll(&self, timeout: Duration) -> Result<Option<StepResult>, EngineError> {
-        let results = self.results.lock().unwrap_or_else(PoisonError::into_inner);
-        match results.recv_timeout(timeout) {
-            Ok(result) => Ok(Some(result)),
+    pub fn poll(&self, timeout: Duration) -> Result<Option<Report>, EngineError> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        match reports.recv_timeout(timeout) {
+            Ok(report) => Ok(Some(report)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(EngineError::Stopped),
         }
@@ -194,32 +239,53 @@ impl Session {
     #[must_use]
     pub fn progress(&self) -> Progress {
         let mut progress = Progress::default();
-        if let Some(active) = self.gate.active() {
+        if let Some(active) = self.shared.gate.active() {
             progress.steps_begun = active.index + 1;
-            progress.step_elapsed_ns = self.clock.now_ns().saturating_sub(active.start_ns);
+            progress.step_elapsed_ns = self.shared.clock.now_ns().saturating_sub(active.start_ns);
         }
-        self.progress.iter().for_each(|thread| progress.add(thread));
+        self.shared.progress.iter().for_each(|thread| progress.add(thread));
         progress
+    }
+
+    /// The I/O that waits longest for the device's answer, and how long in ns.
+    #[must_use]
+    pub fn oldest(&self) -> Option<(u64, Outstanding)> {
+        let oldest = self.shared.flights.iter().filter_map(|flights| flights.oldest());
+        let oldest = oldest.min_by_key(|outstanding| outstanding.submitted_ns)?;
+        Some((self.shared.clock.now_ns().saturating_sub(oldest.submitted_ns), oldest))
     }
 
     /// End the step that runs, drop those that wait, and take no more. The step's result still comes.
     pub fn stop(&self) {
-        self.signals.stop();
-        self.gate.close();
+        self.shared.signals.stop();
+        self.shared.gate.close();
+    }
+
+    /// Stop, and complete the capture's file.
+    ///
+    /// # Errors
+    /// If not every I/O could be written to it.
+    pub fn finish(&self) -> Result<Option<CaptureSummary>, EngineError> {
+        self.stop();
+        self.join();
+        let capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(capture.map(Capture::finish).transpose()?)
+    }
+
+    fn join(&self) {
+        let give_up = Instant::now() + JOIN_LIMIT;
+        for thread in self.threads.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
+            // Not joined: a thread that has ended for us may still wait in the kernel for what hangs.
+            while !thread.is_finished() && Instant::now() < give_up {
+                std::thread::sleep(Duration::from_millis(1));
+            }
+        }
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
         self.stop();
-        let give_up = Instant::now() + JOIN_LIMIT;
-        for thread in self.threads.drain(..) {
-            while !thread.is_finished() && Instant::now() < give_up {
-                thread::sleep(Duration::from_millis(1));
-            }
-            if thread.is_finished() {
-                let _ = thread.join();
-            }
-        }
+        self.join();
     }
 }

@@ -1,263 +1,199 @@
-//! One thread: keeps QD I/Os outstanding for the length of a step, and times every one of them.
+//! One thread: runs its part of every step, and hands over what it counted.
 
-use std::io;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 
+use super::completion_wait::CompletionWait;
 use super::gate::{ActiveStep, Gate};
+use super::outcome::{EndedBy, Outcome, StepState};
 use super::progress::ThreadProgress;
-use super::shard::{Failure, Shard, StepState};
+use super::signals::Signals;
+use super::slots::Slots;
+use super::step_pass::StepPass;
+use super::tally::Tally;
+use crate::capture::Tap;
 use crate::clock::Clock;
-use crate::ring::{Completion, Ring, Waker};
-use crate::workload::{Carried, Direction, Io, Payload, Step, StopRule, Stream};
+use crate::data::DataSource;
+use crate::machine::Queue;
+use crate::workload::{Carried, Stream};
 
-/// Submit when this much is prepared, so that filling many large buffers does not keep the device idle.
-const BATCH_BYTES: u32 = 128 * 1024;
-/// And not more I/Os than this at once: completions arrive in bursts, and answering each burst with one
-/// of the same size keeps queue and device taking turns. Eight cost hardly more than 32 in system calls.
-const BATCH_IOS: usize = 8;
-/// After a stop, how long to wait for outstanding I/Os before leaving them behind.
-const GRACE_NS: u64 = 500_000_000;
-const GRACE: Duration = Duration::from_nanos(GRACE_NS);
-
-/// Why the threads should stop; whoever gives a reason wakes them.
-#[derive(Debug)]
-pub(super) struct Signals {
-    stop: AtomicBool,
-    failed: AtomicBool,
-    pub(super) waker: Waker,
-}
-
-impl Signals {
-    pub(super) fn new() -> io::Result<Self> {
-        Ok(Self { stop: AtomicBool::new(false), failed: AtomicBool::new(false), waker: Waker::new()? })
-    }
-
-    /// The operator stops the run.
-    pub(super) fn stop(&self) {
-        self.stop.store(true, Ordering::Relaxed);
-        self.waker.wake();
-    }
-
-    /// An I/O has failed: nothing after it counts.
-    fn fail(&self) {
-        self.failed.store(true, Ordering::Relaxed);
-        self.waker.wake();
-    }
-
-    pub(super) fn is_raised(&self) -> bool {
-        self.halted().is_some()
-    }
-
-    fn halted(&self) -> Option<StepState> {
-        if self.failed.load(Ordering::Relaxed) {
-            Some(StepState::Failed)
-        } else if self.stop.load(Ordering::Relaxed) {
-            Some(StepState::Interrupted)
-        } else {
-            None
-        }
-    }
-}
-
-/// A message to the collector: the thread's part of a step.
-pub(super) struct Delivery {
+/// What a thread tells the collector: its part of an interval, and of the whole step if it ended with it.
+pub(super) struct Part {
     pub(super) step: Arc<ActiveStep>,
     pub(super) thread: u32,
-    pub(super) shard: Box<Shard>,
+    pub(super) interval: u64,
+    pub(super) in_flight: usize,
+    pub(super) tally: Box<Tally>,
+    pub(super) end: Option<Outcome>,
 }
 
-pub(super) struct Worker {
+/// What a thread works with, from the first step to the last.
+pub(super) struct Context<Q> {
     pub(super) thread: u32,
     pub(super) sector_bytes: u32,
-    pub(super) interval_ns: u64,
+    pub(super) completion_wait: CompletionWait,
     pub(super) clock: Clock,
-    pub(super) ring: Ring,
-    pub(super) carried: Carried,
-    pub(super) payload: Payload,
+    pub(super) queue: Q,
+    pub(super) slots: Slots,
+    pub(super) data: DataSource,
     pub(super) signals: Arc<Signals>,
     pub(super) progress: Arc<ThreadProgress>,
+    pub(super) tap: Option<Tap>,
 }
 
-impl Worker {
-    /// Run steps until the gate closes. `spare` brings back the shards that `deliver` took away.
-    pub(super) fn run(mut self, gate: &Gate, deliver: &Sender<Delivery>, spare: &Receiver<Box<Shard>>) {
+/// Where a thread's counts go: into the tally of the running interval, and from there to the collector.
+pub(super) struct Output {
+    thread: u32,
+    interval_ns: u64,
+    origin_ns: u64,
+    interval: u64,
+    interval_end_ns: u64,
+    pub(super) tally: Box<Tally>,
+    deliver: Sender<Part>,
+    /// Brings back the tallies that `deliver` took away, empty again.
+    spare: Receiver<Box<Tally>>,
+    /// The end of the step before, kept until the device works on the next one.
+    held_back: Option<Part>,
+}
+
+impl Output {
+    pub(super) fn new(
+        thread: u32,
+        interval_ns: u64,
+        deliver: Sender<Part>,
+        spare: Receiver<Box<Tally>>,
+    ) -> Self {
+        Self {
+            thread,
+            interval_ns,
+            origin_ns: 0,
+            interval: 0,
+            interval_end_ns: 0,
+            tally: Box::default(),
+            deliver,
+            spare,
+            held_back: None,
+        }
+    }
+
+    /// Count intervals from `origin_ns` on.
+    pub(super) fn begin(&mut self, origin_ns: u64) {
+        self.origin_ns = origin_ns;
+        self.interval = 0;
+        self.interval_end_ns = origin_ns + self.interval_ns;
+    }
+
+    /// Hand over the interval that has passed, if one has.
+    #[inline]
+    pub(super) fn roll_over(&mut self, step: &Arc<ActiveStep>, now_ns: u64, in_flight: usize) {
+        if now_ns >= self.interval_end_ns {
+            let part = self.part(step, in_flight, None);
+            self.send(part);
+            self.interval = (now_ns - self.origin_ns) / self.interval_ns;
+            self.interval_end_ns = self.origin_ns + (self.interval + 1) * self.interval_ns;
+        }
+    }
+
+    /// The step has ended for this thread; hand that over when the next one has begun.
+    fn end_step(&mut self, step: &Arc<ActiveStep>, outcome: Outcome) {
+        self.deliver_held_back();
+        self.held_back = Some(self.part(step, 0, Some(outcome)));
+    }
+
+    /// Hand over the end of the step before: neither the collector's work nor the waking of its thread
+    /// delays the first I/O of the next step.
+    #[inline]
+    pub(super) fn deliver_held_back(&mut self) {
+        if let Some(part) = self.held_back.take() {
+            self.send(part);
+        }
+    }
+
+    fn part(&mut self, step: &Arc<ActiveStep>, in_flight: usize, end: Option<Outcome>) -> Part {
+        // The collector may be late with emptying them: a new one is better than a pause.
+        let empty = self.spare.try_recv().unwrap_or_default();
+        let tally = std::mem::replace(&mut self.tally, empty);
+        let (thread, interval) = (self.thread, self.interval);
+        Part { step: Arc::clone(step), thread, interval, in_flight, tally, end }
+    }
+
+    fn send(&self, part: Part) {
+        // A collector that is gone has nobody to report to: the session is being dropped.
+        let _ = self.deliver.send(part);
+    }
+}
+
+pub(super) struct Worker<Q> {
+    pub(super) context: Context<Q>,
+    pub(super) output: Output,
+    pub(super) carried: Carried,
+}
+
+impl<Q: Queue> Worker<Q> {
+    /// Run steps until the gate closes.
+    pub(super) fn run(mut self, gate: &Gate) {
         let mut index = 0;
-        while let Some(step) = gate.arrive(index) {
-            let Ok(mut shard) = spare.recv() else { return };
-            shard.reset(step.start_ns, self.interval_ns);
-            if self.thread < step.step.stimulus.tc {
-                self.run_step(&step.step, &mut shard);
+        loop {
+            if !gate.has_waiting() {
+                self.output.deliver_held_back();
             }
-            if shard.state != StepState::Complete {
+            let Some(step) = gate.arrive(index) else { break };
+            let outcome = self.take_part(&step);
+            if outcome.state != StepState::Complete {
                 // What follows a failure or a stop counts for nothing: let no other step begin.
                 gate.close();
             }
-            if deliver.send(Delivery { step, thread: self.thread, shard }).is_err() {
-                return;
+            if let Some(tap) = &mut self.context.tap {
+                tap.end_of_step();
             }
+            self.output.end_step(&step, outcome);
             index += 1;
         }
+        self.output.deliver_held_back();
     }
 
-    fn run_step(&mut self, step: &Step, shard: &mut Shard) {
-        let duration_ns = match step.stop {
-            StopRule::DurationNs(duration_ns) => duration_ns,
-            StopRule::AmountBytes(_) => u64::MAX,
-        };
-        let stream = Stream::new(step, self.sector_bytes, self.thread, &mut self.carried);
-        let mut pass = StepPass {
-            ring: &mut self.ring,
-            payload: &mut self.payload,
-            signals: &self.signals,
-            progress: &self.progress,
-            clock: self.clock,
-            slots: Slots::new(step.stimulus.qd as usize),
-            stream,
-            shard,
-        };
-        pass.run(duration_ns);
-    }
-}
-
-/// The slots of the queue: which are free, and what is in flight in the others.
-struct Slots {
-    free: Vec<usize>,
-    in_flight: Vec<InFlight>,
-    prepared: Vec<usize>,
-}
-
-#[derive(Clone, Copy)]
-struct InFlight {
-    io: Io,
-    submitted_ns: u64,
-}
-
-impl Slots {
-    fn new(count: usize) -> Self {
-        let idle = Io { direction: Direction::Read, offset_bytes: 0, length_bytes: 0 };
-        Self {
-            free: (0..count).collect(),
-            in_flight: vec![InFlight { io: idle, submitted_ns: 0 }; count],
-            prepared: Vec::with_capacity(count),
-        }
-    }
-}
-
-/// One step as one thread runs it.
-struct StepPass<'a> {
-    ring: &'a mut Ring,
-    payload: &'a mut Payload,
-    signals: &'a Signals,
-    progress: &'a ThreadProgress,
-    clock: Clock,
-    slots: Slots,
-    stream: Stream<'a>,
-    shard: &'a mut Shard,
-}
-
-impl StepPass<'_> {
-    /// Issue for `duration_ns` from the first submission on, or until the stream ends; then drain.
-    fn run(&mut self, duration_ns: u64) {
-        let mut issuing = true;
-        let mut halted_ns = None;
-        loop {
-            let now_ns = self.clock.now_ns();
-            self.reap(now_ns);
-            if let Some(state) = self.signals.halted().filter(|_| self.shard.state == StepState::Complete) {
-                self.shard.state = state;
-                issuing = false;
-                halted_ns = Some(now_ns);
+    fn take_part(&mut self, step: &Arc<ActiveStep>) -> Outcome {
+        let Self { context, output, carried } = self;
+        match &step.step.stimulus {
+            Some(stimulus) if context.thread < stimulus.tc => {
+                let stream = Stream::new(&step.step, stimulus, context.sector_bytes, context.thread, carried);
+                StepPass::new(step, stimulus, context, output, stream).run(&step.step.stop)
             }
-            let elapsed_ns = self.shard.first_submission_ns.map_or(0, |first| now_ns - first);
-            issuing = issuing && elapsed_ns < duration_ns && self.prepare();
-            if self.ring.in_flight() == 0 && !issuing {
-                return;
+            None if context.thread == 0 => {
+                output.begin(step.start_ns);
+                output.deliver_held_back();
+                context.idle(step)
             }
-            let patience = match halted_ns {
-                None => None,
-                // The device does not answer; the ring keeps the buffers for whenever it does.
-                Some(since_ns) if now_ns - since_ns >= GRACE_NS => return,
-                Some(_) => Some(GRACE),
-            };
-            self.submit(issuing, patience);
-        }
-    }
-
-    /// Take every finished I/O; all that are there now were seen at the same moment.
-    fn reap(&mut self, now_ns: u64) {
-        let Self { ring, slots, shard, signals, progress, .. } = self;
-        let (mut ios, mut bytes) = (0, 0);
-        ring.reap(|completion| {
-            let InFlight { io, submitted_ns } = slots.in_flight[completion.slot];
-            slots.free.push(completion.slot);
-            match failure_of(completion, &io) {
-                None => {
-                    shard.completed(&io, submitted_ns, now_ns);
-                    ios += 1;
-                    bytes += u64::from(io.length_bytes);
-                }
-                Some(reason) => {
-                    signals.fail();
-                    shard.failure.get_or_insert(Failure { at_ns: now_ns, io, reason });
-                }
-            }
-        });
-        if ios > 0 {
-            progress.advance(ios, bytes);
-        }
-    }
-
-    /// Fill free slots with the next I/Os, up to a batch; false when the stream is used up.
-    fn prepare(&mut self) -> bool {
-        let mut batch_bytes = 0;
-        while batch_bytes < BATCH_BYTES && self.slots.prepared.len() < BATCH_IOS {
-            let Some(&slot) = self.slots.free.last() else { return true };
-            let Some(io) = self.stream.next() else { return false };
-            self.slots.free.pop();
-            if io.direction == Direction::Write {
-                self.payload.fill(self.ring.buffer_mut(slot, io.length_bytes as usize));
-            }
-            self.ring.push(slot, &io);
-            self.slots.in_flight[slot].io = io;
-            self.slots.prepared.push(slot);
-            batch_bytes += io.length_bytes;
-        }
-        true
-    }
-
-    /// Hand the prepared I/Os to the kernel. Their latency begins here: making their data is our own
-    /// time, not the device's.
-    fn submit(&mut self, issuing: bool, patience: Option<Duration>) {
-        let now_ns = self.clock.now_ns();
-        if !self.slots.prepared.is_empty() {
-            self.shard.first_submission_ns.get_or_insert(now_ns);
-            for slot in self.slots.prepared.drain(..) {
-                self.slots.in_flight[slot].submitted_ns = now_ns;
+            _ => {
+                output.begin(step.start_ns);
+                Outcome::default()
             }
         }
-        let room = issuing && !self.slots.free.is_empty();
-        let completions = usize::from(!room);
-        let entered = match patience {
-            None => self.ring.enter(completions),
-            Some(patience) => self.ring.enter_for(completions, patience),
-        };
-        if let Err(error) = entered {
-            self.signals.fail();
-            let io = self.slots.in_flight[0].io;
-            self.shard.failure.get_or_insert(Failure { at_ns: now_ns, io, reason: error.to_string() });
-        }
     }
 }
 
-/// Why a completion is no success. A short transfer is a failure: a drive that was removed answers
-/// reads with 0 bytes and no error.
-fn failure_of(completion: Completion, io: &Io) -> Option<String> {
-    match u32::try_from(completion.result) {
-        Ok(bytes) if bytes == io.length_bytes => None,
-        Ok(bytes) => Some(format!("short transfer: {bytes} of {} B", io.length_bytes)),
-        Err(_) => Some(io::Error::from_raw_os_error(-completion.result).to_string()),
+impl<Q: Queue> Context<Q> {
+    /// Leave the device alone until the step's time is over.
+    fn idle(&mut self, step: &ActiveStep) -> Outcome {
+        let end_ns = step.start_ns + step.step.stop.duration_ns.unwrap_or(0);
+        let mut state = StepState::Complete;
+        let mut now_ns = self.clock.now_ns();
+        while now_ns < end_ns && state == StepState::Complete {
+            // Nothing is in flight: only the waker can end this wait early.
+            let waited = self.queue.enter_for(1, Duration::from_nanos(end_ns - now_ns));
+            state = self.signals.halted().unwrap_or(state);
+            now_ns = self.clock.now_ns();
+            if waited.is_err() {
+                state = StepState::Failed;
+            }
+        }
+        Outcome {
+            state,
+            ended_by: (state == StepState::Complete).then_some(EndedBy::Duration),
+            started_ns: Some(step.start_ns),
+            last_completion_ns: Some(now_ns),
+            ..Outcome::default()
+        }
     }
 }

@@ -5,6 +5,8 @@
 //! buckets are those of an HdrHistogram of three significant digits, so that its encodings hold the
 //! same counts without loss. Minimum, maximum and sum are kept exactly beside the buckets.
 
+use std::ops::RangeInclusive;
+
 /// Values below this have a bucket each.
 const LINEAR_VALUES: u64 = 2048;
 /// Buckets per octave above it.
@@ -17,6 +19,11 @@ const HIGHEST_BIT: u32 = 43;
 pub(super) const HIGHEST_VALUE_NS: u64 = (1 << HIGHEST_BIT) - 1;
 
 const BUCKET_COUNT: usize = bucket_index(HIGHEST_VALUE_NS) + 1;
+/// Buckets are kept in pages, one for each octave, of which most distributions touch but a few.
+const PAGE_BUCKETS: usize = BUCKETS_PER_OCTAVE as usize;
+const PAGES: usize = BUCKET_COUNT / PAGE_BUCKETS;
+
+type Page = [u64; PAGE_BUCKETS];
 
 /// A non-empty bucket: the values from `lowest_ns` to `highest_ns`, both inclusive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,9 +37,12 @@ pub struct Bucket {
 }
 
 /// Counts of latencies in ns, with exact extremes and sum.
+///
+/// It takes memory for the octaves that were counted in, and keeps it: hundreds of threads with several
+/// histograms each stay small.
 #[derive(Clone, Debug)]
 pub struct LatencyHistogram {
-    counts: Box<[u64]>,
+    pages: [Option<Box<Page>>; PAGES],
     count: u64,
     sum_ns: u128,
     min_ns: u64,
@@ -41,13 +51,7 @@ pub struct LatencyHistogram {
 
 impl Default for LatencyHistogram {
     fn default() -> Self {
-        Self {
-            counts: vec![0; BUCKET_COUNT].into_boxed_slice(),
-            count: 0,
-            sum_ns: 0,
-            min_ns: u64::MAX,
-            max_ns: 0,
-        }
+        Self { pages: [const { None }; PAGES], count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 }
 
@@ -64,7 +68,8 @@ impl LatencyHistogram {
         if count == 0 {
             return;
         }
-        self.counts[bucket_index(latency_ns.min(HIGHEST_VALUE_NS))] += count;
+        let index = bucket_index(latency_ns.min(HIGHEST_VALUE_NS));
+        self.page_mut(index / PAGE_BUCKETS)[index % PAGE_BUCKETS] += count;
         self.count += count;
         self.sum_ns += u128::from(latency_ns) * u128::from(count);
         self.min_ns = self.min_ns.min(latency_ns);
@@ -76,10 +81,8 @@ impl LatencyHistogram {
         if other.count == 0 {
             return;
         }
-        let touched = bucket_index(other.min_ns.min(HIGHEST_VALUE_NS))
-            ..=bucket_index(other.max_ns.min(HIGHEST_VALUE_NS));
-        for (mine, theirs) in self.counts[touched.clone()].iter_mut().zip(&other.counts[touched]) {
-            *mine += theirs;
+        for (number, page) in other.touched() {
+            self.page_mut(number).iter_mut().zip(page).for_each(|(mine, theirs)| *mine += theirs);
         }
         self.count += other.count;
         self.sum_ns += other.sum_ns;
@@ -92,9 +95,8 @@ impl LatencyHistogram {
         if self.count == 0 {
             return;
         }
-        let touched =
-            bucket_index(self.min_ns.min(HIGHEST_VALUE_NS))..=bucket_index(self.max_ns.min(HIGHEST_VALUE_NS));
-        self.counts[touched].fill(0);
+        let span = self.span();
+        self.pages[span].iter_mut().flatten().for_each(|page| page.fill(0));
         self.count = 0;
         self.sum_ns = 0;
         self.min_ns = u64::MAX;
@@ -142,11 +144,30 @@ impl LatencyHistogram {
 
     /// The non-empty buckets in ascending order.
     pub fn buckets(&self) -> impl Iterator<Item = Bucket> {
-        self.counts.iter().enumerate().filter(|(_, count)| **count > 0).map(|(index, count)| Bucket {
+        let counts = self.touched().flat_map(|(number, page)| {
+            page.iter().enumerate().map(move |(place, count)| (number * PAGE_BUCKETS + place, *count))
+        });
+        counts.filter(|(_, count)| *count > 0).map(|(index, count)| Bucket {
             lowest_ns: lowest_value(index),
             highest_ns: lowest_value(index + 1) - 1,
-            count: *count,
+            count,
         })
+    }
+
+    #[inline]
+    fn page_mut(&mut self, number: usize) -> &mut Page {
+        self.pages[number].get_or_insert_with(new_page)
+    }
+
+    /// The pages that may hold a count.
+    fn span(&self) -> RangeInclusive<usize> {
+        let page_of = |value_ns: u64| bucket_index(value_ns.min(HIGHEST_VALUE_NS)) / PAGE_BUCKETS;
+        page_of(self.min_ns)..=page_of(self.max_ns)
+    }
+
+    fn touched(&self) -> impl Iterator<Item = (usize, &Page)> {
+        let span = if self.count == 0 { 0..=0 } else { self.span() };
+        span.filter_map(|number| self.pages[number].as_deref().map(|page| (number, page)))
     }
 
     /// Set extremes and sum to what the buckets alone can tell: encodings do not carry the exact ones.
@@ -159,6 +180,11 @@ impl LatencyHistogram {
         }
         (self.sum_ns, self.min_ns, self.max_ns) = (sum_ns, min_ns, max_ns);
     }
+}
+
+#[cold]
+fn new_page() -> Box<Page> {
+    Box::new([0; PAGE_BUCKETS])
 }
 
 /// The 1-based rank of a percentile among `count` sorted values.

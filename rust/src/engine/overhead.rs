@@ -1,0 +1,104 @@
+//! What the engine itself costs: the same threads and the same accounting on a device that does nothing.
+
+use std::io;
+use std::os::fd::AsRawFd;
+use std::time::Duration;
+
+use super::completion_wait::CompletionWait;
+use super::result::{Report, StepResult};
+use super::session::{Configuration, EngineError, Session};
+use crate::machine::{IoPath, Target};
+use crate::workload::{BlockSize, Limits, Operation, OperationWeights, Program, Step, Stimulus, Stop};
+
+const BLOCK_BYTES: u32 = 4096;
+const QD: u32 = 128;
+const STEP_NS: u64 = 20_000_000;
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// The engine's own share of every figure.
+#[derive(Clone, Copy, Debug)]
+pub struct Overhead {
+    /// Latency of a request that does nothing, at QD 1: the part of each latency that is not the device's.
+    pub mean_latency_ns: f64,
+    /// Processor time of one I/O at QD 128, the kernel's part of a request that does nothing included.
+    pub cpu_ns_per_io: f64,
+}
+
+impl Overhead {
+    /// Measure it; takes some 50 ms.
+    ///
+    /// # Errors
+    /// If there is no io_uring, or the session does not answer.
+    pub fn measure() -> Result<Self, EngineError> {
+        let latency = run(1)?;
+        let reads = latency.operations.of(Operation::Read);
+        #[expect(clippy::cast_precision_loss, reason = "sums of 20 ms")]
+        let mean_latency_ns = reads.latency_sum_ns as f64 / reads.ios.max(1) as f64;
+        let busy = run(QD)?;
+        let ios = busy.operations.of(Operation::Read).ios.max(1);
+        #[expect(clippy::cast_precision_loss, reason = "the I/Os of 20 ms")]
+        let cpu_ns_per_io = busy.elapsed_ns as f64 / ios as f64;
+        Ok(Self { mean_latency_ns, cpu_ns_per_io })
+    }
+}
+
+/// One thread that never waits is busy all the time: what elapses is processor time, as long as it has a
+/// processor for itself.
+fn run(qd: u32) -> Result<StepResult, EngineError> {
+    let (reader, _writer) = io::pipe().map_err(EngineError::Thread)?;
+    let target = Target::duplicate(reader.as_raw_fd()).map_err(EngineError::Thread)?;
+    let capacity_bytes = 1 << 40;
+    let session = Session::open(
+        target,
+        Configuration {
+            limits: Limits { capacity_bytes, sector_bytes: 512, tc: 1, qd, block_size_bytes: BLOCK_BYTES },
+            seed: 1,
+            interval_ns: 1_000_000_000,
+            interval_histograms: false,
+            path: IoPath::NoOp,
+            completion_wait: CompletionWait::Each,
+            cpus: Vec::new(),
+            most_errors: 0,
+            capture: None,
+        },
+    )?;
+    session.submit(program(qd, capacity_bytes))?;
+    loop {
+        match session.poll(PATIENCE)? {
+            Some(Report::Step(step)) => return Ok(step),
+            Some(Report::Interval(_)) => (),
+            None => return Err(EngineError::Stopped),
+        }
+    }
+}
+
+fn program(qd: u32, capacity_bytes: u64) -> Program {
+    let stimulus = Stimulus {
+        block_sizes: vec![BlockSize { bytes: BLOCK_BYTES, weight: 1 }],
+        operations: OperationWeights { read: 1, ..OperationWeights::default() },
+        random_pct: 100,
+        range_start_bytes: 0,
+        range_end_bytes: capacity_bytes,
+        placement: crate::workload::Placement::Uniform,
+        alignment_bytes: None,
+        stride_bytes: None,
+        tc: 1,
+        qd,
+        pacing: crate::workload::Pacing::ClosedLoop,
+        data: crate::workload::Data::Random,
+    };
+    let stop = Stop { duration_ns: Some(STEP_NS), ..Stop::default() };
+    vec![Step { stimulus: Some(stimulus), stop, ramp_ns: STEP_NS / 4 }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_that_does_nothing_costs_something_and_not_much() {
+        let overhead = Overhead::measure().unwrap();
+        assert!(overhead.mean_latency_ns > 0.0 && overhead.mean_latency_ns < 1e6, "{overhead:?}");
+        assert!(overhead.cpu_ns_per_io > 1.0 && overhead.cpu_ns_per_io < 1e5, "{overhead:?}");
+    }
+}

@@ -1,0 +1,104 @@
+//! When a thread may issue its next I/O.
+
+use std::collections::VecDeque;
+
+use crate::workload::{Arrivals, DutyCycle, Pacing, Stimulus, Uniform};
+
+/// What a thread may do now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Turn {
+    /// Issue an I/O whose latency begins with its submission.
+    Now,
+    /// Issue an I/O that was planned for this moment, since the step's start.
+    Planned(u64),
+    /// Issue nothing before this moment, since the step's start.
+    Wait(u64),
+}
+
+/// The pacing of one thread in one step. Times are ns since the step's start.
+pub(super) enum Pace {
+    ClosedLoop,
+    Planned { arrivals: Arrivals, next_ns: u64 },
+    DutyCycle(DutyCycle),
+    ThinkTime { think_ns: u64, resting: VecDeque<(u64, usize)> },
+}
+
+impl Pace {
+    pub(super) fn new(stimulus: &Stimulus, thread: u32, random: &mut Uniform) -> Self {
+        if let Some(mut arrivals) = Arrivals::new(stimulus.pacing, stimulus.tc, thread) {
+            let next_ns = arrivals.next_ns(random);
+            return Self::Planned { arrivals, next_ns };
+        }
+        if let Some(cycle) = DutyCycle::new(stimulus.pacing) {
+            return Self::DutyCycle(cycle);
+        }
+        match stimulus.pacing {
+            Pacing::ThinkTime { think_ns } => Self::ThinkTime { think_ns, resting: VecDeque::new() },
+            _ => Self::ClosedLoop,
+        }
+    }
+
+    /// Whether moments since the step's start decide, rather than completions.
+    pub(super) fn is_planned(&self) -> bool {
+        matches!(self, Self::Planned { .. } | Self::DutyCycle(_))
+    }
+
+    #[inline]
+    pub(super) fn turn(&self, since_start_ns: u64) -> Turn {
+        match self {
+            Self::ClosedLoop => Turn::Now,
+            Self::Planned { next_ns, .. } if *next_ns <= since_start_ns => Turn::Planned(*next_ns),
+            Self::Planned { next_ns, .. } => Turn::Wait(*next_ns),
+            Self::DutyCycle(cycle) if cycle.is_on(since_start_ns) => Turn::Now,
+            Self::DutyCycle(cycle) => Turn::Wait(cycle.next_edge_ns(since_start_ns)),
+            Self::ThinkTime { resting, .. } => match resting.front() {
+                Some((ready_ns, _)) => Turn::Wait(*ready_ns),
+                None => Turn::Now,
+            },
+        }
+    }
+
+    /// The planned I/O was issued.
+    #[inline]
+    pub(super) fn advance(&mut self, random: &mut Uniform) {
+        if let Self::Planned { arrivals, next_ns } = self {
+            *next_ns = arrivals.next_ns(random);
+        }
+    }
+
+    /// An I/O was answered: may its slot be used again at once?
+    #[inline]
+    pub(super) fn rest(&mut self, slot: usize, since_start_ns: u64) -> bool {
+        match self {
+            Self::ThinkTime { think_ns, resting } => {
+                resting.push_back((since_start_ns + *think_ns, slot));
+                false
+            }
+            _ => true,
+        }
+    }
+
+    /// A slot that has rested long enough.
+    #[inline]
+    pub(super) fn rested(&mut self, since_start_ns: u64) -> Option<usize> {
+        match self {
+            Self::ThinkTime { resting, .. } => {
+                resting.front().filter(|(ready_ns, _)| *ready_ns <= since_start_ns)?;
+                resting.pop_front().map(|(_, slot)| slot)
+            }
+            _ => None,
+        }
+    }
+
+    /// I/Os that were planned for a time before this one and not issued.
+    pub(super) fn backlog(&mut self, since_start_ns: u64, random: &mut Uniform) -> u64 {
+        let mut waiting = 0;
+        while let Self::Planned { next_ns, .. } = self
+            && *next_ns < since_start_ns
+        {
+            self.advance(random);
+            waiting += 1;
+        }
+        waiting
+    }
+}

@@ -1,0 +1,158 @@
+//! A step of which some threads have delivered parts.
+
+use std::collections::VecDeque;
+
+use super::gate::ActiveStep;
+use super::outcome::Outcome;
+use super::steady::{SteadyWatch, Sums};
+use super::tally::Tally;
+use super::worker::Part;
+use crate::workload::Operation;
+
+/// The thread has nothing more to say about the step.
+const DONE: u64 = u64::MAX;
+
+/// One interval, as far as it was delivered.
+#[derive(Debug, Default)]
+pub(super) struct PendingInterval {
+    pub(super) index: u64,
+    pub(super) elapsed_ns: u64,
+    pub(super) in_flight: usize,
+    /// The first thread's tally, to which the others' were added; it goes back to that thread.
+    pub(super) tally: Option<(usize, Box<Tally>)>,
+}
+
+impl PendingInterval {
+    pub(super) fn sums(&self) -> Sums {
+        let mut sums = Sums::default();
+        let Some((_, tally)) = &self.tally else { return sums };
+        for operation in [Operation::Read, Operation::Write, Operation::Trim] {
+            let tally = tally.of(operation);
+            sums.ios += tally.latencies.count();
+            sums.bytes += tally.bytes;
+            sums.latency_ns += tally.latencies.sum_ns();
+        }
+        sums
+    }
+
+    /// Take a thread's tally in; gives it back if it is not needed any more.
+    fn take(&mut self, thread: usize, mut tally: Box<Tally>) -> Option<Box<Tally>> {
+        match &mut self.tally {
+            None => {
+                self.tally = Some((thread, tally));
+                None
+            }
+            Some((_, whole)) => {
+                whole.add(&tally);
+                tally.clear();
+                Some(tally)
+            }
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.tally.as_ref().is_none_or(|(_, tally)| tally.is_empty())
+    }
+}
+
+pub(super) struct PendingStep {
+    pub(super) index: u64,
+    pub(super) start_ns: u64,
+    pub(super) idle: bool,
+    pub(super) whole: Box<Tally>,
+    pub(super) outcome: Outcome,
+    interval_ns: u64,
+    /// When intervals begin to count.
+    origin_ns: u64,
+    steady: Option<SteadyWatch>,
+    intervals: VecDeque<PendingInterval>,
+    /// Number of the next interval to report.
+    next: u64,
+    /// Each thread's interval that is not yet delivered.
+    reached: Vec<u64>,
+    /// What each thread had outstanding at the end of the interval that it delivered last.
+    in_flight: Vec<usize>,
+}
+
+impl PendingStep {
+    pub(super) fn new(step: &ActiveStep, threads: usize, interval_ns: u64, whole: Box<Tally>) -> Self {
+        let tc = step.step.stimulus.as_ref().map_or(1, |stimulus| stimulus.tc as usize);
+        Self {
+            index: step.index,
+            start_ns: step.start_ns,
+            idle: step.step.stimulus.is_none(),
+            whole,
+            outcome: Outcome::default(),
+            interval_ns,
+            origin_ns: step.start_ns + step.step.ramp_ns,
+            steady: step.step.stop.steady.map(|rule| SteadyWatch::new(rule, interval_ns)),
+            intervals: VecDeque::new(),
+            next: 0,
+            in_flight: vec![0; threads],
+            reached: (0..threads).map(|thread| if thread < tc { 0 } else { DONE }).collect(),
+        }
+    }
+
+    /// Take a thread's part in; gives its tally back if it is not needed any more.
+    pub(super) fn take(&mut self, part: Part) -> Option<Box<Tally>> {
+        let thread = part.thread as usize;
+        self.whole.add(&part.tally);
+        let position = usize::try_from(part.interval - self.next).expect("intervals fit into memory");
+        while self.intervals.len() <= position {
+            let index = self.next + self.intervals.len() as u64;
+            self.intervals.push_back(PendingInterval { index, ..PendingInterval::default() });
+        }
+        self.keep_outstanding(thread, position);
+        self.in_flight[thread] = part.in_flight;
+        let interval = &mut self.intervals[position];
+        interval.in_flight += part.in_flight;
+        self.reached[thread] = match part.end {
+            Some(outcome) => {
+                self.outcome.add(outcome);
+                DONE
+            }
+            None => part.interval + 1,
+        };
+        interval.take(thread, part.tally)
+    }
+
+    /// In the intervals that a thread slept through, it had outstanding what it had before.
+    fn keep_outstanding(&mut self, thread: usize, position: usize) {
+        let slept = usize::try_from(self.reached[thread] - self.next).expect("intervals fit into memory");
+        for interval in self.intervals.range_mut(slept.min(position)..position) {
+            interval.in_flight += self.in_flight[thread];
+        }
+    }
+
+    /// No thread will say any more.
+    pub(super) fn end_all(&mut self) {
+        self.reached.fill(DONE);
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.reached.iter().all(|reached| *reached == DONE)
+    }
+
+    /// The next interval that all threads have left behind.
+    pub(super) fn next_interval(&mut self) -> Option<PendingInterval> {
+        if self.next >= *self.reached.iter().min()? {
+            return None;
+        }
+        let mut interval = self.intervals.pop_front()?;
+        let is_last = self.is_whole() && self.intervals.is_empty();
+        interval.elapsed_ns = if is_last { self.last_length_ns() } else { self.interval_ns };
+        self.next += 1;
+        Some(interval).filter(|interval| !(is_last && interval.is_empty()))
+    }
+
+    /// From the last interval's beginning to the last completion.
+    fn last_length_ns(&self) -> u64 {
+        let begin_ns = self.origin_ns + self.next * self.interval_ns;
+        let length_ns = self.outcome.last_completion_ns.map_or(0, |last_ns| last_ns.saturating_sub(begin_ns));
+        if length_ns == 0 { self.interval_ns } else { length_ns.min(self.interval_ns) }
+    }
+
+    pub(super) fn is_steady_after(&mut self, interval: Sums) -> bool {
+        self.steady.as_mut().is_some_and(|watch| watch.is_steady_after(interval))
+    }
+}

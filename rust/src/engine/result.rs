@@ -1,0 +1,105 @@
+//! What comes out of a session: intervals while a step runs, and the step when it has ended.
+
+use super::cpu::CpuShares;
+use super::outcome::{EndedBy, ErrorTally, Failure, StepState};
+use super::tally::{OperationTally, Tally};
+use crate::histogram;
+use crate::workload::{ByOperation, Operation};
+
+/// One operation of a step or interval.
+#[derive(Clone, Debug, Default)]
+pub struct OperationResult {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Exact sum of the latencies.
+    pub latency_sum_ns: u128,
+    /// Exact smallest latency; `None` without an I/O.
+    pub latency_min_ns: Option<u64>,
+    /// Exact largest latency; `None` without an I/O.
+    pub latency_max_ns: Option<u64>,
+    /// The distribution in HdrHistogram V2 compressed encoding; empty without an I/O, or if not asked for.
+    pub histogram: Vec<u8>,
+}
+
+impl OperationResult {
+    pub(super) fn all(tally: &Tally, with_histograms: bool) -> ByOperation<Self> {
+        let mut results = ByOperation::default();
+        for operation in Operation::ALL {
+            *results.of_mut(operation) = Self::new(tally.of(operation), with_histograms);
+        }
+        results
+    }
+
+    fn new(tally: &OperationTally, with_histogram: bool) -> Self {
+        let latencies = &tally.latencies;
+        if latencies.count() == 0 {
+            return Self::default();
+        }
+        Self {
+            ios: latencies.count(),
+            bytes: tally.bytes,
+            latency_sum_ns: latencies.sum_ns(),
+            latency_min_ns: latencies.min_ns(),
+            latency_max_ns: latencies.max_ns(),
+            histogram: if with_histogram { histogram::encode(latencies) } else { Vec::new() },
+        }
+    }
+}
+
+/// One interval of a step.
+#[derive(Clone, Debug)]
+pub struct IntervalResult {
+    /// Number of the step in the session, from 0.
+    pub step: u64,
+    /// Number of the interval in the step, from 0.
+    pub index: u64,
+    /// Its length; the last one of a step is shorter.
+    pub elapsed_ns: u64,
+    /// What was done in it.
+    pub operations: ByOperation<OperationResult>,
+    /// I/Os outstanding at its end.
+    pub in_flight: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// The host's processors; `None` where intervals are too short for the kernel's counters.
+    pub cpu: Option<CpuShares>,
+}
+
+/// The result of one step. Times are on the engine's clock.
+#[derive(Clone, Debug)]
+pub struct StepResult {
+    /// Number of the step in the session, from 0.
+    pub index: u64,
+    /// How it ended.
+    pub state: StepState,
+    /// The rule that ended it; `None` if none did.
+    pub ended_by: Option<EndedBy>,
+    /// First submission, end of the ramp-up, or when the step was let through the gate if it did nothing.
+    pub started_ns: u64,
+    /// From there to the last completion.
+    pub elapsed_ns: u64,
+    /// From the last completion of the step before to the first submission of this one; `None` around an
+    /// idle gap.
+    pub gap_ns: Option<u64>,
+    /// What was done.
+    pub operations: ByOperation<OperationResult>,
+    /// The host's processors during the step.
+    pub cpu: Option<CpuShares>,
+    /// I/Os whose planned moment passed and that found no room until the end.
+    pub unissued: u64,
+    /// The first I/O that failed.
+    pub failure: Option<Failure>,
+    /// All that failed.
+    pub errors: Vec<ErrorTally>,
+}
+
+/// What a session has to say.
+#[derive(Clone, Debug)]
+pub enum Report {
+    /// An interval of the step that runs; the last one comes before the step itself.
+    Interval(IntervalResult),
+    /// A step that has ended.
+    Step(StepResult),
+}

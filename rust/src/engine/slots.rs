@@ -1,0 +1,178 @@
+//! The slots of a thread's queue: which are free, and what is in flight in the others.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::workload::{Io, Operation};
+
+/// An I/O that the device has not answered yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outstanding {
+    /// When its latency began, on the engine's clock.
+    pub submitted_ns: u64,
+    /// What it is.
+    pub io: Io,
+}
+
+/// What is in flight in one slot. Only the thread writes; others read it to see which I/O hangs, and may
+/// see a mixture of two I/Os in the moment of a change, which is gone when they look again.
+#[derive(Debug, Default)]
+struct Flight {
+    /// 0: nothing is in flight.
+    submitted_ns: AtomicU64,
+    offset_bytes: AtomicU64,
+    /// Length and, above it, the operation's number.
+    what: AtomicU64,
+}
+
+/// The flights of one thread, in cache lines of their own.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Flights(Box<[Flight]>);
+
+impl Flights {
+    pub(super) fn new(slots: usize) -> Self {
+        Self((0..slots).map(|_| Flight::default()).collect())
+    }
+
+    /// The I/O that waits longest for its answer.
+    pub(super) fn oldest(&self) -> Option<Outstanding> {
+        self.0.iter().filter_map(Flight::outstanding).min_by_key(|outstanding| outstanding.submitted_ns)
+    }
+
+    /// All I/Os that wait for their answers.
+    pub(super) fn outstanding(&self) -> impl Iterator<Item = Outstanding> {
+        self.0.iter().filter_map(Flight::outstanding)
+    }
+}
+
+impl Flight {
+    #[inline]
+    fn prepare(&self, io: &Io) {
+        self.offset_bytes.store(io.offset_bytes, Ordering::Relaxed);
+        self.what.store(u64::from(io.length_bytes) | (io.operation as u64) << u32::BITS, Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn io(&self) -> Io {
+        let what = self.what.load(Ordering::Relaxed);
+        Io {
+            operation: Operation::ALL[(what >> u32::BITS) as usize],
+            offset_bytes: self.offset_bytes.load(Ordering::Relaxed),
+            #[expect(clippy::cast_possible_truncation, reason = "the lower half is the length")]
+            length_bytes: what as u32,
+        }
+    }
+
+    fn outstanding(&self) -> Option<Outstanding> {
+        let submitted_ns = self.submitted_ns.load(Ordering::Relaxed);
+        (submitted_ns > 0).then(|| Outstanding { submitted_ns, io: self.io() })
+    }
+}
+
+/// One thread's view of its slots.
+pub(super) struct Slots {
+    flights: Arc<Flights>,
+    free: Vec<usize>,
+    prepared: Vec<usize>,
+}
+
+impl Slots {
+    /// All slots of the thread; `use_only` decides how many of them a step may use.
+    pub(super) fn new(flights: Arc<Flights>) -> Self {
+        let count = flights.0.len();
+        Self { flights, free: (0..count).rev().collect(), prepared: Vec::with_capacity(count) }
+    }
+
+    /// Begin a step that may use `count` slots; nothing may be in flight.
+    pub(super) fn use_only(&mut self, count: usize) {
+        self.free.clear();
+        self.free.extend((0..count).rev());
+        self.prepared.clear();
+    }
+
+    pub(super) fn has_free(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// The slot that `take` would give.
+    #[inline]
+    pub(super) fn next_free(&self) -> Option<usize> {
+        self.free.last().copied()
+    }
+
+    /// Put the I/O into the next free slot. Its latency begins at `planned_ns`, or with the submission.
+    #[inline]
+    pub(super) fn take(&mut self, io: &Io, planned_ns: Option<u64>) {
+        let slot = self.free.pop().expect("the caller looked");
+        self.flights.0[slot].prepare(io);
+        match planned_ns {
+            Some(planned_ns) => self.flights.0[slot].submitted_ns.store(planned_ns.max(1), Ordering::Relaxed),
+            None => self.prepared.push(slot),
+        }
+    }
+
+    /// What was taken without a planned moment is submitted now.
+    #[inline]
+    pub(super) fn submitted(&mut self, now_ns: u64) {
+        for slot in self.prepared.drain(..) {
+            self.flights.0[slot].submitted_ns.store(now_ns, Ordering::Relaxed);
+        }
+    }
+
+    /// The slot's I/O was answered. The slot stays taken until it is released.
+    #[inline]
+    pub(super) fn answered(&mut self, slot: usize) -> Outstanding {
+        let flight = &self.flights.0[slot];
+        let submitted_ns = flight.submitted_ns.load(Ordering::Relaxed);
+        flight.submitted_ns.store(0, Ordering::Relaxed);
+        Outstanding { submitted_ns, io: flight.io() }
+    }
+
+    /// All I/Os that wait for their answers.
+    pub(super) fn outstanding(&self) -> impl Iterator<Item = Outstanding> {
+        self.flights.outstanding()
+    }
+
+    /// The slot may be used again.
+    #[inline]
+    pub(super) fn release(&mut self, slot: usize) {
+        self.free.push(slot);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_at(offset_bytes: u64) -> Io {
+        Io { operation: Operation::Read, offset_bytes, length_bytes: 4096 }
+    }
+
+    #[test]
+    fn the_oldest_flight_is_seen_from_outside_until_it_is_answered() {
+        let flights = Arc::new(Flights::new(4));
+        let mut slots = Slots::new(Arc::clone(&flights));
+        slots.use_only(2);
+        assert_eq!(flights.oldest(), None);
+        for (offset_bytes, now_ns) in [(8192, 50), (4096, 70)] {
+            slots.take(&read_at(offset_bytes), None);
+            slots.submitted(now_ns);
+        }
+        assert!(!slots.has_free());
+        assert_eq!(flights.oldest(), Some(Outstanding { submitted_ns: 50, io: read_at(8192) }));
+        let answered = slots.answered(0);
+        slots.release(0);
+        assert_eq!(answered, Outstanding { submitted_ns: 50, io: read_at(8192) });
+        assert_eq!(flights.oldest().unwrap().io, read_at(4096));
+        assert_eq!(slots.next_free(), Some(0));
+    }
+
+    #[test]
+    fn a_planned_io_counts_from_its_planned_moment() {
+        let mut slots = Slots::new(Arc::new(Flights::new(1)));
+        slots.take(&read_at(0), Some(1_000));
+        slots.submitted(5_000);
+        assert_eq!(slots.answered(0).submitted_ns, 1_000);
+    }
+}

@@ -1,0 +1,87 @@
+//! What one thread counts in one interval.
+
+use crate::histogram::LatencyHistogram;
+use crate::workload::{ByOperation, Io, Operation};
+
+/// Bytes and latencies of one operation.
+#[derive(Debug, Default)]
+pub(super) struct OperationTally {
+    pub(super) bytes: u64,
+    pub(super) latencies: LatencyHistogram,
+}
+
+/// All that is counted for each I/O. It travels whole: a thread fills it, the collector empties it.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    operations: ByOperation<OperationTally>,
+    pub(super) errors: u64,
+}
+
+impl Tally {
+    /// Count an I/O that was done as asked.
+    #[inline]
+    pub(super) fn record(&mut self, io: &Io, latency_ns: u64) {
+        let operation = self.operations.of_mut(io.operation);
+        operation.bytes += u64::from(io.length_bytes);
+        operation.latencies.record(latency_ns);
+    }
+
+    pub(super) fn of(&self, operation: Operation) -> &OperationTally {
+        self.operations.of(operation)
+    }
+
+    pub(super) fn add(&mut self, other: &Self) {
+        self.errors += other.errors;
+        self.operations.merge(&other.operations, |mine, theirs| {
+            mine.bytes += theirs.bytes;
+            mine.latencies.add(&theirs.latencies);
+        });
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.errors == 0 && self.operations.iter().all(|(_, tally)| tally.latencies.count() == 0)
+    }
+
+    /// Forget everything, keeping the memory.
+    pub(super) fn clear(&mut self) {
+        self.errors = 0;
+        for operation in Operation::ALL {
+            let tally = self.operations.of_mut(operation);
+            tally.bytes = 0;
+            tally.latencies.clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn io(operation: Operation) -> Io {
+        Io { operation, offset_bytes: 0, length_bytes: 4096 }
+    }
+
+    #[test]
+    fn operations_are_counted_apart() {
+        let mut tally = Tally::default();
+        tally.record(&io(Operation::Write), 100);
+        tally.record(&io(Operation::Write), 300);
+        tally.record(&io(Operation::Trim), 7);
+        let writes = tally.of(Operation::Write);
+        assert_eq!((writes.latencies.count(), writes.latencies.sum_ns(), writes.bytes), (2, 400, 8192));
+        assert_eq!(tally.of(Operation::Trim).latencies.max_ns(), Some(7));
+        assert_eq!(tally.of(Operation::Read).latencies.count(), 0);
+    }
+
+    #[test]
+    fn sums_add_up_and_a_cleared_tally_is_as_good_as_new() {
+        let (mut whole, mut part) = (Tally::default(), Tally::default());
+        part.record(&io(Operation::Read), 50);
+        part.errors = 2;
+        whole.add(&part);
+        part.clear();
+        whole.add(&part);
+        assert_eq!((whole.of(Operation::Read).latencies.count(), whole.errors), (1, 2));
+        assert_eq!((part.of(Operation::Read).bytes, part.errors), (0, 0));
+    }
+}

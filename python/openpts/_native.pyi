@@ -1,20 +1,25 @@
-"""The Rust data plane: latency histograms and the io_uring engine."""
+"""The Rust data plane: latency histograms and the engine."""
 
 import builtins
+from os import PathLike
 from typing import final
 
 __all__ = [
-    "Direction",
+    "CaptureSummary",
     "Engine",
     "Histogram",
+    "IntervalResult",
+    "OperationResult",
     "StepResult",
     "StoppedError",
     "UnavailableError",
     "build_info",
+    "measure_overhead",
+    "probe",
 ]
 
 class UnavailableError(OSError):
-    """The kernel gives us no ring, or memory or threads are short."""
+    """The path to the target can't be made, or memory or threads are short."""
 
 class StoppedError(RuntimeError):
     """The engine was stopped or an I/O failed: it runs no more programs."""
@@ -51,8 +56,8 @@ class Histogram:
         """Non-empty buckets in ascending order: lowest and highest value (ns, inclusive) and count."""
 
 @final
-class Direction:
-    """One direction of a step; minimum and maximum are None without an I/O."""
+class OperationResult:
+    """One operation of a step or interval, with at least one I/O; the histogram may be left out."""
 
     ios: int
     bytes: int
@@ -62,32 +67,61 @@ class Direction:
     histogram: builtins.bytes
 
 @final
+class IntervalResult:
+    """One interval of the step that runs.
+
+    ``operations`` are those that had an I/O, by name. ``cpu`` is user, system and I/O wait in per cent
+    of all processors and the process's own time in ns.
+    """
+
+    step: int
+    index: int
+    elapsed_ns: int
+    operations: dict[str, OperationResult]
+    in_flight: int
+    errors: int
+    cpu: tuple[float, float, float, int] | None
+
+@final
 class StepResult:
     """The result of one step; times are on the engine's clock.
 
-    ``state`` is complete, interrupted or failed. ``intervals`` are tuples of I/Os, bytes, sum and
-    maximum of latencies, first for reads, then for writes. ``cpu`` is user, system and I/O wait in
-    per cent of all processors and the process's own time in ns. ``failure`` is direction, offset,
-    length and reason of the first I/O that failed.
+    ``state`` is complete, interrupted or failed; ``ended_by`` amount, steady_state or duration.
+    ``failure`` is operation, offset and length of the first I/O that failed, and the reason;
+    ``errors`` are operation, reason, count and first offsets of all that failed alike.
     """
 
     index: int
     state: str
+    ended_by: str | None
     started_ns: int
     elapsed_ns: int
     gap_ns: int | None
-    read: Direction
-    write: Direction
-    intervals: list[tuple[int, int, int, int, int, int, int, int]]
+    operations: dict[str, OperationResult]
     cpu: tuple[float, float, float, int] | None
-    failure: tuple[str, int, int, str] | None
+    unissued: int
+    failure: tuple[tuple[str, int, int], str] | None
+    errors: list[tuple[str, str, int, list[int]]]
+
+@final
+class CaptureSummary:
+    """What a finished capture holds, and how often and how long the I/O waited for it."""
+
+    ios: int
+    discarded_ios: int
+    bytes_written: int
+    files: int
+    blocked_times: int
+    blocked_ns: int
 
 @final
 class Engine:
-    """Warm threads with an io_uring each on one open target.
+    """Warm threads with a queue each on one open target.
 
-    Takes its own duplicate of ``descriptor``. The limits are those of the largest stimulus to come.
-    Raises UnavailableError if no ring can be made, OSError if the descriptor is not open.
+    Takes its own duplicate of the descriptor. ``capture`` is a folder for every single I/O and what all
+    offsets are multiples of. The limits are those of the largest stimulus to come.
+    Raises UnavailableError if the path to the target can't be made, OSError if the descriptor is not open,
+    ValueError if there is no path of that name.
     """
 
     def __new__(
@@ -101,15 +135,22 @@ class Engine:
         block_size_bytes: int,
         seed: int,
         interval_ns: int,
+        interval_histograms: bool,
+        io_path: str,
+        batched_wait: bool,
+        cpus: list[int],
+        most_errors: int,
+        capture: tuple[PathLike[str], int] | None,
     ) -> Engine: ...
     def submit(self, program_json: str) -> None:
         """Queue steps; they begin at once if the engine is idle.
 
-        Raises ValueError if a step makes no sense or breaks a limit, StoppedError after a failure.
+        Raises ValueError if a step makes no sense, breaks a limit or can't be done on this path,
+        StoppedError after a failure.
         """
 
-    def poll(self, timeout_s: float) -> StepResult | None:
-        """Next finished step, or None after the time; other threads run meanwhile.
+    def poll(self, timeout_s: float) -> IntervalResult | StepResult | None:
+        """Next finished interval or step, or None after the time; other threads run meanwhile.
 
         Raises StoppedError when nothing more will come.
         """
@@ -117,8 +158,30 @@ class Engine:
     def progress(self) -> tuple[int, int, int, int]:
         """Steps begun, ns since the current one began, I/Os and bytes since the engine was made."""
 
+    def oldest(self) -> tuple[int, str, int, int] | None:
+        """Age in ns, operation, offset and length of the I/O that waits longest for its answer."""
+
     def stop(self) -> None:
         """End the step that runs and take no more; its result still comes."""
 
+    def finish(self) -> CaptureSummary | None:
+        """Stop, and complete the capture's files.
+
+        Raises UnavailableError if not every I/O is in them.
+        """
+
     def features(self) -> dict[str, bool]:
-        """What the kernel gave the rings."""
+        """What the kernel gave the threads."""
+
+    def clock_source(self) -> str:
+        """Where the times come from."""
+
+def probe(descriptor: int, *, sector_bytes: int) -> tuple[str, list[tuple[str, str]]]:
+    """Name of the path that suits the target, and what was found, by name. Reads, never writes."""
+
+def measure_overhead() -> tuple[float, float]:
+    """What the engine itself costs on a device that does nothing.
+
+    Mean latency at QD 1 and processor time per I/O at QD 128, both in ns. Takes some 50 ms.
+    Raises UnavailableError where there is no io_uring.
+    """

@@ -19,8 +19,17 @@ from openpts.vocabulary.conditions import Profile, TestConditions
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.requests import Outcome
-from openpts.vocabulary.sample import CpuShares, DirectionSample, Interval, IoFailure, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from openpts.vocabulary.sample import (
+    NOTHING,
+    CpuShares,
+    Interval,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+)
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.verdict import TrackingVariable
 
 READ_PCTS = (100, 95, 65, 50, 35, 5, 0)
@@ -200,11 +209,18 @@ def _round_samples(wanted: Synthetic, conditions: TestConditions) -> Iterator[tu
 
 
 def _ended_early(sample: Sample, wanted: Synthetic) -> Sample:
-    failure = None
+    stimulus, failure = sample.step.stimulus, None
+    assert stimulus is not None
     if wanted.last_state is StepState.FAILED:
         reason = HOSTILE if wanted.hostile else "Input/output error (EIO)"
-        failure = IoFailure("write", 81_920_000, sample.step.stimulus.block_size_bytes, reason)
-    return replace(sample, state=wanted.last_state, elapsed_ns=sample.elapsed_ns // 3, failure=failure)
+        failure = IoFailure("write", 81_920_000, stimulus.block_size_bytes, reason)
+    return replace(
+        sample,
+        state=wanted.last_state,
+        ended_by=None,
+        elapsed_ns=sample.elapsed_ns // 3,
+        failure=failure,
+    )
 
 
 def plausible_iops(read_pct: int, block_size_bytes: int) -> float:
@@ -225,15 +241,16 @@ def step_sample(
     ios = max(1, round(iops * seconds))
     reads = round(ios * read_pct / 100)
     mean_ns = TC * QD * NS_PER_S / iops
-    stimulus = Stimulus(AccessPattern.RANDOM, block_size_bytes, read_pct, TC, QD, RANGE)
+    stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, TC, QD, RANGE)
     return Sample(
         step=Step(stimulus, Duration(seconds * NS_PER_S)),
         state=StepState.COMPLETE,
+        ended_by="duration",
         started_ns=0,
         elapsed_ns=seconds * NS_PER_S,
         gap_ns=1_000_000,
-        read=_direction(reads, block_size_bytes, mean_ns * 0.9, histograms),
-        write=_direction(ios - reads, block_size_bytes, mean_ns * 1.1, histograms),
+        read=_operation(reads, block_size_bytes, mean_ns * 0.9, histograms),
+        write=_operation(ios - reads, block_size_bytes, mean_ns * 1.1, histograms),
         interval_ns=NS_PER_S,
         intervals=(),
         cpu=CpuShares(2.5, 3.1 + read_pct / 60, 7.4, 20 * NS_PER_S),
@@ -241,12 +258,12 @@ def step_sample(
     )
 
 
-def _direction(ios: int, size: int, mean_ns: float, histograms: bool) -> DirectionSample:
+def _operation(ios: int, size: int, mean_ns: float, histograms: bool) -> OperationSample:
     if not ios:
-        return DirectionSample(0, 0, 0, None, None, _histogram(0, 0))
+        return NOTHING
     largest_ns = round(mean_ns * 14)
     encoded = _histogram(ios, round(mean_ns)) if histograms else _histogram(0, 0)
-    return DirectionSample(ios, ios * size, round(ios * mean_ns), round(mean_ns * 0.3), largest_ns, encoded)
+    return OperationSample(ios, ios * size, round(ios * mean_ns), round(mean_ns * 0.3), largest_ns, encoded)
 
 
 @cache
@@ -266,21 +283,31 @@ def _precondition() -> Sample:
     amount = 2 * CAPACITY_BYTES
     ios = amount // (128 * KIB)
     elapsed_ns = round(amount / 2.1e9 * NS_PER_S)
-    stimulus = Stimulus(AccessPattern.SEQUENTIAL, 128 * KIB, 0, TC, QD, RANGE)
-    none = DirectionSample(0, 0, 0, None, None, _histogram(0, 0))
-    written = DirectionSample(
+    stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, TC, QD, RANGE)
+    written = OperationSample(
         ios, ios * 128 * KIB, ios * 7_900_000, 900_000, 41_000_000, _histogram(1000, 7_900_000)
     )
     return Sample(
         step=Step(stimulus, ByteAmount(amount)),
         state=StepState.COMPLETE,
+        ended_by="byte_amount",
         started_ns=0,
         elapsed_ns=elapsed_ns,
         gap_ns=None,
-        read=none,
+        read=NOTHING,
         write=written,
         interval_ns=NS_PER_S,
-        intervals=(Interval(0, 0, 0, 0, 0, 1000, 1000 * 128 * KIB, 7_900_000_000, 41_000_000),),
+        intervals=(
+            Interval(
+                index=0,
+                elapsed_ns=NS_PER_S,
+                read=NOTHING,
+                write=written,
+                in_flight=TC * QD,
+                errors=0,
+                cpu=None,
+            ),
+        ),
         cpu=CpuShares(1.0, 2.0, 3.0, 9 * NS_PER_S),
         failure=None,
     )

@@ -96,10 +96,7 @@ def _tail(samples: Sequence[Sample]) -> Tail:
 def _percentile_ns(samples: Sequence[Sample]) -> int:
     """The tail of these samples' I/Os together; a bucket's upper end can't exceed the exact maximum."""
     distribution = LatencyDistribution.merged(
-        direction.histogram
-        for sample in samples
-        for direction in (sample.read, sample.write)
-        if direction.ios
+        operation.histogram for sample in samples for operation in sample.transfers if operation.ios
     )
     percentile_ns = distribution.percentile_ns(TAIL_PERCENTILE) or 0
     return min(percentile_ns, max(sample.max_latency_ns or 0 for sample in samples))

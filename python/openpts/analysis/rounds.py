@@ -14,9 +14,12 @@ TestPoint = TrackingVariable
 CompleteRound = Mapping[TestPoint, Sample]
 
 
-def test_point(stimulus: Stimulus) -> TestPoint:
-    """The test point to which a stimulus belongs."""
-    return TestPoint(stimulus.access_pattern, stimulus.block_size_bytes, stimulus.read_pct)
+def test_point(stimulus: Stimulus | None) -> TestPoint | None:
+    """The test point to which a stimulus belongs; None for an idle gap, or a mix of no whole per cents."""
+    if stimulus is None:
+        return None
+    point = TestPoint(stimulus.access_pattern, stimulus.block_size_bytes, round(stimulus.read_pct))
+    return point if point.matches(stimulus) else None
 
 
 def complete_rounds(
@@ -29,8 +32,9 @@ def complete_rounds(
     """
     measured: dict[int, dict[TestPoint, Sample]] = defaultdict(dict)
     for number, sample in numbered:
-        if sample.state is StepState.COMPLETE:
-            measured[number][test_point(sample.step.stimulus)] = sample
+        point = test_point(sample.step.stimulus)
+        if point is not None and sample.state is StepState.COMPLETE:
+            measured[number][point] = sample
     rounds: list[CompleteRound] = []
     while (samples := measured.get(len(rounds) + 1)) is not None and set(points) <= set(samples):
         rounds.append(samples)

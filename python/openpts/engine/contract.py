@@ -5,18 +5,33 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import Step
 
 
 @dataclass(frozen=True, slots=True)
+class OutstandingIo:
+    """An I/O that the device has not answered yet."""
+
+    age_ns: int
+    operation: str
+    offset_bytes: int
+    length_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class EngineProgress:
-    """Where the engine stands, for a display: counters since it was opened, all steps together."""
+    """Where the engine stands, for a display: counters since it was opened, all steps together.
+
+    ``oldest`` is the I/O that waits longest for its answer, if the engine can tell: one that hangs is seen
+    while it hangs.
+    """
 
     steps_begun: int
     step_elapsed_ns: int
     ios: int
     bytes: int
+    oldest: OutstandingIo | None = None
 
 
 class EngineStoppedError(Exception):
@@ -44,6 +59,12 @@ class Engine(Protocol):
 
     def progress(self) -> EngineProgress:
         """Where the engine stands now."""
+
+    def new_intervals(self) -> tuple[Interval, ...]:
+        """Intervals of the step that runs that have ended since the last call, for a display.
+
+        Empty for an engine that knows them only at the end. All of them are in the step's sample as well.
+        """
 
     def stop(self) -> None:
         """End the step that runs and forget those that wait; the sample of the former still comes."""

@@ -32,7 +32,8 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.verdict import SteadyStateReport, TrackingVariable
 
 READ_PCTS: Final = (100, 95, 65, 50, 35, 5, 0)
@@ -109,7 +110,7 @@ def iops_test(conditions: TestConditions, user_capacity_bytes: int) -> Script:
 
 def _preconditioning(conditions: TestConditions, user_capacity_bytes: int) -> Step:
     return Step(
-        Stimulus(
+        Stimulus.of(
             access_pattern=AccessPattern.SEQUENTIAL,
             block_size_bytes=conditions.precondition_block_size_bytes,
             read_pct=0,
@@ -124,7 +125,7 @@ def _preconditioning(conditions: TestConditions, user_capacity_bytes: int) -> St
 def _round(conditions: TestConditions) -> tuple[Step, ...]:
     return tuple(
         Step(
-            Stimulus(
+            Stimulus.of(
                 access_pattern=AccessPattern.RANDOM,
                 block_size_bytes=block_size_bytes,
                 read_pct=read_pct,

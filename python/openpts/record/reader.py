@@ -2,10 +2,9 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import get_type_hints
+from typing import Final, get_type_hints
 
 import msgspec
 
@@ -14,8 +13,27 @@ from openpts.record.manifest import Manifest
 from openpts.record.schema import SCHEMA_VERSION
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.sample import CpuShares, DirectionSample, Interval, IoFailure, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from openpts.vocabulary.sample import (
+    NOTHING,
+    CpuShares,
+    Interval,
+    IoErrors,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+)
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import StopRule
+
+_STIMULUS: Final = msgspec.json.Decoder(Stimulus)
+_STOP_RULE: Final[msgspec.json.Decoder[StopRule]] = msgspec.json.Decoder(StopRule)
+
+_WITH_HISTOGRAMS: Final = "SELECT * FROM interval_operation WHERE step_id = ?"
+_WITHOUT_HISTOGRAMS: Final = """
+SELECT interval_index, operation, ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns, x'' AS histogram
+FROM interval_operation WHERE step_id = ?
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +55,19 @@ class Run:
     ledger: tuple[Deviation, ...]
 
 
-def read_run(folder: Path) -> Run:
-    """Load a run folder. Raises RecordError if it is none, or of a version this openpts can't read."""
+def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
+    """Load a run folder. Raises RecordError if it is none, or of a version this openpts can't read.
+
+    The histograms of intervals are many times larger than all the rest together: they are empty unless
+    ``interval_histograms`` asks for them. Those of whole steps are always there.
+    """
     database = folder / DATABASE_NAME
     if not database.is_file():
         raise RecordError(f"{folder} is no run folder: it holds no {DATABASE_NAME}")
     try:
         connection = _open(database)
         try:
-            return _read(folder, connection)
+            return _read(folder, connection, interval_histograms=interval_histograms)
         finally:
             connection.close()
     except (sqlite3.Error, msgspec.MsgspecError) as error:
@@ -63,7 +85,7 @@ def _open(database: Path) -> sqlite3.Connection:
     return connection
 
 
-def _read(folder: Path, connection: sqlite3.Connection) -> Run:
+def _read(folder: Path, connection: sqlite3.Connection, *, interval_histograms: bool) -> Run:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version != SCHEMA_VERSION:
         raise RecordError(
@@ -72,7 +94,7 @@ def _read(folder: Path, connection: sqlite3.Connection) -> Run:
     return Run(
         folder=folder,
         manifest=_manifest(connection),
-        steps=_steps(connection),
+        steps=_steps(connection, interval_histograms=interval_histograms),
         ledger=tuple(
             Deviation(row["rule_id"], row["clause"], row["required"], row["used"], row["effect"])
             for row in connection.execute("SELECT * FROM deviation ORDER BY position")
@@ -92,79 +114,122 @@ def _manifest(connection: sqlite3.Connection) -> Manifest:
     )
 
 
-def _steps(connection: sqlite3.Connection) -> tuple[StepRecord, ...]:
-    directions: dict[tuple[int, str], DirectionSample] = {
-        (row["step_id"], row["direction"]): DirectionSample(
-            ios=row["ios"],
-            bytes=row["bytes"],
-            latency_sum_ns=row["latency_sum_ns"],
-            latency_min_ns=row["latency_min_ns"],
-            latency_max_ns=row["latency_max_ns"],
-            histogram=row["histogram"],
-        )
-        for row in connection.execute("SELECT * FROM direction")
-    }
-    intervals: dict[int, list[Interval]] = defaultdict(list)
-    for step_id, *values in connection.execute("SELECT * FROM interval ORDER BY step_id, interval_index"):
-        intervals[step_id].append(Interval(*values))
+def _steps(connection: sqlite3.Connection, *, interval_histograms: bool) -> tuple[StepRecord, ...]:
     return tuple(
         StepRecord(
             round_number=row["round"],
             position=row["position"],
-            sample=_sample(
-                row,
-                directions[row["step_id"], "read"],
-                directions[row["step_id"], "write"],
-                intervals[row["step_id"]],
-            ),
+            sample=_sample(connection, row, interval_histograms=interval_histograms),
         )
         for row in connection.execute("SELECT * FROM step ORDER BY step_id")
     )
 
 
-def _sample(
-    row: sqlite3.Row, read: DirectionSample, write: DirectionSample, intervals: Iterable[Interval]
-) -> Sample:
+def _sample(connection: sqlite3.Connection, row: sqlite3.Row, *, interval_histograms: bool) -> Sample:
+    step_id = row["step_id"]
+    operations = {
+        stored["operation"]: _operation(stored)
+        for stored in connection.execute("SELECT * FROM operation WHERE step_id = ?", (step_id,))
+    }
     return Sample(
         step=_step(row),
         state=StepState(row["state"]),
+        ended_by=row["ended_by"],
         started_ns=row["started_ns"],
         elapsed_ns=row["elapsed_ns"],
         gap_ns=row["gap_ns"],
-        read=read,
-        write=write,
+        read=operations.get("read", NOTHING),
+        write=operations.get("write", NOTHING),
+        trim=operations.get("trim", NOTHING),
+        flush=operations.get("flush", NOTHING),
+        fsync=operations.get("fsync", NOTHING),
         interval_ns=row["interval_ns"],
-        intervals=tuple(intervals),
-        cpu=None
-        if row["process_cpu_ns"] is None
-        else CpuShares(
-            user_pct=row["cpu_user_pct"],
-            sys_pct=row["cpu_sys_pct"],
-            iowait_pct=row["cpu_iowait_pct"],
-            process_ns=row["process_cpu_ns"],
-        ),
-        failure=None
-        if row["failure_reason"] is None
-        else IoFailure(
-            direction=row["failure_direction"],
-            offset_bytes=row["failure_offset_bytes"],
-            length_bytes=row["failure_length_bytes"],
-            reason=row["failure_reason"],
-        ),
+        intervals=_intervals(connection, step_id, histograms=interval_histograms),
+        cpu=_cpu(row),
+        failure=_failure(row),
+        errors=_errors(connection, step_id),
+        unissued=row["unissued"],
     )
 
 
 def _step(row: sqlite3.Row) -> Step:
+    stimulus = row["stimulus"]
     return Step(
-        stimulus=Stimulus(
-            access_pattern=AccessPattern(row["access_pattern"]),
-            block_size_bytes=row["block_size_bytes"],
-            read_pct=row["read_pct"],
-            tc=row["tc"],
-            qd=row["qd"],
-            active_range=ActiveRange(row["range_start_pct"], row["range_end_pct"]),
-        ),
-        stop=Duration(row["stop_duration_ns"])
-        if row["stop_duration_ns"] is not None
-        else ByteAmount(row["stop_amount_bytes"]),
+        stimulus=None if stimulus is None else _STIMULUS.decode(stimulus),
+        stop=_STOP_RULE.decode(row["stop"]),
+        ramp_ns=row["ramp_ns"],
+    )
+
+
+def _intervals(connection: sqlite3.Connection, step_id: int, *, histograms: bool) -> tuple[Interval, ...]:
+    operations: dict[int, dict[str, OperationSample]] = defaultdict(dict)
+    for row in connection.execute(_WITH_HISTOGRAMS if histograms else _WITHOUT_HISTOGRAMS, (step_id,)):
+        operations[row["interval_index"]][row["operation"]] = _operation(row)
+    return tuple(
+        _interval(row, operations[row["interval_index"]])
+        for row in connection.execute(
+            "SELECT * FROM interval WHERE step_id = ? ORDER BY interval_index", (step_id,)
+        )
+    )
+
+
+def _interval(row: sqlite3.Row, operations: dict[str, OperationSample]) -> Interval:
+    return Interval(
+        index=row["interval_index"],
+        elapsed_ns=row["elapsed_ns"],
+        read=operations.get("read", NOTHING),
+        write=operations.get("write", NOTHING),
+        trim=operations.get("trim", NOTHING),
+        flush=operations.get("flush", NOTHING),
+        fsync=operations.get("fsync", NOTHING),
+        in_flight=row["in_flight"],
+        errors=row["errors"],
+        cpu=_cpu(row),
+    )
+
+
+def _operation(row: sqlite3.Row) -> OperationSample:
+    return OperationSample(
+        ios=row["ios"],
+        bytes=row["bytes"],
+        latency_sum_ns=row["latency_sum_ns"],
+        latency_min_ns=row["latency_min_ns"],
+        latency_max_ns=row["latency_max_ns"],
+        histogram=row["histogram"],
+    )
+
+
+def _errors(connection: sqlite3.Connection, step_id: int) -> tuple[IoErrors, ...]:
+    return tuple(
+        IoErrors(
+            operation=row["operation"],
+            reason=row["reason"],
+            count=row["count"],
+            first_offsets_bytes=msgspec.json.decode(row["first_offsets_bytes"], type=tuple[int, ...]),
+        )
+        for row in connection.execute(
+            "SELECT * FROM io_error WHERE step_id = ? ORDER BY position", (step_id,)
+        )
+    )
+
+
+def _cpu(row: sqlite3.Row) -> CpuShares | None:
+    if row["process_cpu_ns"] is None:
+        return None
+    return CpuShares(
+        user_pct=row["cpu_user_pct"],
+        sys_pct=row["cpu_sys_pct"],
+        iowait_pct=row["cpu_iowait_pct"],
+        process_ns=row["process_cpu_ns"],
+    )
+
+
+def _failure(row: sqlite3.Row) -> IoFailure | None:
+    if row["failure_reason"] is None:
+        return None
+    return IoFailure(
+        operation=row["failure_operation"],
+        offset_bytes=row["failure_offset_bytes"],
+        length_bytes=row["failure_length_bytes"],
+        reason=row["failure_reason"],
     )

@@ -1,11 +1,19 @@
 """The tables of run.db, and their history.
 
-Version 1: manifest, step, direction, interval, deviation.
+Version 1: manifest, step, direction, interval, deviation. Before the first release; no reader.
+Version 2: stimulus and stop rule as JSON, since there are too many kinds of them for columns; operation for
+direction; interval_operation with histograms; io_error.
 """
 
 from typing import Final
 
-SCHEMA_VERSION: Final = 1
+from openpts.units import KIB
+
+SCHEMA_VERSION: Final = 2
+
+# A histogram takes some 2 to 6 KB: in SQLite's usual pages of 4 KiB it would waste as much again, and so it
+# would in a table WITHOUT ROWID, which moves rows of more than a quarter of a page to pages of their own.
+PAGE_BYTES: Final = 16 * KIB
 
 TABLES: Final = """
 CREATE TABLE manifest (
@@ -17,54 +25,72 @@ CREATE TABLE step (
     step_id             INTEGER PRIMARY KEY,
     round               INTEGER,            -- from 1; NULL in preconditioning (WIPC)
     position            INTEGER NOT NULL,   -- from 0 within its round
-    access_pattern      TEXT NOT NULL,
-    block_size_bytes    INTEGER NOT NULL,
-    read_pct            INTEGER NOT NULL,
-    tc                  INTEGER NOT NULL,
-    qd                  INTEGER NOT NULL,
-    range_start_pct     REAL NOT NULL,
-    range_end_pct       REAL NOT NULL,
-    stop_duration_ns    INTEGER,            -- one of the two stop rules is NULL
-    stop_amount_bytes   INTEGER,
+    stimulus            TEXT,               -- JSON of vocabulary.stimulus.Stimulus; NULL in an idle gap
+    stop                TEXT NOT NULL,      -- JSON of vocabulary.stop.StopRule
+    ramp_ns             INTEGER NOT NULL,
     state               TEXT NOT NULL,      -- complete, interrupted, failed
+    ended_by            TEXT,               -- the stop rule that ended a complete step
     started_ns          INTEGER NOT NULL,   -- engine clock
     elapsed_ns          INTEGER NOT NULL,
     gap_ns              INTEGER,
     interval_ns         INTEGER NOT NULL,
+    unissued            INTEGER NOT NULL,   -- planned I/Os that found no room until the step's end
     cpu_user_pct        REAL,
     cpu_sys_pct         REAL,
     cpu_iowait_pct      REAL,
-    process_cpu_ns      INTEGER,
-    failure_direction   TEXT,
+    process_cpu_ns      INTEGER,            -- NULL where the processors' time was not read
+    failure_operation   TEXT,
     failure_offset_bytes INTEGER,
     failure_length_bytes INTEGER,
-    failure_reason      TEXT
+    failure_reason      TEXT                -- NULL without a failure
 ) STRICT;
 
-CREATE TABLE direction (
+CREATE TABLE operation (
     step_id             INTEGER NOT NULL REFERENCES step,
-    direction           TEXT NOT NULL,      -- read, write
+    operation           TEXT NOT NULL,      -- read, write, trim, flush, fsync; none for one without an I/O
     ios                 INTEGER NOT NULL,
     bytes               INTEGER NOT NULL,
     latency_sum_ns      INTEGER NOT NULL,
     latency_min_ns      INTEGER,
     latency_max_ns      INTEGER,
     histogram           BLOB NOT NULL,      -- HdrHistogram V2, compressed; ns, 3 significant digits
-    PRIMARY KEY (step_id, direction)
-) STRICT, WITHOUT ROWID;
+    PRIMARY KEY (step_id, operation)
+) STRICT;
 
 CREATE TABLE interval (
     step_id             INTEGER NOT NULL REFERENCES step,
     interval_index      INTEGER NOT NULL,   -- times step.interval_ns after step.started_ns
-    read_ios            INTEGER NOT NULL,
-    read_bytes          INTEGER NOT NULL,
-    read_latency_sum_ns INTEGER NOT NULL,
-    read_latency_max_ns INTEGER NOT NULL,
-    write_ios           INTEGER NOT NULL,
-    write_bytes         INTEGER NOT NULL,
-    write_latency_sum_ns INTEGER NOT NULL,
-    write_latency_max_ns INTEGER NOT NULL,
+    elapsed_ns          INTEGER NOT NULL,
+    in_flight           INTEGER NOT NULL,   -- at the interval's end
+    errors              INTEGER NOT NULL,
+    cpu_user_pct        REAL,
+    cpu_sys_pct         REAL,
+    cpu_iowait_pct      REAL,
+    process_cpu_ns      INTEGER,
     PRIMARY KEY (step_id, interval_index)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE interval_operation (           -- as operation, for one interval
+    step_id             INTEGER NOT NULL REFERENCES step,
+    interval_index      INTEGER NOT NULL,
+    operation           TEXT NOT NULL,
+    ios                 INTEGER NOT NULL,
+    bytes               INTEGER NOT NULL,
+    latency_sum_ns      INTEGER NOT NULL,
+    latency_min_ns      INTEGER,
+    latency_max_ns      INTEGER,
+    histogram           BLOB NOT NULL,
+    PRIMARY KEY (step_id, interval_index, operation)
+) STRICT;
+
+CREATE TABLE io_error (                     -- I/Os of a step that failed alike
+    step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,   -- from 0 within its step
+    operation           TEXT NOT NULL,
+    reason              TEXT NOT NULL,
+    count               INTEGER NOT NULL,
+    first_offsets_bytes TEXT NOT NULL,      -- JSON array of integers
+    PRIMARY KEY (step_id, position)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE deviation (

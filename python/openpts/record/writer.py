@@ -1,22 +1,23 @@
 """Writes a run folder while the run goes on: a kill or a power cut loses at most the step in flight."""
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 import msgspec
 
 from openpts.errors import RecordError
 from openpts.record.manifest import Manifest
-from openpts.record.schema import SCHEMA_VERSION, TABLES
+from openpts.record.schema import PAGE_BYTES, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ByteAmount, Duration
+from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample
 
 DATABASE_NAME = "run.db"
+
+Row = tuple[object, ...]
 
 
 class RunWriter:
@@ -35,6 +36,7 @@ class RunWriter:
                 raise RecordError(f"{folder} is not empty: choose another folder with --out")
             connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
             with _as_record_error(folder):
+                connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
@@ -62,25 +64,18 @@ class RunWriter:
             )
 
     def add_step(self, round_number: int | None, position: int, sample: Sample) -> None:
-        """Store one step with its intervals and histograms."""
+        """Store one step with its intervals, histograms and errors."""
         with self._transaction() as connection:
             row = _step_row(round_number, position, sample)
             cursor = connection.execute(
-                f"INSERT INTO step ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})",  # noqa: S608 names are ours
+                f"INSERT INTO step ({', '.join(row)}) VALUES ({_marks(len(row))})",  # noqa: S608 names are ours
                 tuple(row.values()),
             )
             step_id = cursor.lastrowid
-            connection.executemany(
-                "INSERT INTO direction VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                [
-                    (step_id, name, *astuple(direction))
-                    for name, direction in (("read", sample.read), ("write", sample.write))
-                ],
-            )
-            connection.executemany(
-                f"INSERT INTO interval VALUES ({', '.join('?' * 10)})",  # noqa: S608 question marks only
-                [(step_id, *astuple(interval)) for interval in sample.intervals],
-            )
+            _insert(connection, "operation", step_id, _operation_rows(sample))
+            _insert(connection, "interval", step_id, _interval_rows(sample))
+            _insert(connection, "interval_operation", step_id, _interval_operation_rows(sample))
+            _insert(connection, "io_error", step_id, _error_rows(sample))
 
     def close(self) -> None:
         """Fold the write-ahead log into the database, so that run.db alone is the whole record."""
@@ -104,36 +99,92 @@ class RunWriter:
 def _as_record_error(folder: Path) -> Iterator[None]:
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OverflowError) as error:  # the latter: an integer of more than 63 bits
         raise RecordError(f"can't write the record in {folder}: {error}") from error
 
 
-def _step_row(round_number: int | None, position: int, sample: Sample) -> dict[str, Any]:
-    stimulus, stop = sample.step.stimulus, sample.step.stop
-    cpu, failure = sample.cpu, sample.failure
+def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, rows: Sequence[Row]) -> None:
+    if rows:
+        connection.executemany(
+            f"INSERT INTO {table} VALUES ({_marks(1 + len(rows[0]))})",  # noqa: S608 names are ours
+            ((step_id, *row) for row in rows),
+        )
+
+
+def _marks(count: int) -> str:
+    return ", ".join("?" * count)
+
+
+def _json(value: object) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _step_row(round_number: int | None, position: int, sample: Sample) -> dict[str, object]:
+    step, failure = sample.step, sample.failure
+    user_pct, sys_pct, iowait_pct, process_ns = _cpu_columns(sample.cpu)
     return {
         "round": round_number,
         "position": position,
-        "access_pattern": stimulus.access_pattern,
-        "block_size_bytes": stimulus.block_size_bytes,
-        "read_pct": stimulus.read_pct,
-        "tc": stimulus.tc,
-        "qd": stimulus.qd,
-        "range_start_pct": stimulus.active_range.start_pct,
-        "range_end_pct": stimulus.active_range.end_pct,
-        "stop_duration_ns": stop.duration_ns if isinstance(stop, Duration) else None,
-        "stop_amount_bytes": stop.amount_bytes if isinstance(stop, ByteAmount) else None,
+        "stimulus": None if step.stimulus is None else _json(step.stimulus),
+        "stop": _json(step.stop),
+        "ramp_ns": step.ramp_ns,
         "state": sample.state,
+        "ended_by": sample.ended_by,
         "started_ns": sample.started_ns,
         "elapsed_ns": sample.elapsed_ns,
         "gap_ns": sample.gap_ns,
         "interval_ns": sample.interval_ns,
-        "cpu_user_pct": cpu.user_pct if cpu else None,
-        "cpu_sys_pct": cpu.sys_pct if cpu else None,
-        "cpu_iowait_pct": cpu.iowait_pct if cpu else None,
-        "process_cpu_ns": cpu.process_ns if cpu else None,
-        "failure_direction": failure.direction if failure else None,
+        "unissued": sample.unissued,
+        "cpu_user_pct": user_pct,
+        "cpu_sys_pct": sys_pct,
+        "cpu_iowait_pct": iowait_pct,
+        "process_cpu_ns": process_ns,
+        "failure_operation": failure.operation if failure else None,
         "failure_offset_bytes": failure.offset_bytes if failure else None,
         "failure_length_bytes": failure.length_bytes if failure else None,
         "failure_reason": failure.reason if failure else None,
     }
+
+
+def _operation_rows(measured: Measured) -> list[Row]:
+    return [
+        (
+            name,
+            operation.ios,
+            operation.bytes,
+            operation.latency_sum_ns,
+            operation.latency_min_ns,
+            operation.latency_max_ns,
+            operation.histogram,
+        )
+        for name, operation in measured.operations.items()
+        if operation != NOTHING
+    ]
+
+
+def _interval_rows(sample: Sample) -> list[Row]:
+    return [
+        (
+            interval.index,
+            interval.elapsed_ns,
+            interval.in_flight,
+            interval.errors,
+            *_cpu_columns(interval.cpu),
+        )
+        for interval in sample.intervals
+    ]
+
+
+def _interval_operation_rows(sample: Sample) -> list[Row]:
+    return [(interval.index, *row) for interval in sample.intervals for row in _operation_rows(interval)]
+
+
+def _error_rows(sample: Sample) -> list[Row]:
+    return [
+        (position, errors.operation, errors.reason, errors.count, _json(errors.first_offsets_bytes))
+        for position, errors in enumerate(sample.errors)
+    ]
+
+
+def _cpu_columns(cpu: CpuShares | None) -> tuple[float | None, float | None, float | None, int | None]:
+    return (cpu.user_pct, cpu.sys_pct, cpu.iowait_pct, cpu.process_ns) if cpu else (None, None, None, None)

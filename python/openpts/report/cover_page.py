@@ -94,12 +94,11 @@ def _failure_sentence(step: StepRecord) -> str:
     )
     failure = step.sample.failure
     if failure is None:
-        return f"{where} ({step.sample.step.stimulus}) failed; the reason was not recorded."
-    what = f"{printable(failure.direction)} of {failure.length_bytes:,} bytes"
-    return (
-        f"{where} ({step.sample.step.stimulus}): {what} at offset {failure.offset_bytes:,} failed: "
-        f"{printable(failure.reason)}"
-    )
+        return f"{where} ({step.sample.step}) failed; the reason was not recorded."
+    what = printable(failure.operation)
+    if failure.length_bytes:  # a flush has neither length nor place
+        what += f" of {failure.length_bytes:,} bytes at offset {failure.offset_bytes:,}"
+    return f"{where} ({step.sample.step}): {what} failed: {printable(failure.reason)}"
 
 
 def key_value(value: float | None) -> Cell:

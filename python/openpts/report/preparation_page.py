@@ -79,9 +79,9 @@ def _purge_table(run: Run, page_id: str) -> Table:
 def _precondition_table(run: Run, page_id: str) -> Table:
     samples = _precondition_samples(run)
     title = "Workload Independent Pre-conditioning (WIPC)"
-    if not samples:
+    stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
+    if stimulus is None:
         return items_table(f"{page_id}-wipc", title, [("State", cells.words("NOT RUN", tone="fail"))])
-    stimulus = samples[0].step.stimulus
     written = sum(sample.write.bytes for sample in samples)
     elapsed_ns = sum(sample.elapsed_ns for sample in samples)
     rate = written / MB * 1e9 / elapsed_ns if elapsed_ns else 0.0
@@ -159,4 +159,4 @@ def _largest_gap(run: Run) -> StepRecord | None:
 
 def _gap_place(step: StepRecord) -> str:
     where = f"Round {step.round_number}, step {step.position + 1}" if step.round_number else "WIPC"
-    return f"{format_gap(step.sample.gap_ns or 0)} (before {where}: {step.sample.step.stimulus})"
+    return f"{format_gap(step.sample.gap_ns or 0)} (before {where}: {step.sample.step})"

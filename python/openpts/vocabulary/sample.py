@@ -1,7 +1,8 @@
-"""What an engine measured in one step: counts, latencies by direction, intervals, gap, CPU."""
+"""What an engine measured in one step: counts, latencies by operation, intervals, gap, errors, CPU."""
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
@@ -18,12 +19,12 @@ class StepState(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class DirectionSample:
-    """All reads, or all writes, of a step.
+class OperationSample:
+    """All reads, or all writes, trims, flushes or fsyncs, of a step or of an interval.
 
     Minimum, maximum and sum of the latencies are exact; ``histogram`` is the whole distribution in
-    HdrHistogram V2 compressed encoding (unit ns, three significant digits). The extremes are None
-    without an I/O.
+    HdrHistogram V2 compressed encoding (unit ns, three significant digits), empty without an I/O. The
+    extremes are None without one.
     """
 
     ios: int
@@ -34,19 +35,7 @@ class DirectionSample:
     histogram: EncodedHistogram
 
 
-@dataclass(frozen=True, slots=True)
-class Interval:
-    """Counts of one interval of a step; ``index`` counts whole intervals from the step's start."""
-
-    index: int
-    read_ios: int
-    read_bytes: int
-    read_latency_sum_ns: int
-    read_latency_max_ns: int
-    write_ios: int
-    write_bytes: int
-    write_latency_sum_ns: int
-    write_latency_max_ns: int
+NOTHING: Final = OperationSample(0, 0, 0, None, None, b"")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,45 +53,65 @@ class CpuShares:
 
 @dataclass(frozen=True, slots=True)
 class IoFailure:
-    """The first I/O that failed: nothing after it counts."""
+    """The first I/O that failed: nothing after it counts, unless the run goes on over errors."""
 
-    direction: str
+    operation: str
     offset_bytes: int
     length_bytes: int
     reason: str
 
 
 @dataclass(frozen=True, slots=True)
-class Sample:
-    """The result of one step.
+class IoErrors:
+    """All I/Os of a step that failed alike, with the offsets of the first of them."""
 
-    ``started_ns`` is on the engine's own clock. ``elapsed_ns`` runs from the first submission to the
-    last completion, so that every I/O that is counted lies inside. ``gap_ns`` is the time without
-    any I/O between the last completion of the step before and the first submission of this one;
-    None for the first step. ``interval_ns`` is the length of an interval.
+    operation: str
+    reason: str
+    count: int
+    first_offsets_bytes: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """What was counted and timed, by operation.
+
+    Flushes and fsyncs move no data and are counted by themselves: the totals are those of reads, writes
+    and trims.
     """
 
-    step: Step
-    state: StepState
-    started_ns: int
+    read: OperationSample
+    write: OperationSample
+    trim: OperationSample = NOTHING
+    flush: OperationSample = NOTHING
+    fsync: OperationSample = NOTHING
     elapsed_ns: int
-    gap_ns: int | None
-    read: DirectionSample
-    write: DirectionSample
-    interval_ns: int
-    intervals: tuple[Interval, ...]
     cpu: CpuShares | None
-    failure: IoFailure | None
+
+    @property
+    def operations(self) -> dict[str, OperationSample]:
+        """All operations by name, also those without an I/O."""
+        return {
+            "read": self.read,
+            "write": self.write,
+            "trim": self.trim,
+            "flush": self.flush,
+            "fsync": self.fsync,
+        }
+
+    @property
+    def transfers(self) -> tuple[OperationSample, ...]:
+        """Reads, writes and trims."""
+        return (self.read, self.write, self.trim)
 
     @property
     def ios(self) -> int:
-        """I/Os completed, both directions."""
-        return self.read.ios + self.write.ios
+        """I/Os completed."""
+        return sum(operation.ios for operation in self.transfers)
 
     @property
     def bytes(self) -> int:
-        """Bytes moved, both directions."""
-        return self.read.bytes + self.write.bytes
+        """Bytes moved or trimmed."""
+        return sum(operation.bytes for operation in self.transfers)
 
     @property
     def iops(self) -> float:
@@ -111,18 +120,56 @@ class Sample:
 
     @property
     def bandwidth_bytes_per_s(self) -> float:
-        """Throughput, both directions together."""
+        """Throughput, all transfers together."""
         return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
 
     @property
     def mean_latency_ns(self) -> float | None:
-        """Average response time of all I/Os: the directions weigh by their counts."""
+        """Average response time of all I/Os: the operations weigh by their counts."""
         if not self.ios:
             return None
-        return (self.read.latency_sum_ns + self.write.latency_sum_ns) / self.ios
+        return sum(operation.latency_sum_ns for operation in self.transfers) / self.ios
 
     @property
     def max_latency_ns(self) -> int | None:
-        """Maximum response time: the larger of both directions, never a blend."""
-        observed = [d.latency_max_ns for d in (self.read, self.write) if d.latency_max_ns is not None]
+        """Maximum response time: the largest of all operations, never a blend."""
+        observed = [o.latency_max_ns for o in self.transfers if o.latency_max_ns is not None]
         return max(observed, default=None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interval(Measured):
+    """One interval of a step; ``index`` counts whole intervals from the step's start.
+
+    I/Os count in the interval in which they complete. ``in_flight`` is the number outstanding when the
+    interval ended; ``errors`` the number that failed in it.
+    """
+
+    index: int
+    in_flight: int
+    errors: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sample(Measured):
+    """The result of one step.
+
+    ``started_ns`` is on the engine's own clock. ``elapsed_ns`` runs from the first submission to the
+    last completion, so that every I/O that is counted lies inside; that of an idle gap is its length.
+    ``gap_ns`` is the time without any I/O between the last completion of the step before and the first
+    submission of this one; None for the first step, and around an idle gap. ``interval_ns`` is the
+    length of an interval. ``ended_by`` names the stop rule that ended a complete step. ``failure`` is
+    the first I/O that failed, ``errors`` are all of them. ``unissued`` counts planned I/Os that found no
+    room until the step's end: their wait is in no latency.
+    """
+
+    step: Step
+    state: StepState
+    ended_by: str | None
+    started_ns: int
+    gap_ns: int | None
+    interval_ns: int
+    intervals: tuple[Interval, ...]
+    failure: IoFailure | None
+    errors: tuple[IoErrors, ...] = ()
+    unissued: int = 0

@@ -1,22 +1,33 @@
-"""What is issued to the device: the stimulus, and when it stops (PTS 2.1, glossary of openpts)."""
+"""What is issued to the device: the stimulus, and the step that applies it (PTS 2.1, 6)."""
 
 import math
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from openpts.units import NS_PER_S, format_block_size
+from msgspec import Struct
+
+from openpts.units import format_block_size
+from openpts.vocabulary.data_pattern import DataPattern, RandomData
+from openpts.vocabulary.pacing import ClosedLoop, Pacing
+from openpts.vocabulary.placement import Placement, Uniform
+from openpts.vocabulary.stop import StopRule
+
+# Transfers of this size and more are aligned to it: drives map pages of 4 KiB.
+_PAGE_BYTES: Final = 4096
 
 
 class AccessPattern(StrEnum):
-    """Order of the LBAs accessed: RND or SEQ."""
+    """Order of the LBAs accessed: RND, SEQ, or some of both."""
 
     RANDOM = "random"
     SEQUENTIAL = "sequential"
+    MIXED = "mixed"
 
     @property
     def short(self) -> str:
         """The specification's abbreviation."""
-        return "RND" if self is AccessPattern.RANDOM else "SEQ"
+        return {"random": "RND", "sequential": "SEQ", "mixed": "RND/SEQ"}[self]
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,19 +50,96 @@ class ActiveRange:
         return first * sector_bytes, (last + 1) * sector_bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Stimulus:
-    """One access pattern: block size, R/W mix, order, range and demand.
+class BlockSize(Struct, frozen=True):
+    """A transfer size and its part of the sum of all sizes' weights."""
 
-    Payload is random, fresh for each write (PTS 3.5). Total outstanding I/O is ``tc * qd``.
+    block_size_bytes: int
+    weight: int = 1
+
+
+class OperationWeights(Struct, frozen=True, omit_defaults=True):
+    """Parts of the I/Os that read, write, trim, flush the volatile cache, or fsync."""
+
+    read: int = 0
+    write: int = 0
+    trim: int = 0
+    flush: int = 0
+    fsync: int = 0
+
+
+class Stimulus(Struct, frozen=True):
+    """One access pattern: block sizes, operations, order, places, demand, pacing and data.
+
+    ``random_pct`` of the accesses go to a random place, the others where the thread's sequential stream
+    stopped. Sizes and operations are exact over every deck of their weights' sum. Random offsets are
+    multiples of ``alignment_bytes``; without it, of 4 KiB for transfers of at least that size and of a
+    sector for smaller ones. ``stride_bytes`` lies between the starts of sequential accesses; without it,
+    they are adjacent. Total outstanding I/O is ``tc * qd``.
     """
 
-    access_pattern: AccessPattern
-    block_size_bytes: int
-    read_pct: int
+    random_pct: int
+    block_sizes: tuple[BlockSize, ...]
+    operations: OperationWeights
     tc: int
     qd: int
-    active_range: ActiveRange
+    active_range: ActiveRange = ActiveRange()
+    placement: Placement = Uniform()
+    alignment_bytes: int | None = None
+    stride_bytes: int | None = None
+    pacing: Pacing = ClosedLoop()
+    data: DataPattern = RandomData()
+
+    @classmethod
+    def of(  # noqa: PLR0917 the order in which the specification names them
+        cls,
+        access_pattern: AccessPattern,
+        block_size_bytes: int,
+        read_pct: int,
+        tc: int,
+        qd: int,
+        active_range: ActiveRange,
+    ) -> "Stimulus":
+        """One block size in one order, read and written: the stimulus of most tests."""
+        return cls(
+            random_pct=100 if access_pattern is AccessPattern.RANDOM else 0,
+            block_sizes=(BlockSize(block_size_bytes),),
+            operations=OperationWeights(read=read_pct, write=100 - read_pct),
+            tc=tc,
+            qd=qd,
+            active_range=active_range,
+        )
+
+    @property
+    def access_pattern(self) -> AccessPattern:
+        """Random, sequential, or mixed."""
+        match self.random_pct:
+            case 0:
+                return AccessPattern.SEQUENTIAL
+            case 100:
+                return AccessPattern.RANDOM
+            case _:
+                return AccessPattern.MIXED
+
+    @property
+    def block_size_bytes(self) -> int:
+        """The transfer size; the largest of a mix."""
+        return max(size.block_size_bytes for size in self.block_sizes)
+
+    @property
+    def read_pct(self) -> float:
+        """Share of reads among reads and writes; 0 where there is neither."""
+        transfers = self.operations.read + self.operations.write
+        return 100 * self.operations.read / transfers if transfers else 0.0
+
+    def granule_bytes(self, user_capacity_bytes: int, sector_bytes: int) -> int:
+        """What all offsets on such a target are multiples of."""
+        sizes = [size.block_size_bytes for size in self.block_sizes]
+        start, _ = self.active_range.bytes_of(user_capacity_bytes, sector_bytes)
+        random = self.alignment_bytes or (_PAGE_BYTES if min(sizes) >= _PAGE_BYTES else sector_bytes)
+        parts = [] if self.random_pct == 0 else [random]
+        if self.random_pct < 100:
+            parts += [start, self.stride_bytes or 0, *sizes]
+        return math.gcd(*parts)
 
     @property
     def toio(self) -> int:
@@ -61,37 +149,34 @@ class Stimulus:
     @property
     def rw_mix(self) -> str:
         """Reads/writes as the specification prints it: ``65/35``."""
-        return f"{self.read_pct}/{100 - self.read_pct}"
+        return f"{self.read_pct:.3g}/{100 - self.read_pct:.3g}"
 
     def __str__(self) -> str:
-        return f"{self.access_pattern.short} {format_block_size(self.block_size_bytes)} {self.rw_mix}"
+        size = (
+            format_block_size(self.block_size_bytes)
+            if len(self.block_sizes) == 1
+            else f"{len(self.block_sizes)} sizes"
+        )
+        others = [
+            f"{name} {weight}"
+            for name in ("trim", "flush", "fsync")
+            if (weight := getattr(self.operations, name))
+        ]
+        transfers = self.operations.read + self.operations.write
+        mix = [self.rw_mix] if transfers or not others else []
+        return " ".join([self.access_pattern.short, size, ", ".join(mix + others)])
 
 
-@dataclass(frozen=True, slots=True)
-class Duration:
-    """Stop after this much time."""
+class Step(Struct, frozen=True):
+    """One element of a test: a stimulus and the rule that ends it.
 
-    duration_ns: int
+    Without a stimulus it is an idle gap, which only a duration can end. What is issued in the first
+    ``ramp_ns`` counts for nothing; the rule applies from then on.
+    """
 
-    @classmethod
-    def seconds(cls, seconds: float) -> "Duration":
-        """A duration from seconds, rounded to the nanosecond."""
-        return cls(round(seconds * NS_PER_S))
-
-
-@dataclass(frozen=True, slots=True)
-class ByteAmount:
-    """Stop after this many bytes were transferred, over all threads together."""
-
-    amount_bytes: int
-
-
-StopRule = Duration | ByteAmount
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One element of a test: a stimulus and the rule that ends it."""
-
-    stimulus: Stimulus
+    stimulus: Stimulus | None
     stop: StopRule
+    ramp_ns: int = 0
+
+    def __str__(self) -> str:
+        return "idle" if self.stimulus is None else str(self.stimulus)

@@ -13,9 +13,9 @@ class TrackingVariable:
     block_size_bytes: int
     read_pct: int
 
-    def matches(self, stimulus: Stimulus) -> bool:
-        """Whether this is the test point that the stimulus belongs to."""
-        return (self.access_pattern, self.block_size_bytes, self.read_pct) == (
+    def matches(self, stimulus: Stimulus | None) -> bool:
+        """Whether this is the test point that the stimulus belongs to; an idle gap belongs to none."""
+        return stimulus is not None and (self.access_pattern, self.block_size_bytes, self.read_pct) == (
             stimulus.access_pattern,
             stimulus.block_size_bytes,
             stimulus.read_pct,

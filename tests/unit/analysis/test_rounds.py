@@ -1,5 +1,6 @@
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from openpts.analysis import rounds as rounds_module
@@ -10,7 +11,8 @@ from openpts.analysis.rounds import (
     measurement_window,
 )
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stimulus import AccessPattern, OperationWeights, Step
+from openpts.vocabulary.stop import Duration
 from tests.support.synthetic_run import BLOCK_SIZES, READ_PCTS, TRACKING, step_sample
 
 POINTS = tuple(
@@ -40,6 +42,22 @@ def test_a_round_counts_only_when_all_of_its_steps_are_complete() -> None:
 def test_nothing_behind_an_incomplete_round_counts() -> None:
     samples = [(number, sample) for number, sample in numbered([100] * 6) if number != 3]
     assert len(complete_rounds(samples, POINTS)) == 2
+
+
+def test_an_idle_gap_and_an_odd_mix_are_no_test_points() -> None:
+    gap = replace(step_sample(4096, 0, 100, 60), step=Step(None, Duration.seconds(60)))
+    (plain,) = (
+        sample for _, sample in numbered([100]) if rounds_module.test_point(sample.step.stimulus) == POINTS[8]
+    )
+    stimulus = plain.step.stimulus
+    assert stimulus is not None
+    # 949 of 999 is 94.99 % of reads: near the test point of 95 %, but another stimulus.
+    near = msgspec.structs.replace(stimulus, operations=OperationWeights(read=949, write=50))
+    assert rounds_module.test_point(gap.step.stimulus) is None
+    assert rounds_module.test_point(near) is None
+    others = [(1, gap), (1, replace(plain, step=Step(near, Duration.seconds(60))))]
+    whole = numbered([100])
+    assert complete_rounds([*others, *whole, *others], POINTS) == complete_rounds(whole, POINTS)
 
 
 def test_no_samples_are_no_rounds() -> None:

@@ -5,25 +5,56 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
-from openpts.engine.native import Demand, NativeEngine
-from openpts.errors import UsageError
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
+from openpts.errors import EngineUnavailableError, UsageError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.data_pattern import (
+    DataPattern,
+    PatternData,
+    RandomOnce,
+    ReducibleData,
+    VerifiedData,
+    ZeroData,
+)
+from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
+from openpts.vocabulary.pacing import Burst, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
+from openpts.vocabulary.placement import (
+    Normal,
+    Pareto,
+    Placement,
+    Segments,
+    UniqueLbas,
+    Zipf,
+    Zone,
+    Zones,
+)
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import (
     AccessPattern,
     ActiveRange,
-    ByteAmount,
-    Duration,
+    BlockSize,
+    OperationWeights,
     Step,
     Stimulus,
+)
+from openpts.vocabulary.stop import (
+    ByteAmount,
+    DriveFills,
+    Duration,
+    FirstOf,
+    IoCount,
+    Steady,
+    SteadyFigure,
     StopRule,
 )
 
 CAPACITY = 8 * MIB
+FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, 512)
 BRIEF = Duration.seconds(0.05)
 
 
@@ -37,8 +68,7 @@ def descriptor(tmp_path: Path) -> Iterator[int]:
 
 @pytest.fixture
 def engine(descriptor: int) -> Iterator[NativeEngine]:
-    facts = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, 512)
-    engine = NativeEngine(descriptor, facts, Demand(tc=2, qd=8, block_size_bytes=MIB), seed=7)
+    engine = NativeEngine(descriptor, FACTS, Demand(tc=2, qd=8, block_size_bytes=MIB), seed=7)
     yield engine
     engine.stop()
 
@@ -50,7 +80,7 @@ def step(
     stop: StopRule = BRIEF,
     end_pct: float = 100,
 ) -> Step:
-    return Step(Stimulus(pattern, block_size_bytes, read_pct, 2, 8, ActiveRange(0, end_pct)), stop)
+    return Step(Stimulus.of(pattern, block_size_bytes, read_pct, 2, 8, ActiveRange(0, end_pct)), stop)
 
 
 def wait(engine: NativeEngine) -> Sample:
@@ -67,9 +97,11 @@ def test_a_sample_carries_its_step_and_agrees_with_itself(engine: NativeEngine) 
     for sample in samples:
         assert sample.state is StepState.COMPLETE
         assert sample.elapsed_ns >= 50_000_000
+        assert sample.ended_by == "duration"
+        assert sample.step.stimulus is not None
         assert sample.bytes == sample.ios * sample.step.stimulus.block_size_bytes
-        assert sample.ios == sum(i.read_ios + i.write_ios for i in sample.intervals)
-        merged = LatencyDistribution.merged([sample.read.histogram, sample.write.histogram])
+        assert sample.ios == sum(interval.ios for interval in sample.intervals)
+        merged = LatencyDistribution.merged([o.histogram for o in (sample.read, sample.write) if o.ios])
         assert merged.count == sample.ios
         assert sample.mean_latency_ns is not None
         assert sample.max_latency_ns is not None
@@ -106,11 +138,11 @@ def test_steps_of_a_later_program_go_to_other_places(engine: NativeEngine, descr
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (step(block_size_bytes=1000), "no multiple of the sector size 512 B"),
-        (step(block_size_bytes=2 * MIB), "exceeds the buffers"),
-        (step(stop=Duration(0)), "does nothing"),
-        (step(read_pct=101), "more than all"),
-        (step(block_size_bytes=MIB, end_pct=1), "has no block"),
+        (step(block_size_bytes=1000), "multiple of the sector"),
+        (step(block_size_bytes=2 * MIB), "buffers"),
+        (step(stop=Duration(0)), "0"),
+        (step(read_pct=101), "-1"),
+        (step(block_size_bytes=MIB, end_pct=1), "block"),
     ],
 )
 def test_a_step_that_makes_no_sense_is_refused(engine: NativeEngine, bad: Step, reason: str) -> None:
@@ -139,17 +171,168 @@ def test_a_short_transfer_is_a_failure_with_its_place(engine: NativeEngine, desc
     sample = wait(engine)
     assert sample.state is StepState.FAILED
     assert sample.failure is not None
-    assert sample.failure.direction == "read"
+    assert sample.failure.operation == "read"
     assert sample.failure.offset_bytes >= CAPACITY // 2
     assert "short transfer" in sample.failure.reason
 
 
 def test_the_engine_tells_what_it_is(engine: NativeEngine) -> None:
-    assert engine.facts["engine"].value == "native io_uring"
+    assert engine.facts["engine"].value == "native"
     assert {"registered_buffers", "deferred_completion", "registered_ring"} <= set(engine.facts)
 
 
+RANDOM = step().stimulus
+assert RANDOM is not None
+
+
+def with_placement(placement: Placement) -> Stimulus:
+    return replace(RANDOM, placement=placement)
+
+
+def with_pacing(pacing: Pacing) -> Stimulus:
+    return replace(RANDOM, pacing=pacing)
+
+
+def with_data(data: DataPattern) -> Stimulus:
+    return replace(RANDOM, operations=OperationWeights(write=1), data=data)
+
+
+@pytest.mark.parametrize(
+    "stimulus",
+    [
+        with_placement(Zones((Zone(50, 5), Zone(30, 15), Zone(20, 80)))),
+        with_placement(Zipf(1.2)),
+        with_placement(Pareto(0.2)),
+        with_placement(Normal(50, 10)),
+        with_placement(Segments(10, 64 * KIB)),
+        with_placement(UniqueLbas(MIB)),
+        with_pacing(FixedRate(10_000)),
+        with_pacing(Poisson(10_000)),
+        with_pacing(Burst(20, 5_000_000)),
+        with_pacing(DutyCycle(5_000_000, 5_000_000)),
+        with_pacing(ThinkTime(100_000)),
+        with_data(RandomOnce()),
+        with_data(ZeroData()),
+        with_data(PatternData(b"\xa5\x5a")),
+        with_data(ReducibleData(40, 20)),
+        with_data(VerifiedData(3)),
+        replace(RANDOM, block_sizes=(BlockSize(512, 4), BlockSize(4 * KIB, 67), BlockSize(64 * KIB, 29))),
+        replace(RANDOM, random_pct=40),
+        replace(RANDOM, alignment_bytes=16 * KIB),
+        replace(RANDOM, random_pct=0, stride_bytes=64 * KIB),
+        replace(RANDOM, operations=OperationWeights(read=10, write=10, trim=5, flush=2, fsync=1)),
+    ],
+    ids=str,
+)
+def test_every_stimulus_is_carried_out(engine: NativeEngine, stimulus: Stimulus) -> None:
+    engine.submit([Step(stimulus, BRIEF, ramp_ns=5_000_000)])
+    sample = wait(engine)
+    assert sample.failure is None
+    assert sample.state is StepState.COMPLETE
+    assert sample.ios > 0
+
+
+def test_what_was_written_is_verified_and_what_was_not_is_found(engine: NativeEngine) -> None:
+    write = replace(RANDOM, random_pct=0, operations=OperationWeights(write=1), data=VerifiedData(1))
+    read = replace(RANDOM, operations=OperationWeights(read=1), data=VerifiedData(1))
+    other = replace(read, data=VerifiedData(2))
+    engine.submit([Step(write, DriveFills(1)), Step(read, BRIEF), Step(other, BRIEF)])
+    assert wait(engine).write.bytes == CAPACITY
+    right = wait(engine)
+    assert (right.state, right.errors) == (StepState.COMPLETE, ())
+    wrong = wait(engine)
+    assert wrong.state is StepState.FAILED
+    assert wrong.failure is not None
+    assert "generation" in wrong.failure.reason
+
+
+@pytest.mark.parametrize(
+    ("stop", "ended_by"),
+    [
+        (IoCount(500), "amount"),
+        (DriveFills(0.5), "amount"),
+        (FirstOf((ByteAmount(4 * KIB * 100), Duration.seconds(20))), "amount"),
+        (FirstOf((IoCount(10), Duration.seconds(20)), at_least_ns=30_000_000), "amount"),
+        (FirstOf((ByteAmount(2**60), BRIEF)), "duration"),
+    ],
+    ids=str,
+)
+def test_the_rule_that_comes_first_ends_the_step(engine: NativeEngine, stop: StopRule, ended_by: str) -> None:
+    engine.submit([step(stop=stop)])
+    sample = wait(engine)
+    assert (sample.state, sample.ended_by) == (StepState.COMPLETE, ended_by)
+    if stop == IoCount(500):
+        assert sample.ios == 500
+    if isinstance(stop, FirstOf) and stop.at_least_ns:
+        assert sample.elapsed_ns >= stop.at_least_ns * 0.9
+
+
+def test_a_steady_figure_ends_the_step(descriptor: int) -> None:
+    options = NativeOptions(io_path=IoPath.NOOP, interval_ns=10_000_000)
+    engine = NativeEngine(descriptor, FACTS, Demand(1, 8, MIB), 7, options)
+    rule = Steady(SteadyFigure.IOPS, 20_000_000, windows=3, excursion_pct=150, slope_pct=150)
+    stimulus = replace(RANDOM, tc=1)
+    engine.submit([Step(stimulus, FirstOf((rule, Duration.seconds(15))))])
+    sample = wait(engine)
+    assert sample.ended_by == "steady_state"
+    assert len(sample.intervals) >= 6
+
+
+def test_an_idle_gap_is_a_step_without_an_io(engine: NativeEngine) -> None:
+    engine.submit([step(), Step(None, BRIEF), step()])
+    wait(engine)
+    gap = wait(engine)
+    assert (gap.state, gap.ios) == (StepState.COMPLETE, 0)
+    assert gap.elapsed_ns >= 50_000_000
+    assert wait(engine).gap_ns is None
+
+
+def test_intervals_can_be_seen_while_the_step_runs(descriptor: int) -> None:
+    options = NativeOptions(interval_ns=10_000_000, completion_wait=CompletionWait.BATCHED)
+    engine = NativeEngine(descriptor, FACTS, Demand(2, 8, MIB), 7, options)
+    engine.submit([step(stop=Duration.seconds(0.3))])
+    seen = []
+    sample = None
+    while sample is None:
+        sample = engine.poll(0.02)
+        seen += engine.new_intervals()
+    assert 10 <= len(seen) <= len(sample.intervals)
+    assert tuple(seen) == sample.intervals[: len(seen)]
+    assert [interval.index for interval in sample.intervals] == list(range(len(sample.intervals)))
+    for interval in sample.intervals:
+        assert interval.read.ios == LatencyDistribution.merged([interval.read.histogram]).count
+
+
+def test_errors_within_the_allowed_number_are_counted_and_the_step_goes_on(descriptor: int) -> None:
+    options = NativeOptions(most_errors=10**9)
+    engine = NativeEngine(descriptor, FACTS, Demand(2, 8, MIB), 7, options)
+    os.ftruncate(descriptor, CAPACITY // 2)
+    engine.submit([step(read_pct=100, stop=IoCount(1000))])
+    sample = wait(engine)
+    assert sample.state is StepState.COMPLETE
+    (errors,) = sample.errors
+    assert (errors.operation, errors.count + sample.ios) == ("read", 1000)
+    assert min(errors.first_offsets_bytes) >= CAPACITY // 2
+
+
+def test_the_path_is_the_operators_or_the_probes(descriptor: int) -> None:
+    chosen = NativeEngine(descriptor, FACTS, Demand(2, 4, MIB), 7, NativeOptions(io_path=IoPath.SYNC))
+    assert chosen.facts["io_path"] == Fact("sync", "--io-path")
+    chosen.submit([replace(step(), stimulus=replace(RANDOM, qd=4))])
+    assert wait(chosen).ios > 0
+    with pytest.raises(EngineUnavailableError, match="nvme"):
+        NativeEngine(descriptor, FACTS, Demand(1, 1, 4096), 1, NativeOptions(io_path=IoPath.NVME_PASSTHROUGH))
+
+
+def test_threads_can_be_pinned(descriptor: int) -> None:
+    cpus = tuple(sorted(os.sched_getaffinity(0)))
+    engine = NativeEngine(descriptor, FACTS, Demand(2, 8, MIB), 7, NativeOptions(cpus=cpus))
+    engine.submit([step()])
+    assert wait(engine).ios > 0
+    with pytest.raises(EngineUnavailableError, match="processor 1023"):
+        NativeEngine(descriptor, FACTS, Demand(2, 8, MIB), 7, NativeOptions(cpus=(1023,)))
+
+
 def test_a_closed_descriptor_is_no_target() -> None:
-    facts = TargetFacts(TargetKind.FILE, "file:x", "x", CAPACITY, 512)
     with pytest.raises(OSError, match="Bad file descriptor"):
-        NativeEngine(9999, facts, Demand(1, 1, 4096), seed=1)
+        NativeEngine(9999, FACTS, Demand(1, 1, 4096), seed=1)

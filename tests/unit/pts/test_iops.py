@@ -18,8 +18,9 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import DirectionSample, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration
 
 CAPACITY = 1_920_383_410_176
 
@@ -30,11 +31,28 @@ SIZES_KIB = [1024, 128, 64, 32, 16, 8, 4, 0.5]
 IopsModel = Callable[[int, Step], float]
 
 
+def stimulus_of(step: Step) -> Stimulus:
+    assert step.stimulus is not None
+    return step.stimulus
+
+
 def measured(step: Step, iops_value: float) -> Sample:
     ios = round(iops_value)
-    direction = DirectionSample(ios, ios * step.stimulus.block_size_bytes, ios, 1, 1, b"")
-    nothing = DirectionSample(0, 0, 0, None, None, b"")
-    return Sample(step, StepState.COMPLETE, 0, 10**9, 0, direction, nothing, 10**9, (), None, None)
+    reads = OperationSample(ios, ios * stimulus_of(step).block_size_bytes, ios, 1, 1, b"")
+    return Sample(
+        step=step,
+        state=StepState.COMPLETE,
+        ended_by="duration",
+        started_ns=0,
+        elapsed_ns=10**9,
+        gap_ns=0,
+        read=reads,
+        write=NOTHING,
+        interval_ns=10**9,
+        intervals=(),
+        cpu=None,
+        failure=None,
+    )
 
 
 def play(conditions: TestConditions, model: IopsModel) -> tuple[list[Request], Outcome]:
@@ -82,15 +100,15 @@ def test_the_sequence_is_that_of_the_specification(
     rounds = [request for request in requests if isinstance(request, Round)]
     assert [request.number for request in rounds] == [1, 2, 3, 4, 5]
     for request in rounds:
-        assert [(step.stimulus.rw_mix, step.stimulus.block_size_bytes / 1024) for step in request.steps] == [
-            (mix, size) for mix in MIXES for size in SIZES_KIB
-        ]
+        assert [
+            (stimulus_of(step).rw_mix, stimulus_of(step).block_size_bytes / 1024) for step in request.steps
+        ] == [(mix, size) for mix in MIXES for size in SIZES_KIB]
     for step in (wipc.step, *rounds[0].steps):
-        assert (step.stimulus.tc, step.stimulus.qd) == (tc, qd)
-        assert step.stimulus.active_range == ActiveRange(0, range_end_pct)
+        assert (stimulus_of(step).tc, stimulus_of(step).qd) == (tc, qd)
+        assert stimulus_of(step).active_range == ActiveRange(0, range_end_pct)
     for step in rounds[0].steps:
         assert step.stop == Duration.seconds(60)
-        assert step.stimulus.access_pattern is AccessPattern.RANDOM
+        assert stimulus_of(step).access_pattern is AccessPattern.RANDOM
     assert outcome == Outcome(steady_round=5, last_round=5)
 
 
@@ -100,7 +118,7 @@ def test_a_round_lasts_56_minutes() -> None:
 
 def test_all_three_tracking_variables_must_be_steady_in_the_same_window() -> None:
     def one_settles_late(number: int, step: Step) -> float:
-        late = step.stimulus.block_size_bytes == 64 * 1024 and step.stimulus.read_pct == 65
+        late = stimulus_of(step).block_size_bytes == 64 * 1024 and stimulus_of(step).read_pct == 65
         return 100_000 * (0.5**number if late and number < 4 else 1)
 
     requests, outcome = play(conditions(), one_settles_late)
@@ -118,7 +136,7 @@ def test_all_three_tracking_variables_must_be_steady_in_the_same_window() -> Non
 )
 def test_each_of_the_tracking_variables_alone_can_hold_the_test_up(size: int, read_pct: int) -> None:
     def restless(number: int, step: Step) -> float:
-        tracked = (step.stimulus.block_size_bytes, step.stimulus.read_pct) == (size, read_pct)
+        tracked = (stimulus_of(step).block_size_bytes, stimulus_of(step).read_pct) == (size, read_pct)
         return 100_000 * (1 + number % 2 if tracked else 1)
 
     _, outcome = play(conditions(max_rounds=6), restless)
@@ -129,7 +147,7 @@ def test_other_cells_may_wander() -> None:
     tracked = {(4 * 1024, 0), (64 * 1024, 65), (1024 * 1024, 100)}
 
     def wandering(number: int, step: Step) -> float:
-        inside = (step.stimulus.block_size_bytes, step.stimulus.read_pct) in tracked
+        inside = (stimulus_of(step).block_size_bytes, stimulus_of(step).read_pct) in tracked
         return 100_000 if inside else 1000 * number
 
     assert play(conditions(), wandering)[1].steady_round == 5

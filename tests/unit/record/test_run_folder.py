@@ -22,8 +22,17 @@ from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.requests import Outcome
-from openpts.vocabulary.sample import CpuShares, DirectionSample, Interval, IoFailure, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from openpts.vocabulary.sample import (
+    NOTHING,
+    CpuShares,
+    Interval,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+)
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration
 
 HOSTILE = "<b>\"'; DROP TABLE step; #import \x1b[31m ü 漢"
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "1 min", "0.4 s", HOSTILE)
@@ -43,18 +52,39 @@ def manifest() -> Manifest:
     )
 
 
+def intervals() -> tuple[Interval, ...]:
+    reads = OperationSample(1, 4096, 3, 3, 3, b"\x00 of an interval")
+    flush = OperationSample(1, 0, 2**40, 2**40, 2**40, b"\xff")
+    cpu = CpuShares(0.5, 1.5, 2.5, 10**8)
+    return (
+        Interval(
+            index=0,
+            elapsed_ns=10**9,
+            read=reads,
+            write=NOTHING,
+            flush=flush,
+            in_flight=128,
+            errors=2,
+            cpu=cpu,
+        ),
+        Interval(index=1, elapsed_ns=7, read=NOTHING, write=NOTHING, in_flight=0, errors=0, cpu=None),
+    )
+
+
 def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = None) -> Sample:
-    stimulus = Stimulus(AccessPattern.RANDOM, 4096, 65, 4, 32, ActiveRange(0, 75))
+    stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 65, 4, 32, ActiveRange(0, 75))
     return Sample(
         step=Step(stimulus, Duration.seconds(60)),
         state=state,
+        ended_by="duration",
         started_ns=5,
         elapsed_ns=60 * 10**9,
         gap_ns=45_000,
-        read=DirectionSample(3, 3 * 4096, 2**62, 1, 2**61, b"\x00\xff histogram"),
-        write=DirectionSample(0, 0, 0, None, None, b""),
+        read=OperationSample(3, 3 * 4096, 2**62, 1, 2**61, b"\x00\xff histogram"),
+        write=NOTHING,
+        trim=OperationSample(1, 10**9, 2, 2, 2, b"trims"),
         interval_ns=10**9,
-        intervals=(Interval(0, 1, 2, 3, 4, 5, 6, 7, 8), Interval(1, 0, 0, 0, 0, 0, 0, 0, 0)),
+        intervals=intervals(),
         cpu=CpuShares(1.5, 2.5, 3.5, 10**9),
         failure=failure,
     )
@@ -62,7 +92,7 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
 
 def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
     preconditioning = replace(
-        sample(), step=replace(sample().step, stop=ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
+        sample(), step=Step(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
     )
     failed = sample(StepState.FAILED, IoFailure("read", 4096, 512, "Input/output error"))
     writer = RunWriter.create(tmp_path / "run", manifest())
@@ -72,7 +102,7 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
     writer.add_deviations((DEVIATION, DEVIATION))
     writer.close()
 
-    run = read_run(tmp_path / "run")
+    run = read_run(tmp_path / "run", interval_histograms=True)
     assert run.manifest == manifest()
     assert [(step.round_number, step.position, step.sample) for step in run.steps] == [
         (None, 0, preconditioning),
@@ -131,6 +161,16 @@ def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
     assert run.manifest.state is RunState.RUNNING
 
 
+def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    writer.add_step(1, 0, sample())
+    with pytest.raises(RecordError, match="can't write the record"):
+        writer.add_step(1, 1, replace(sample(), intervals=(replace(intervals()[0], in_flight=2**63),)))
+    writer.add_step(1, 2, sample())
+    writer.close()
+    assert [step.position for step in read_run(tmp_path / "run").steps] == [0, 2]
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root's rights to meet a folder that it may not write")
 def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
@@ -158,13 +198,14 @@ def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
-def test_a_record_of_another_version_is_refused(tmp_path: Path) -> None:
+@pytest.mark.parametrize("version", [1, 99])
+def test_a_record_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     shutil.copytree(tmp_path / "run", tmp_path / "later")
     connection = sqlite3.connect(tmp_path / "later" / DATABASE_NAME)
-    connection.execute("PRAGMA user_version = 99")
+    connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
-    with pytest.raises(RecordError, match="has record version 99"):
+    with pytest.raises(RecordError, match=f"has record version {version}, this openpts reads"):
         read_run(tmp_path / "later")
 
 

@@ -1,16 +1,20 @@
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
 from openpts.analysis.steady_state import judge
-from openpts.record.reader import read_run
+from openpts.record.reader import StepRecord, read_run
 from openpts.report.build import build_report
 from openpts.report.model import Figure, Report, Table, Verdict, points_of
 from openpts.report.vega_lite import vega_lite_spec
 from openpts.report.window_page import _judgements, determination_table
+from openpts.vocabulary.sample import NOTHING, IoFailure
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import Duration
 from tests.support.report_cases import CASES, Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -181,6 +185,30 @@ def test_a_failure_is_shown_with_direction_offset_and_reason(reports: Reports) -
     text = verdicts(reports("failed"), "cover")
     assert "Round 2, step 9 (RND 1024 KiB 95/5)" in text
     assert "write of 1,048,576 bytes at offset 81,920,000 failed: Input/output error (EIO)" in text
+
+
+def test_a_flush_that_failed_has_no_place(reports: Reports) -> None:
+    run = read_run(reports.folder("failed"))
+    *steps, last = run.steps
+    failure = IoFailure("flush", 0, 0, "Input/output error (EIO)")
+    flushed = replace(last, sample=replace(last.sample, failure=failure))
+    report = build_report(replace(run, steps=(*steps, flushed)), "2025-01-14T15:02:00Z")
+    assert "(RND 1024 KiB 95/5): flush failed: Input/output error (EIO)" in verdicts(report, "cover")
+
+
+def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
+    run = read_run(reports.folder("steady"))
+    wipc, *steps = run.steps
+    pause = replace(
+        wipc.sample, step=Step(None, Duration.seconds(60)), read=NOTHING, write=NOTHING, intervals=()
+    )
+    gaps = [StepRecord(None, 0, pause), StepRecord(1, 56, replace(pause, gap_ns=10**12))]
+    report = build_report(replace(run, steps=(gaps[0], wipc, *steps, gaps[1])), "2025-01-14T15:02:00Z")
+    tables, expected = report.tables(), reports("steady").tables()
+    assert tables["iops-iops-table"] == expected["iops-iops-table"]
+    assert tables["iops-preparation-wipc"].rows[:5] == expected["iops-preparation-wipc"].rows[:5]
+    largest = tables["iops-preparation-gaps"].rows[1].cells[0].text
+    assert largest.endswith("(before Round 1, step 57: idle)")
 
 
 @pytest.mark.parametrize("case", ["preconditioned only", "nothing"])

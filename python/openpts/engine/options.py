@@ -1,0 +1,76 @@
+"""How the native engine does its work, apart from what it is asked to issue."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+from openpts.units import NS_PER_S
+
+
+class IoPath(StrEnum):
+    """A way to issue I/O."""
+
+    IO_URING = "io_uring"
+    IO_URING_POLLED = "io_uring-polled"
+    NVME_PASSTHROUGH = "nvme-passthrough"
+    SYNC = "sync"
+    NOOP = "noop"
+
+
+class CompletionWait(StrEnum):
+    """How a thread waits: until each completion can be seen, or for several of them at once."""
+
+    EACH = "each"
+    BATCHED = "batched"
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """The largest stimulus to come: the engine makes its threads, queues and buffers for it."""
+
+    tc: int
+    qd: int
+    block_size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureOrder:
+    """Every single I/O goes into Parquet files in ``folder``.
+
+    ``lba_bytes``: what all offsets are multiples of; the larger, the smaller the files.
+    """
+
+    folder: Path
+    lba_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureSummary:
+    """What a capture holds. ``blocked_ns`` is how long the I/O stood still because the files were not fast
+    enough, all threads together.
+    """
+
+    ios: int
+    discarded_ios: int
+    bytes_written: int
+    files: int
+    blocked_times: int
+    blocked_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class NativeOptions:
+    """Choices of the operator; the defaults suit a test.
+
+    ``io_path`` None: what the probe finds to suit the target. ``cpus``: processors that the threads are
+    pinned to, in turn; empty: wherever the scheduler puts them. ``most_errors`` I/Os may fail before the
+    run does.
+    """
+
+    io_path: IoPath | None = None
+    completion_wait: CompletionWait = CompletionWait.EACH
+    cpus: tuple[int, ...] = ()
+    most_errors: int = 0
+    interval_ns: int = NS_PER_S
+    interval_histograms: bool = True
+    capture: CaptureOrder | None = None

@@ -1,0 +1,110 @@
+"""Steps as the native engine reads them: bytes instead of per cent, JSON with a name for each variant."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, VerifiedData
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.pacing import Burst, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
+from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zones
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+
+Json = dict[str, object]
+
+
+def program_json(steps: Sequence[Step], target: TargetFacts) -> str:
+    """The program of these steps on that target."""
+    return msgspec.json.encode([_step(step, target) for step in steps]).decode()
+
+
+def _step(step: Step, target: TargetFacts) -> Json:
+    stop: Json = {}
+    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
+    for rule in rules:
+        stop |= _stop_rule(rule, target.user_capacity_bytes)
+    if isinstance(step.stop, FirstOf):
+        stop["at_least_ns"] = step.stop.at_least_ns
+    stimulus = None if step.stimulus is None else _stimulus(step.stimulus, target)
+    return {"stimulus": stimulus, "stop": stop, "ramp_ns": step.ramp_ns}
+
+
+def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
+    start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+    return {
+        "block_sizes": [
+            {"bytes": size.block_size_bytes, "weight": size.weight} for size in stimulus.block_sizes
+        ],
+        "operations": stimulus.operations,
+        "random_pct": stimulus.random_pct,
+        "range_start_bytes": start,
+        "range_end_bytes": end,
+        "placement": _placement(stimulus.placement),
+        "alignment_bytes": stimulus.alignment_bytes,
+        "stride_bytes": stimulus.stride_bytes,
+        "tc": stimulus.tc,
+        "qd": stimulus.qd,
+        "pacing": _pacing(stimulus.pacing),
+        "data": _data(stimulus.data),
+    }
+
+
+def _stop_rule(rule: StopRule, user_capacity_bytes: int) -> Json:
+    match rule:
+        case Duration(duration_ns):
+            return {"duration_ns": duration_ns}
+        case ByteAmount(amount_bytes):
+            return {"amount_bytes": amount_bytes}
+        case DriveFills(fills):
+            return {"amount_bytes": round(fills * user_capacity_bytes)}
+        case IoCount(ios):
+            return {"ios": ios}
+        case Steady():
+            return {"steady": _fields(rule)}
+        case FirstOf():
+            raise TypeError("rules do not nest")
+
+
+def _placement(placement: Placement) -> Json | str:
+    match placement:
+        case Zones(zones):
+            return {"zones": [{"weight": zone.weight, "range_pct": zone.range_pct} for zone in zones]}
+        case Segments(count, segment_bytes):
+            return {"segments": {"count": count, "bytes": segment_bytes}}
+        case UniqueLbas(amount_bytes):
+            return {"unique_lbas": {"bytes": amount_bytes}}
+        case Zipf() | Pareto() | Normal():
+            return _variant(placement)
+        case _:
+            return "uniform"
+
+
+def _pacing(pacing: Pacing) -> Json | str:
+    match pacing:
+        case FixedRate() | Poisson() | Burst() | DutyCycle() | ThinkTime():
+            return _variant(pacing)
+        case _:
+            return "closed_loop"
+
+
+def _data(data: DataPattern) -> Json | str:
+    match data:
+        case PatternData(pattern):
+            return {"pattern": list(pattern)}
+        case ReducibleData() | VerifiedData():
+            return _variant(data)
+        case _:
+            return _tag(data)
+
+
+def _variant(struct: msgspec.Struct) -> Json:
+    return {_tag(struct): _fields(struct)}
+
+
+def _tag(struct: msgspec.Struct) -> str:
+    return str(struct.__struct_config__.tag)
+
+
+def _fields(struct: msgspec.Struct) -> Json:
+    return {name: getattr(struct, name) for name in struct.__struct_fields__}

@@ -1,0 +1,37 @@
+"""Any value of any type of the vocabulary: what a test of storage must survive, whatever is added to it."""
+
+import types
+from dataclasses import fields, is_dataclass
+from enum import Enum
+from typing import Any, Union, get_args, get_origin, get_type_hints
+
+from hypothesis import strategies as st
+from msgspec import Struct
+
+# What SQLite's INTEGER holds; all that is counted or timed in ns stays below.
+INTEGERS = st.integers(0, 2**63 - 1)
+FLOATS = st.floats(allow_nan=False, allow_infinity=False)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+SCALARS = {int: INTEGERS, float: FLOATS, str: TEXTS, bytes: st.binary(max_size=40), type(None): st.none()}
+
+
+def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    """Values of a scalar, a union, a tuple of any length, an enumeration, a struct or a dataclass.
+
+    ``given`` replaces what fields of the outermost struct or dataclass may hold.
+    """
+    if kind in SCALARS:
+        return SCALARS[kind]
+    if get_origin(kind) in {Union, types.UnionType}:
+        return st.one_of(*(values_of(member) for member in get_args(kind)))
+    if get_origin(kind) is tuple:
+        member, _ = get_args(kind)
+        return st.lists(values_of(member), max_size=3).map(tuple)
+    if issubclass(kind, Enum):
+        return st.sampled_from(kind)
+    hints = get_type_hints(kind)
+    assert issubclass(kind, Struct) or is_dataclass(kind), kind
+    names = kind.__struct_fields__ if issubclass(kind, Struct) else [field.name for field in fields(kind)]
+    return st.builds(
+        kind, **{name: given[name] if name in given else values_of(hints[name]) for name in names}
+    )

@@ -1,0 +1,76 @@
+"""The capture of every I/O, read by another implementation of Parquet than the one that writes it."""
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import CaptureOrder, Demand, NativeOptions
+from openpts.errors import EngineUnavailableError
+from openpts.units import KIB, MIB
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import IoCount
+
+parquet = pytest.importorskip("pyarrow.parquet")
+
+CAPACITY = 8 * MIB
+SECTOR = 512
+FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, SECTOR)
+IOS = 3000
+STEPS = [
+    Step(Stimulus.of(AccessPattern.RANDOM, size, read_pct, 2, 8, ActiveRange()), IoCount(IOS))
+    for size, read_pct in ((4 * KIB, 65), (16 * KIB, 0))
+]
+
+
+@pytest.fixture
+def descriptor(tmp_path: Path) -> Iterator[int]:
+    fd = os.open(tmp_path / "scratch", os.O_RDWR | os.O_CREAT)
+    os.posix_fallocate(fd, 0, CAPACITY)
+    yield fd
+    os.close(fd)
+
+
+def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngine, list[Sample]]:
+    options = NativeOptions(capture=capture)
+    engine = NativeEngine(descriptor, FACTS, Demand(tc=2, qd=8, block_size_bytes=MIB), 7, options)
+    engine.submit(STEPS)
+    samples = [engine.poll(20) for _ in STEPS]
+    return engine, [sample for sample in samples if sample is not None]
+
+
+@pytest.mark.parametrize("lba_bytes", [SECTOR, 4 * KIB])
+def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path: Path, lba_bytes: int) -> None:
+    engine, samples = measured(descriptor, CaptureOrder(tmp_path, lba_bytes))
+    summary = engine.finish()
+    assert summary is not None
+    (path,) = tmp_path.glob("*.parquet")
+    assert (summary.ios, summary.discarded_ios, summary.files) == (2 * IOS, 0, 1)
+    assert summary.bytes_written == path.stat().st_size
+    columns: dict[str, list[Any]] = parquet.read_table(path).to_pydict()
+    assert max(columns["lba"]) < CAPACITY // lba_bytes
+    if lba_bytes == SECTOR:
+        assert all(lba % (4 * KIB // SECTOR) == 0 for lba in columns["lba"])
+    assert set(columns["thread"]) == {0, 1}
+    rows = list(zip(columns["step"], columns["operation"], columns["latency_ns"], strict=True))
+    for index, sample in enumerate(samples):
+        for operation, expected in (("read", sample.read), ("write", sample.write)):
+            latencies = [ns for step, name, ns in rows if (step, name) == (index, operation)]
+            assert len(latencies) == expected.ios
+            assert sum(latencies) == expected.latency_sum_ns
+            assert max(latencies, default=None) == expected.latency_max_ns
+
+
+def test_a_folder_that_is_not_there_is_told_before_anything_runs(descriptor: int, tmp_path: Path) -> None:
+    with pytest.raises(EngineUnavailableError, match="capture can't begin"):
+        measured(descriptor, CaptureOrder(tmp_path / "missing", SECTOR))
+
+
+def test_without_a_capture_there_is_nothing_to_complete(descriptor: int) -> None:
+    engine, _ = measured(descriptor, None)
+    assert engine.finish() is None

@@ -1,0 +1,138 @@
+"""Whatever an engine may hand over is read back from the record as the very same objects."""
+
+import sqlite3
+import tempfile
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, get_args
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from openpts.record.reader import read_run
+from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.vocabulary.data_pattern import DataPattern
+from openpts.vocabulary.pacing import Pacing
+from openpts.vocabulary.placement import Placement
+from openpts.vocabulary.sample import NOTHING, IoErrors, Sample, StepState
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import Duration, StopRule
+from tests.support.vocabulary_values import values_of
+from tests.unit.record.test_run_folder import manifest, sample
+
+# Each example is a database of its own, synced to the disk: no more of them than needed.
+WITH_A_DISK = settings(
+    max_examples=60,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    phases=set(Phase) - {Phase.explain},
+)
+
+
+def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list[Sample]:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run"
+        writer = RunWriter.create(folder, manifest())
+        for position, one in enumerate(samples):
+            writer.add_step(1, position, one)
+        writer.close()
+        return [step.sample for step in read_run(folder, interval_histograms=interval_histograms).steps]
+
+
+def numbered(one: Sample) -> Sample:
+    """Its intervals one behind the other, as an engine has them."""
+    return replace(
+        one, intervals=tuple(replace(interval, index=n) for n, interval in enumerate(one.intervals))
+    )
+
+
+@WITH_A_DISK
+@given(st.lists(values_of(Sample).map(numbered), min_size=1, max_size=3))
+def test_any_samples_come_back_the_same(samples: list[Sample]) -> None:
+    assert kept(samples) == samples
+
+
+VARIANTS = [
+    *(("placement", kind) for kind in get_args(Placement)),
+    *(("pacing", kind) for kind in get_args(Pacing)),
+    *(("data", kind) for kind in get_args(DataPattern)),
+]
+
+
+@pytest.mark.parametrize(("field", "kind"), VARIANTS, ids=[kind.__name__ for _, kind in VARIANTS])
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data: st.DataObject) -> None:
+    stimulus = data.draw(values_of(Stimulus, **{field: values_of(kind)}))
+    given_sample = replace(sample(), step=Step(stimulus, Duration(1)))
+    assert isinstance(getattr(stimulus, field), kind)
+    assert kept([given_sample]) == [given_sample]
+
+
+@pytest.mark.parametrize("kind", get_args(StopRule), ids=lambda kind: kind.__name__)
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_every_stop_rule_comes_back_the_same(kind: type, data: st.DataObject) -> None:
+    given_sample = replace(sample(), step=Step(sample().step.stimulus, data.draw(values_of(kind)), 7))
+    assert kept([given_sample]) == [given_sample]
+
+
+def test_the_largest_numbers_of_a_program_are_kept_exactly() -> None:
+    # A generation has 64 bits in the engine; a float's shortest text must give the same float.
+    data = {"type": "verified", "generation": 2**64 - 1}
+    placement = {"type": "zipf", "theta": 0.1 + 0.2}
+    plain = msgspec.to_builtins(sample().step.stimulus)
+    stimulus = msgspec.convert({**plain, "data": data, "placement": placement}, Stimulus)
+    (read,) = kept([replace(sample(), step=Step(stimulus, Duration(2**64 - 1)))])
+    assert read.step.stop == Duration(2**64 - 1)
+    assert msgspec.to_builtins(read.step.stimulus) == {**plain, "data": data, "placement": placement}
+
+
+def test_an_idle_gap_is_a_step_without_a_stimulus() -> None:
+    gap = replace(
+        sample(), step=Step(None, Duration(10**9)), read=NOTHING, write=NOTHING, gap_ns=None, intervals=()
+    )
+    (read,) = kept([gap])
+    assert read == gap
+    assert read.step.stimulus is None
+
+
+def test_errors_keep_their_order_and_their_places() -> None:
+    errors = (
+        IoErrors("write", "Input/output error (EIO)", 2**40, (2**50, 0, 4096)),
+        IoErrors("write", "No space left on device (ENOSPC)", 1, (0,)),
+        IoErrors("flush", "Input/output error (EIO)", 3, ()),
+    )
+    went_on = replace(sample(), errors=errors)
+    assert kept([went_on, replace(sample(), state=StepState.INTERRUPTED)])[0] == went_on
+
+
+def without_histograms(one: Sample) -> Sample:
+    def bare(interval: Any) -> Any:
+        names = {name: replace(o, histogram=b"") for name, o in interval.operations.items()}
+        return replace(interval, **names)
+
+    return replace(one, intervals=tuple(bare(interval) for interval in one.intervals))
+
+
+def test_histograms_of_intervals_are_read_where_they_are_asked_for() -> None:
+    given_sample = sample()
+    assert any(interval.read.histogram for interval in given_sample.intervals)
+    assert kept([given_sample], interval_histograms=True) == [given_sample]
+    assert kept([given_sample], interval_histograms=False) == [without_histograms(given_sample)]
+
+
+def test_operations_without_an_io_take_no_row(tmp_path: Path) -> None:
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    writer.add_step(None, 0, sample())
+    writer.close()
+    connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
+    stored = [
+        sorted(connection.execute(f"SELECT operation FROM {table}").fetchall())
+        for table in ("operation", "interval_operation")
+    ]
+    connection.close()
+    assert stored == [[("read",), ("trim",)], [("flush",), ("read",)]]

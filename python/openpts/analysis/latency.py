@@ -40,6 +40,14 @@ class LatencyDistribution:
         return self._histogram.buckets()
 
 
+def encode_counts(counts: Iterable[tuple[int, int]]) -> bytes:
+    """The histogram of (latency in ns, number of I/Os) pairs in HdrHistogram V2 encoding; empty for none."""
+    histogram = Histogram()
+    for latency_ns, ios in counts:
+        histogram.record(latency_ns, ios)
+    return histogram.encode() if histogram.count else b""
+
+
 def ios_needed(percentile: float) -> int:
     """I/Os without which a percentile can't be stated: 100,000 for 99.999 %, that is 1 / (1 - p)."""
     # Through its decimal text: 100 - 99.9999999 in binary is off by enough to ask for 60 I/Os more.

@@ -1,0 +1,119 @@
+"""`openpts crosscheck`: does the native engine measure what fio measures?"""
+
+import json
+import secrets
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from openpts.cli.consent_options import CONSENT_OPTIONS
+from openpts.cli.crosscheck_json import result_object
+from openpts.cli.crosscheck_table import event_lines, print_table
+from openpts.device.consent import Consent
+from openpts.engine.options import IoPath
+from openpts.runner.crosscheck import CrosscheckEvent, CrosscheckOrder, CrosscheckStarted, crosscheck
+from openpts.runner.crosscheck_cases import CASES, READS, WRITES
+from openpts.units import NS_PER_S
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import Duration
+
+
+def _with_consent_options(command: Any) -> Any:
+    for option in reversed(CONSENT_OPTIONS):
+        command = option(command)
+    return command
+
+
+@click.command("crosscheck")
+@click.argument("target")
+@click.option(
+    "--stimulus",
+    "names",
+    multiple=True,
+    type=click.Choice(list(CASES)),
+    help="Compare with this stimulus; may be repeated. [default: all that only read]",
+)
+@click.option("--writes", is_flag=True, help="Compare with the stimuli that write, too. DESTROYS DATA.")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(0.05, 3600),
+    default=2.0,
+    show_default=True,
+    help="Length of one measurement.",
+)
+@click.option(
+    "--ramp",
+    type=click.FloatRange(0, 60),
+    default=0.25,
+    show_default=True,
+    metavar="SECONDS",
+    help="What each begins with and does not count.",
+)
+@click.option(
+    "--repeats",
+    type=click.IntRange(2, 1000),
+    default=6,
+    show_default=True,
+    help="Pairs of measurements for each stimulus.",
+)
+@click.option(
+    "--limit",
+    "limit_pct",
+    type=click.FloatRange(0, 100, min_open=True),
+    default=3.0,
+    show_default=True,
+    metavar="PCT",
+    help="Difference that counts as agreement.",
+)
+@click.option(
+    "--io-path",
+    type=click.Choice([IoPath.IO_URING.value, IoPath.SYNC.value]),
+    help="How the native engine issues I/O; fio does likewise where it can. [default: what suits TARGET]",
+)
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of offsets and data; random.")
+@_with_consent_options
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
+def crosscheck_command(
+    target: str, names: tuple[str, ...], limit_pct: float, *, writes: bool, as_json: bool, **options: Any
+) -> None:
+    """Compare the native engine with fio on TARGET. Only reads, unless told otherwise.
+
+    Each stimulus runs on both engines in turn, in pairs whose order alternates. The table has the
+    difference of IOPS and of mean latency with its 95 % confidence interval over the pairs; they agree
+    if the whole interval is within the limit. TARGET is a drive or file:PATH; the program fio is needed.
+    """
+    cases = tuple(CASES[name] for name in dict.fromkeys(names)) or READS
+    order = CrosscheckOrder(
+        target=target,
+        cases=(*cases, *(case for case in WRITES if case not in cases)) if writes else cases,
+        step=_step(options["seconds"], options["ramp"]),
+        repeats=options["repeats"],
+        seed=secrets.randbits(63) if options["seed"] is None else options["seed"],
+        io_path=None if options["io_path"] is None else IoPath(options["io_path"]),
+        consent=Consent(
+            confirm_serial=options["confirm_serial"],
+            confirm_device_path=options["confirm_device_path"],
+            overwrite_file=options["overwrite_file"],
+            erase_signatures=options["erase_signatures"],
+        ),
+    )
+    started: list[CrosscheckStarted] = []
+
+    def hear(event: CrosscheckEvent) -> None:
+        if isinstance(event, CrosscheckStarted):
+            started.append(event)
+        for line in event_lines(event):
+            click.echo(line, err=as_json)
+
+    comparisons = crosscheck(order, hear)
+    if as_json:
+        click.echo(json.dumps(result_object(started[0], comparisons, limit_pct, order.seed)))
+    else:
+        print_table(sys.stdout, comparisons, limit_pct)
+
+
+def _step(seconds: float, ramp_seconds: float) -> Callable[[Stimulus], Step]:
+    ramp_ns = round(ramp_seconds * NS_PER_S)
+    return lambda stimulus: Step(stimulus, Duration.seconds(seconds), ramp_ns)

@@ -1,0 +1,239 @@
+"""The fio engine: a fio process for each step, as a second opinion on what the native engine measures."""
+
+import fcntl
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from queue import Empty, SimpleQueue
+from threading import Event, Lock, Thread
+from time import monotonic_ns
+from typing import Final
+
+from openpts.engine.contract import EngineProgress, EngineStoppedError
+from openpts.engine.fio.host_cpu import HostCpu
+from openpts.engine.fio.installation import FioProgram, find_fio
+from openpts.engine.fio.job import FioPath, JobSetting, job_text
+from openpts.engine.fio.process import FioProcess
+from openpts.engine.fio.results import FioResult, NoResultError, parse_result
+from openpts.errors import UsageError
+from openpts.system_files import SystemRoots
+from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.vocabulary.facts import Fact, Facts, TargetFacts
+from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, IoFailure, Sample, StepState
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import Duration, FirstOf, StopRule
+
+_NO_RESULT: Final = FioResult({}, 0, 0, None, ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Queued:
+    """A step with its job; without one it is an idle gap."""
+
+    step: Step
+    job: str | None
+
+
+class FioEngine:
+    """Implements openpts.engine.contract.Engine on an open descriptor, which it duplicates.
+
+    fio opens the target anew through the descriptor that it inherits, so that it is the same file or
+    drive; a claim of the guard's lasts for as long as fio runs. A target that was opened for reading is
+    read with ``--readonly``.
+    """
+
+    def __init__(
+        self,
+        descriptor: int,
+        target: TargetFacts,
+        seed: int,
+        path: FioPath = FioPath.IO_URING,
+        program: FioProgram | None = None,
+    ) -> None:
+        self._program = program or find_fio()
+        self._target = target
+        self._descriptor = os.dup(descriptor)
+        flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
+        self._read_only = flags & os.O_ACCMODE == os.O_RDONLY
+        filename = f"/proc/self/fd/{self._descriptor}"
+        self._setting = JobSetting(filename, bool(flags & os.O_DIRECT), path, seed)
+        self._submitted = 0
+        self._waiting: SimpleQueue[_Queued | None] = SimpleQueue()
+        self._finished: SimpleQueue[Sample | None] = SimpleQueue()
+        self._stopped = Event()
+        self._ended = False
+        self._lock = Lock()
+        self._running: FioProcess | None = None
+        self._progress = EngineProgress(0, 0, 0, 0)
+        self._step_began_ns: int | None = None
+        self._thread = Thread(target=self._work, name="fio engine", daemon=True)
+        self._thread.start()
+
+    @property
+    def facts(self) -> Facts:
+        """Engine, version, path, and what its figures are not."""
+        source = self._program.path
+        return {
+            "engine": Fact(self._program.version, source),
+            "io_path": Fact(self._setting.path, "ioengine of the job"),
+            "direct_io": Fact("yes" if self._setting.direct else "no", "the open target"),
+            "latency": Fact("every I/O, fio's lat: from before the submission to reaping", source),
+            "histogram": Fact("64 buckets per octave, within 0.78 %; extremes and mean are exact", source),
+            "elapsed": Fact("longest run time of a thread, in whole milliseconds", source),
+            "mix": Fact("by chance for each I/O, not exact over a deck", source),
+            "random_offsets": Fact("tausworthe64, another seed for each step and thread", source),
+            "sequences": Fact("begin anew with each step", source),
+            "between_steps": Fact("a process ends and another starts: about 300 ms without I/O", source),
+            "processor_shares": Fact(
+                "over the life of the process, its start and end included", "/proc/stat"
+            ),
+        }
+
+    def submit(self, steps: Sequence[Step]) -> None:
+        """See the contract. Refuses by name what fio cannot express, before any of the steps runs."""
+        queued = [self._queued(step, self._submitted + place) for place, step in enumerate(steps)]
+        with self._lock:
+            if self._stopped.is_set():
+                raise EngineStoppedError("the engine was stopped")
+            self._submitted += len(queued)
+            for one in queued:
+                self._waiting.put(one)
+
+    def poll(self, timeout_s: float) -> Sample | None:
+        """See the contract."""
+        if self._ended:
+            raise EngineStoppedError("the engine was stopped")
+        try:
+            sample = self._finished.get(timeout=timeout_s) if timeout_s > 0 else self._finished.get_nowait()
+        except Empty:
+            return None
+        if sample is None:
+            self._ended = True
+            raise EngineStoppedError("the engine was stopped")
+        return sample
+
+    def progress(self) -> EngineProgress:
+        """See the contract; fio's I/Os are known, and counted, when their step has ended."""
+        progress, began_ns = self._progress, self._step_began_ns
+        elapsed_ns = 0 if began_ns is None else monotonic_ns() - began_ns
+        return EngineProgress(progress.steps_begun, elapsed_ns, progress.ios, progress.bytes)
+
+    def new_intervals(self) -> tuple[Interval, ...]:
+        """None: fio is asked for the whole step only."""
+        return ()
+
+    def stop(self) -> None:
+        """See the contract."""
+        with self._lock:
+            self._stopped.set()
+            running = self._running
+        if running is not None:
+            running.interrupt()
+        self._waiting.put(None)
+
+    def _queued(self, step: Step, number: int) -> _Queued:
+        if step.stimulus is None:
+            if not isinstance(step.stop, Duration):
+                raise UsageError("an idle gap ends by a duration only")
+            return _Queued(step, None)
+        changes = step.stimulus.operations.write or step.stimulus.operations.trim
+        if self._read_only and changes:
+            raise UsageError(f"{self._target.name} is open for reading only, and the step writes")
+        return _Queued(step, job_text(step, number, self._setting, self._target))
+
+    def _work(self) -> None:
+        """The thread: one step after the other, until the first failure or a stop."""
+        try:
+            while not self._stopped.is_set() and (queued := self._waiting.get()) is not None:
+                began = self._progress
+                self._progress = EngineProgress(began.steps_begun + 1, 0, began.ios, began.bytes)
+                self._step_began_ns = monotonic_ns()
+                sample = self._idle(queued.step) if queued.job is None else self._run(queued.step, queued.job)
+                self._step_began_ns = None
+                if sample is None:
+                    break
+                self._progress = EngineProgress(
+                    began.steps_begun + 1, 0, began.ios + sample.ios, began.bytes + sample.bytes
+                )
+                self._finished.put(sample)
+                if sample.state is not StepState.COMPLETE:
+                    break
+        finally:
+            self._stopped.set()
+            os.close(self._descriptor)
+            self._finished.put(None)
+
+    def _idle(self, step: Step) -> Sample:
+        assert isinstance(step.stop, Duration)  # noqa: S101 submit takes no other
+        started_ns = monotonic_ns()
+        stopped = self._stopped.wait(step.stop.duration_ns / NS_PER_S)
+        state = StepState.INTERRUPTED if stopped else StepState.COMPLETE
+        elapsed_ns = monotonic_ns() - started_ns
+        return _sample(
+            step, state, replace(_NO_RESULT, elapsed_ns=elapsed_ns), started_ns=started_ns, cpu=None
+        )
+
+    def _run(self, step: Step, job: str) -> Sample | None:
+        process = FioProcess(self._program, self._descriptor, read_only=self._read_only)
+        with self._lock:
+            if self._stopped.is_set():
+                return None
+            self._running = process
+        roots = SystemRoots()
+        before, started_ns = HostCpu.now(roots), monotonic_ns()
+        state, result = _carried_out(process, step, job)
+        after = HostCpu.now(roots)
+        cpu = after.shares_since(before, result.process_ns) if before and after else None
+        return _sample(step, state, result, started_ns=started_ns, cpu=cpu)
+
+
+def _carried_out(process: FioProcess, step: Step, job: str) -> tuple[StepState, FioResult]:
+    """Run the job and judge how it ended; a fio that fails without a result is a failed step too."""
+    assert step.stimulus is not None  # noqa: S101 a job has one
+    try:
+        output = process.run(job)
+        result = _NO_RESULT if output is None else parse_result(output.stdout, output.stderr, step.stimulus)
+    except (OSError, NoResultError) as error:
+        output, result = None, replace(_NO_RESULT, failure=_job_failure(f"fio left no result: {error}"))
+    if process.interrupted:
+        # what it says about that, and what it leaves unsaid when it had not begun, is no failure
+        return StepState.INTERRUPTED, replace(result, failure=None) if output is None else result
+    if result.failure is None and output is not None and output.exit_code:
+        reason = output.stderr.strip() or f"fio ended with exit code {output.exit_code}"
+        result = replace(result, failure=_job_failure(reason))
+    return StepState.FAILED if result.failure else StepState.COMPLETE, result
+
+
+def _job_failure(reason: str) -> IoFailure:
+    """A failure of no I/O in particular."""
+    return IoFailure("job", 0, 0, reason)
+
+
+def _sample(
+    step: Step, state: StepState, result: FioResult, *, started_ns: int, cpu: CpuShares | None
+) -> Sample:
+    return Sample(
+        step=step,
+        state=state,
+        ended_by=_ended_by(step.stop, result.elapsed_ns) if state is StepState.COMPLETE else None,
+        started_ns=started_ns,
+        elapsed_ns=result.elapsed_ns,
+        gap_ns=None,
+        read=result.operations.get("read", NOTHING),
+        write=result.operations.get("write", NOTHING),
+        trim=result.operations.get("trim", NOTHING),
+        flush=result.operations.get("flush", NOTHING),
+        fsync=result.operations.get("fsync", NOTHING),
+        interval_ns=NS_PER_S,
+        intervals=(),
+        cpu=cpu,
+        failure=result.failure,
+        errors=result.errors,
+    )
+
+
+def _ended_by(stop: StopRule, elapsed_ns: int) -> str:
+    """By the duration, if it has passed; fio does not say, and its run times are whole milliseconds."""
+    rules = stop.rules if isinstance(stop, FirstOf) else (stop,)
+    limits_ns = [rule.duration_ns for rule in rules if isinstance(rule, Duration)]
+    return "duration" if limits_ns and elapsed_ns > min(limits_ns) - NS_PER_MS else "amount"

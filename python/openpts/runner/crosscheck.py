@@ -1,0 +1,199 @@
+"""The same stimuli on two engines in turn, on one open target."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from typing import Final
+
+from openpts.analysis.crosscheck import PairedRatio, alternating_order, paired_ratio
+from openpts.device.consent import Consent
+from openpts.device.guard import open_target
+from openpts.device.open_target import OpenTarget
+from openpts.device.reading import has_unwritten_parts, open_for_reading
+from openpts.device.target import parse_target
+from openpts.engine.contract import Engine, EngineStoppedError
+from openpts.engine.fio.engine import FioEngine
+from openpts.engine.fio.installation import find_fio
+from openpts.engine.fio.job import FioPath
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import Demand, IoPath, NativeOptions
+from openpts.errors import InterruptedRunError, RunFailedError
+from openpts.runner.stop_signals import StopSignals
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Facts, TargetFacts
+from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stimulus import Step, Stimulus
+
+_TICK_S: Final = 0.1
+_STOP_LIMIT_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A stimulus under the name by which it is chosen."""
+
+    name: str
+    stimulus: Stimulus
+
+    @property
+    def writes(self) -> bool:
+        """Whether it needs consent."""
+        return self.stimulus.operations.write > 0 or self.stimulus.operations.trim > 0
+
+
+@dataclass(frozen=True, slots=True)
+class CrosscheckOrder:
+    """What is compared. ``step`` makes the step of a stimulus; ``io_path`` None: what suits the target."""
+
+    target: str
+    cases: tuple[Case, ...]
+    step: Callable[[Stimulus], Step]
+    repeats: int
+    seed: int
+    io_path: IoPath | None = None
+    consent: Consent = field(default_factory=Consent)
+
+
+@dataclass(frozen=True, slots=True)
+class CrosscheckStarted:
+    """Both engines stand ready; ``notes`` are what the operator should know about the comparison."""
+
+    target: TargetFacts
+    first: Facts
+    second: Facts
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PairMeasured:
+    """One stimulus was measured by both; ``number`` counts pairs from 1."""
+
+    case: Case
+    number: int
+    of: int
+    first: Sample
+    second: Sample
+
+
+CrosscheckEvent = CrosscheckStarted | PairMeasured
+CrosscheckListener = Callable[[CrosscheckEvent], None]
+Engines = tuple[Engine, Engine]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The figures of one stimulus: first engine through second."""
+
+    case: Case
+    iops: PairedRatio
+    mean_latency_ns: PairedRatio
+
+
+def crosscheck(order: CrosscheckOrder, emit: CrosscheckListener) -> list[Comparison]:
+    """Compare the native engine with fio. Reads need no consent; they cannot write.
+
+    Raises OpenptsError; what fio cannot express, and a missing fio, before anything is issued.
+    """
+    find_fio()
+    target, roots = parse_target(order.target), SystemRoots()
+    writes = any(case.writes for case in order.cases)
+    with (
+        open_target(target, order.consent, roots) if writes else open_for_reading(target, roots) as opened,
+        _native_and_fio(order, opened) as engines,
+    ):
+        first, second = (engine.facts for engine in engines)
+        emit(CrosscheckStarted(opened.facts, first, second, _notes(first, second, opened)))
+        return compare(engines, order, emit)
+
+
+def compare(engines: Engines, order: CrosscheckOrder, emit: CrosscheckListener) -> list[Comparison]:
+    """Measure all pairs on two engines. Raises RunFailedError if one fails, InterruptedRunError on Ctrl-C."""
+    pairs: list[list[tuple[Sample, Sample]]] = [[] for _ in order.cases]
+    with StopSignals() as stop:
+        for number, (index, first_begins) in enumerate(
+            alternating_order(len(order.cases), order.repeats), start=1
+        ):
+            case = order.cases[index]
+            step = order.step(case.stimulus)
+            samples = {
+                which: _measured(engines[which], step, stop) for which in ((0, 1) if first_begins else (1, 0))
+            }
+            pairs[index].append((samples[0], samples[1]))
+            emit(PairMeasured(case, number, len(order.cases) * order.repeats, samples[0], samples[1]))
+    return [_comparison(case, measured) for case, measured in zip(order.cases, pairs, strict=True)]
+
+
+def _measured(engine: Engine, step: Step, stop: StopSignals) -> Sample:
+    engine.submit([step])
+    try:
+        while (sample := engine.poll(_TICK_S)) is None:
+            if stop.wished:
+                raise InterruptedRunError("stopped by the operator")
+    except EngineStoppedError as error:
+        raise RunFailedError("the engine ended without a result") from error
+    name = engine.facts["engine"].value
+    if sample.failure is not None:
+        failure = sample.failure
+        raise RunFailedError(f"{name}: {failure.operation} failed: {failure.reason}")
+    if sample.state is not StepState.COMPLETE or not sample.ios:
+        raise RunFailedError(f"{name} completed no I/O of {step}: measure for longer")
+    return sample
+
+
+def _comparison(case: Case, pairs: Sequence[tuple[Sample, Sample]]) -> Comparison:
+    first, second = zip(*pairs, strict=True)
+    return Comparison(
+        case,
+        iops=paired_ratio([sample.iops for sample in first], [sample.iops for sample in second]),
+        mean_latency_ns=paired_ratio(_mean_latencies_ns(first), _mean_latencies_ns(second)),
+    )
+
+
+def _mean_latencies_ns(samples: Sequence[Sample]) -> list[float]:
+    return [sample.mean_latency_ns or 0.0 for sample in samples]
+
+
+@contextmanager
+def _native_and_fio(order: CrosscheckOrder, target: OpenTarget) -> Iterator[Engines]:
+    stimuli = [case.stimulus for case in order.cases]
+    demand = Demand(
+        max(stimulus.tc for stimulus in stimuli),
+        max(stimulus.qd for stimulus in stimuli),
+        max(stimulus.block_size_bytes for stimulus in stimuli),
+    )
+    native = NativeEngine(target.fd, target.facts, demand, order.seed, NativeOptions(io_path=order.io_path))
+    try:
+        path = _fio_path(native.facts["io_path"].value, demand.qd)
+        fio = FioEngine(target.fd, target.facts, order.seed, path)
+        try:
+            yield native, fio
+        finally:
+            _end(fio)
+    finally:
+        _end(native)
+
+
+def _end(engine: Engine) -> None:
+    """Stop, and wait until nothing more is issued: the target is closed next, and its claim given up."""
+    engine.stop()
+    with suppress(EngineStoppedError):
+        while engine.poll(_STOP_LIMIT_S) is not None:
+            pass
+
+
+def _fio_path(native_path: str | None, most_qd: int) -> FioPath:
+    """The same path as the native engine's, or the nearest that fio has."""
+    if native_path != IoPath.SYNC:
+        return FioPath.IO_URING
+    return FioPath.PSYNC if most_qd == 1 else FioPath.LIBAIO
+
+
+def _notes(first: Facts, second: Facts, target: OpenTarget) -> tuple[str, ...]:
+    same = {str(IoPath.IO_URING): FioPath.IO_URING, str(IoPath.SYNC): FioPath.PSYNC}
+    paths = [str(engine["io_path"].value) for engine in (first, second)]
+    notes = []
+    if same.get(paths[0]) != paths[1]:
+        notes.append(f"the paths differ ({', '.join(paths)}): so may the figures, for that reason alone")
+    if has_unwritten_parts(target):
+        notes.append(f"parts of {target.facts.path} were never written: reads of them do not reach the drive")
+    return tuple(notes)

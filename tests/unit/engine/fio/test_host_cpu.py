@@ -1,0 +1,33 @@
+"""Processor shares from two readings of a made-up /proc/stat."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.engine.fio.host_cpu import HostCpu
+from openpts.system_files import SystemRoots
+
+
+def reading(tmp_path: Path, line: str) -> HostCpu | None:
+    (tmp_path / "stat").write_text(f"{line}\ncpu0 1 2 3 4\n")
+    return HostCpu.now(SystemRoots(proc=tmp_path))
+
+
+def test_shares_follow_from_the_difference(tmp_path: Path) -> None:
+    before = reading(tmp_path, "cpu  100 0 50 800 50 0 0 0 0 0")
+    after = reading(tmp_path, "cpu  150 10 70 900 80 5 5 0 0 0")
+    assert before is not None
+    assert after is not None
+    shares = after.shares_since(before, 7)
+    assert shares is not None
+    # 60 of user, 30 of system, 30 of iowait and 100 idle ticks: 220
+    assert shares.user_pct == pytest.approx(100 * 60 / 220)
+    assert shares.sys_pct == pytest.approx(100 * 30 / 220)
+    assert shares.iowait_pct == pytest.approx(100 * 30 / 220)
+    assert shares.process_ns == 7
+    assert before.shares_since(before, 7) is None
+
+
+@pytest.mark.parametrize("line", ["", "intr 1 2 3", "cpu a b c d e f g h", "cpu 1 2 3"])
+def test_a_kernel_without_counters_gives_none(tmp_path: Path, line: str) -> None:
+    assert reading(tmp_path, line) is None

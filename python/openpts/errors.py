@@ -7,7 +7,7 @@ refusal from a broken drive without reading the text::
     |-- UsageError               2   an option or a value makes no sense
     |-- TargetError              3   the target is not there, not usable or too small
     |-- RefusedError             4   the guard refuses: the device is in use or not confirmed
-    |-- EngineUnavailableError   5   this kernel or container has no io_uring for us
+    |-- EngineUnavailableError   5   no io_uring for us in this kernel or container, or no fio
     |-- PurgeError               6   the purge failed or could not be proven
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
     |-- RecordError              8   a run folder can't be written or read
@@ -42,7 +42,7 @@ class RefusedError(OpenptsError):
 
 
 class EngineUnavailableError(OpenptsError):
-    """The kernel offers no usable io_uring."""
+    """The kernel offers no usable io_uring, or the program fio is needed and missing."""
 
     exit_code = 5
 

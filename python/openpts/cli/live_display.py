@@ -54,9 +54,7 @@ def render_panel(progress: RunProgress) -> Group:
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_row("Phase", _phase_text(progress))
     step = progress.step
-    grid.add_row(
-        "Step", f"{progress.position + 1} of {len(progress.steps)}   {step.stimulus}" if step else "-"
-    )
+    grid.add_row("Step", f"{progress.position + 1} of {len(progress.steps)}   {step}" if step else "-")
     grid.add_row("Now", rate_text(progress))
     grid.add_row("Done", ProgressBar(total=1.0, completed=progress.round_fraction, width=50))
     grid.add_row("Time", time_text(progress))

@@ -1,10 +1,12 @@
 """What happens in a run, said in lines."""
 
 from openpts.cli.progress import RunProgress, steady_state_lines
+from openpts.engine.contract import OutstandingIo
 from openpts.record.manifest import Manifest
 from openpts.runner.events import (
     DeviationFound,
     Event,
+    IoHangs,
     PurgeFinished,
     PurgeStarted,
     RunEnded,
@@ -13,7 +15,8 @@ from openpts.runner.events import (
     StepFinished,
     StepsStarted,
 )
-from openpts.units import MB, NS_PER_S, format_capacity, format_duration
+from openpts.runner.hangs import HANG_NS
+from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.sample import Sample
 
@@ -30,8 +33,10 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = ["purge"]
         case PurgeFinished(report):
             lines = [_purge_line(report)]
+        case IoHangs(io):
+            lines = [hang_text(io)]
         case StepsStarted(None, (step,)):
-            lines = [f"preconditioning: {step.stimulus}"]
+            lines = [f"preconditioning: {step}"]
         case StepFinished(None, _, sample):
             lines = [_preconditioning_line(sample)]
         case SteadyStateJudged(number, _):
@@ -45,7 +50,7 @@ def now_line(progress: RunProgress) -> str:
     """Where the run stands: phase, step, rate and time in one line."""
     step = progress.step
     where = f"round {progress.round_number}" if progress.phase == "round" else progress.phase
-    what = f", {step.stimulus}" if step else ""
+    what = f", {step}" if step else ""
     return (
         f"{where}, step {progress.position + 1} of {len(progress.steps)}{what}: "
         f"{rate_text(progress)}; {time_text(progress)}"
@@ -53,8 +58,16 @@ def now_line(progress: RunProgress) -> str:
 
 
 def rate_text(progress: RunProgress) -> str:
-    """IOPS and throughput of the last second."""
-    return f"{progress.iops_now:,.0f} IOPS, {progress.bytes_per_s_now / MB:,.1f} MB/s"
+    """IOPS and throughput of the last second, and the I/O that hangs if there is one."""
+    rate = f"{progress.iops_now:,.0f} IOPS, {progress.bytes_per_s_now / MB:,.1f} MB/s"
+    oldest = progress.oldest
+    return f"{rate}; {hang_text(oldest)}" if oldest and oldest.age_ns >= HANG_NS else rate
+
+
+def hang_text(io: OutstandingIo) -> str:
+    """What has not been answered, and for how long."""
+    place = f" of {format_block_size(io.length_bytes)} at byte {io.offset_bytes}" if io.length_bytes else ""
+    return f"{io.operation}{place} has not been answered for {io.age_ns // NS_PER_S:,} s"
 
 
 def time_text(progress: RunProgress) -> str:

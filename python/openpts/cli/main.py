@@ -6,7 +6,9 @@ from importlib.metadata import version
 
 import click
 
+from openpts.cli.crosscheck import crosscheck_command
 from openpts.cli.devices import devices
+from openpts.cli.io import io
 from openpts.cli.report import report
 from openpts.cli.run import run
 from openpts.errors import OpenptsError
@@ -18,7 +20,7 @@ Exit codes
   2  an option or a value makes no sense
   3  the target is missing, unusable or too small
   4  refused: the device is in use, or not confirmed
-  5  no usable io_uring
+  5  no usable io_uring, or no fio where it is needed
   6  the purge failed or could not be proven
   7  an I/O failed during the run; what was measured is kept
   8  a run folder can't be written or read
@@ -33,6 +35,8 @@ Examples
       A short run on a scratch file: nothing is erased, good for a first look.
   openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL
       The real thing: erases the drive and takes many hours.
+  openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10
+      Random reads for ten seconds, every I/O timed: nothing is written without consent.
   openpts report openpts-runs/S3R1-20261120T220000Z-iops
       Make the report again from a run folder, on any machine.
 """
@@ -73,6 +77,8 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
 
 
 cli.add_command(run)
+cli.add_command(io)
+cli.add_command(crosscheck_command)
 cli.add_command(report)
 cli.add_command(devices)
 

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
-from openpts.engine.contract import EngineProgress
+from openpts.cli.step_length import StepCounts, done_fraction, longest_left_s
+from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.runner.events import (
     Event,
     PurgeFinished,
@@ -20,7 +21,7 @@ from openpts.runner.events import (
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import TestConditions
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import ByteAmount, Step
+from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
@@ -29,28 +30,34 @@ _RATE_SPAN_S = 1.0
 
 @dataclass(slots=True)
 class RunProgress:
-    """Where the run stands. ``step_fraction`` is 0 to 1; rates are of the last second."""
+    """Where the run stands; rates are of the last second.
+
+    ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen.
+    """
 
     phase: str = "starting"
     conditions: TestConditions | None = None
+    capacity_bytes: int = 0
     round_number: int | None = None
     steps: tuple[Step, ...] = ()
     position: int = 0
-    step_fraction: float = 0.0
+    step_fraction: float | None = 0.0
     iops_now: float = 0.0
     bytes_per_s_now: float = 0.0
     verdicts: tuple[SteadyStateReport, ...] = ()
     judged_round: int | None = None
     began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
     _rates: list[tuple[float, int, int]] = field(default_factory=list)
-    _bytes_at_step_start: int = 0
-    _bytes_now: int = 0
+    _now: EngineProgress = field(default_factory=lambda: EngineProgress(0, 0, 0, 0))
+    _ios_before: int = 0
+    _bytes_before: int = 0
 
     def hear(self, event: Event) -> None:
         """Take in one event."""
         match event:
             case RunStarted(_, manifest):
                 self.conditions = manifest.conditions
+                self.capacity_bytes = manifest.target.user_capacity_bytes
             case PurgeStarted():
                 self.phase = "purge"
             case PurgeFinished():
@@ -81,9 +88,15 @@ class RunProgress:
         return self.steps[self.position] if self.position < len(self.steps) else None
 
     @property
+    def oldest(self) -> OutstandingIo | None:
+        """The I/O that waits longest for its answer."""
+        return self._now.oldest
+
+    @property
     def round_fraction(self) -> float:
-        """Share of the current round, or of preconditioning, that is done."""
-        return min(1.0, (self.position + self.step_fraction) / len(self.steps)) if self.steps else 0.0
+        """Share of the current round, or of preconditioning, that is done as far as it is known."""
+        done = self.position + (self.step_fraction or 0.0)
+        return min(1.0, done / len(self.steps)) if self.steps else 0.0
 
     def remaining_s(self) -> float | None:
         """Longest time still to come; None while it can't be known. Steady state may end it sooner."""
@@ -93,23 +106,23 @@ class RunProgress:
         if self.phase == "round" and self.round_number is not None:
             rounds_left = self.conditions.max_rounds - self.round_number
             return round_s * (rounds_left + 1 - self.round_fraction)
-        preconditioning_s = self._preconditioning_left_s()
-        return None if preconditioning_s is None else preconditioning_s + round_s * self.conditions.max_rounds
-
-    def _preconditioning_left_s(self) -> float | None:
         step = self.step
-        if step is None or not isinstance(step.stop, ByteAmount) or not self.bytes_per_s_now:
+        if step is None:
             return None
-        return step.stop.amount_bytes * (1 - self.step_fraction) / self.bytes_per_s_now
+        preconditioning_s = longest_left_s(step.stop, self._counts(step), self.capacity_bytes)
+        return None if preconditioning_s is None else preconditioning_s + round_s * self.conditions.max_rounds
 
     def _begin_step(self) -> None:
         self.step_fraction = 0.0
-        self._bytes_at_step_start = self._bytes_now
+        self._ios_before, self._bytes_before = self._now.ios, self._now.bytes
+        self._now = replace(self._now, step_elapsed_ns=0, oldest=None)
         self._rates.clear()
 
     def _tick(self, step: Step, progress: EngineProgress) -> None:
         now_s = time.monotonic()
-        self._bytes_now = progress.bytes
+        self._now = progress
+        if progress.step_elapsed_ns < step.ramp_ns:
+            self._ios_before, self._bytes_before = progress.ios, progress.bytes
         self._rates.append((now_s, progress.ios, progress.bytes))
         while len(self._rates) > 2 and now_s - self._rates[1][0] >= _RATE_SPAN_S:
             self._rates.pop(0)
@@ -117,12 +130,17 @@ class RunProgress:
         if now_s > then_s:
             self.iops_now = (progress.ios - ios) / (now_s - then_s)
             self.bytes_per_s_now = (progress.bytes - amount_bytes) / (now_s - then_s)
-        self.step_fraction = min(1.0, self._fraction(step, progress))
+        self.step_fraction = done_fraction(step.stop, self._counts(step), self.capacity_bytes)
 
-    def _fraction(self, step: Step, progress: EngineProgress) -> float:
-        if isinstance(step.stop, ByteAmount):
-            return (progress.bytes - self._bytes_at_step_start) / step.stop.amount_bytes
-        return progress.step_elapsed_ns / step.stop.duration_ns
+    def _counts(self, step: Step) -> StepCounts:
+        """What the step has done, without its ramp."""
+        return StepCounts(
+            elapsed_ns=self._now.step_elapsed_ns - step.ramp_ns,
+            ios=self._now.ios - self._ios_before,
+            bytes=self._now.bytes - self._bytes_before,
+            ios_per_s=self.iops_now,
+            bytes_per_s=self.bytes_per_s_now,
+        )
 
 
 def steady_state_line(report: SteadyStateReport, label: str) -> str:

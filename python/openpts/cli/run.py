@@ -9,10 +9,13 @@ from typing import IO, Any
 
 import click
 
+from openpts.cli.consent_options import CONSENT_OPTIONS
+from openpts.cli.io_engine import NUMA, EngineWords
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.report import print_result
 from openpts.device.consent import Consent
+from openpts.engine.options import IoPath
 from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError, UsageError
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
@@ -118,18 +121,27 @@ _conditions_options = _options(
 )
 
 _safety_options = _options(
-    click.option("--confirm-serial", metavar="SERIAL", help="The drive's serial number, as consent."),
-    click.option(
-        "--confirm-device-path", metavar="PATH", help="The device's path, for one that has no serial number."
-    ),
-    click.option("--erase-signatures", is_flag=True, help="Erase partition tables and file systems found."),
-    click.option("--overwrite-file", is_flag=True, help="Overwrite a file that openpts did not make."),
+    *CONSENT_OPTIONS,
     click.option(
         "--purge",
         type=click.Choice([choice.value for choice in PurgeChoice]),
         default=PurgeChoice.AUTO.value,
         show_default=True,
         help="Purge before the test; `none` is entered in the ledger.",
+    ),
+)
+
+_engine_options = _options(
+    click.option(
+        "--io-path",
+        type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
+        help="How I/O reaches the target; without it, a probe finds out what suits.",
+    ),
+    click.option(
+        "--cpus",
+        default=NUMA,
+        show_default=True,
+        help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
     ),
 )
 
@@ -147,6 +159,7 @@ _record_options = _options(
 @click.argument("target")
 @_conditions_options
 @_safety_options
+@_engine_options
 @_record_options
 def iops(
     target: str,
@@ -179,10 +192,13 @@ def _order(
     sponsor: str | None,
     out: Path | None,
     seed: int | None,
+    io_path: str | None,
+    cpus: str,
     **shortening: Any,
 ) -> Order:
     if shortening["round_seconds"] is not None and shortening["step_seconds"] is not None:
         raise UsageError("--round-seconds and --step-seconds say the same thing twice: give one of them")
+    engine = EngineWords(io_path=io_path, cpus=cpus)
     return Order(
         target=target,
         profile=Profile(profile),
@@ -198,6 +214,8 @@ def _order(
         command_line=tuple(sys.argv[1:]),
         folder=out,
         seed=seed,
+        options=engine.options(),
+        pin_to_node=engine.pin_to_node,
     )
 
 

@@ -1,4 +1,4 @@
-"""A target that the guard has handed out, and what must hold for every one."""
+"""A target that was opened, and what must hold for every one."""
 
 from dataclasses import dataclass
 
@@ -8,10 +8,10 @@ from openpts.vocabulary.facts import TargetFacts
 
 @dataclass(frozen=True, slots=True)
 class OpenTarget:
-    """A target open for direct reads and writes, ours alone while ``fd`` is open.
+    """A target that is open: by the guard for direct reads and writes, ours alone while ``fd`` is open.
 
-    ``device`` is the drive as sysfs shows it; None for a file. ``made_here`` is a file that was not
-    there before.
+    One that was opened for reading isn't ours alone. ``device`` is the drive as sysfs shows it; None for a
+    file. ``made_here`` is a file that was not there before.
     """
 
     fd: int

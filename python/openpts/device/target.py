@@ -96,7 +96,7 @@ def _check_new_file(target: FileTarget) -> None:
     if parent_mode is None or not stat.S_ISDIR(parent_mode):
         raise TargetError(f"{target.path.parent} is not a directory: create it or name another path")
     if target.size_bytes is None:
-        raise TargetError(f"{target.path} doesn't exist: say how large it shall be, with ?size=512MiB")
+        raise TargetError(f"{target.path} doesn't exist: say how large it shall be made, with ?size=512MiB")
 
 
 def _parse_block(text: str) -> BlockTarget:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from openpts.engine.contract import EngineProgress
+from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.record.manifest import Manifest, RunState
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
@@ -60,6 +60,13 @@ class Ticked:
 
 
 @dataclass(frozen=True, slots=True)
+class IoHangs:
+    """An I/O has not been answered for seconds; told again each time that its age has doubled."""
+
+    io: OutstandingIo
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """One step is measured."""
 
@@ -92,6 +99,7 @@ Event = (
     | PurgeFinished
     | StepsStarted
     | Ticked
+    | IoHangs
     | StepFinished
     | SteadyStateJudged
     | RunEnded

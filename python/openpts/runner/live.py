@@ -9,6 +9,7 @@ from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.writer import RunWriter
 from openpts.runner.events import (
     DeviationFound,
+    IoHangs,
     Listener,
     PurgeFinished,
     PurgeStarted,
@@ -17,6 +18,8 @@ from openpts.runner.events import (
     StepsStarted,
     Ticked,
 )
+from openpts.runner.hangs import HangWatch
+from openpts.runner.io_errors import error_deviations, failure_text
 from openpts.runner.preparation import Preparation
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.requests import (
@@ -35,7 +38,7 @@ from openpts.vocabulary.stimulus import Step
 
 TICK_S = 0.1
 # How long the engine may take to hand over the step that was running when the operator stopped it.
-STOP_LIMIT_S = 0.8
+STOP_LIMIT_S = 3.0
 
 
 @dataclass(slots=True)
@@ -46,6 +49,7 @@ class LiveDriver:
     preparation: Preparation
     writer: RunWriter
     emit: Listener
+    _hangs: HangWatch = field(default_factory=HangWatch)
     _unwritten: list[StepFinished] = field(default_factory=list)
     _place: tuple[int | None, int] = (None, 0)
 
@@ -110,7 +114,7 @@ class LiveDriver:
             self._place = (round_number, position + 1)
             self.emit(finished)
             if sample.state is not StepState.COMPLETE:
-                raise RunFailedError(_failure_text(sample))
+                raise RunFailedError(failure_text(sample))
             if position + 1 < len(steps):
                 self._write_down()
         return samples
@@ -120,10 +124,13 @@ class LiveDriver:
             try:
                 sample = self.engine.poll(TICK_S)
             except EngineStoppedError as error:
-                raise RunFailedError(f"the engine ended in the middle of {step.stimulus}") from error
+                raise RunFailedError(f"the engine ended in the middle of {step}") from error
             if sample is not None:
                 return sample
-            self.emit(Ticked(*self._place, step, self.engine.progress()))
+            progress = self.engine.progress()
+            self.emit(Ticked(*self._place, step, progress))
+            if hanging := self._hangs.news(progress.oldest):
+                self.emit(IoHangs(hanging))
 
     def _stop(self) -> None:
         """Stop the engine and keep what it still hands over."""
@@ -142,13 +149,5 @@ class LiveDriver:
             finished = self._unwritten[0]
             self.writer.add_step(finished.round_number, finished.position, finished.sample)
             self._unwritten.pop(0)
-
-
-def _failure_text(sample: Sample) -> str:
-    failure = sample.failure
-    if failure is None:
-        return f"the engine stopped in {sample.step.stimulus}"
-    return (
-        f"{failure.direction} of {failure.length_bytes} B at byte {failure.offset_bytes} failed in "
-        f"{sample.step.stimulus}: {failure.reason}"
-    )
+            if entries := error_deviations(finished.round_number, finished.position, finished.sample):
+                self.add_deviations(entries)

@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -12,7 +12,8 @@ from openpts.device.guard import open_target
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
 from openpts.device.target import parse_target
-from openpts.engine.native import Demand, NativeEngine
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import TargetError
 from openpts.host.inventory import host_facts
 from openpts.host.software import software_facts
@@ -21,6 +22,7 @@ from openpts.pts.standard import deviations, without_impossible_sizes
 from openpts.record.manifest import Manifest, People
 from openpts.record.writer import RunWriter
 from openpts.runner.ending import closing_record, terminate_as_interrupt
+from openpts.runner.engines import native_engine, pinned_near
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, target_deviations
@@ -44,6 +46,8 @@ class Order:
     command_line: tuple[str, ...]
     folder: Path | None = None
     seed: int | None = None
+    options: NativeOptions = field(default_factory=NativeOptions)
+    pin_to_node: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +72,7 @@ def run_iops(order: Order, listeners: Sequence[Listener]) -> FinishedRun:
         sector_bytes = target.facts.sector_bytes
         conditions = without_impossible_sizes(order.adjust(standard), sector_bytes)
         _check_size(conditions, target.facts)
-        with _engine_on(target, conditions) as engine:
+        with _engine_on(target, conditions, order) as engine:
             manifest = replace(_manifest(order, target, conditions), engine=engine.facts)
             folder = order.folder or Path("openpts-runs") / manifest.test_id
             writer = RunWriter.create(folder, manifest)
@@ -97,13 +101,11 @@ def _check_size(conditions: TestConditions, target: TargetFacts) -> None:
 
 
 @contextmanager
-def _engine_on(target: OpenTarget, conditions: TestConditions) -> Iterator[NativeEngine]:
+def _engine_on(target: OpenTarget, conditions: TestConditions, order: Order) -> Iterator[NativeEngine]:
     demand = Demand(conditions.tc, conditions.qd, conditions.largest_block_size_bytes)
-    engine = NativeEngine(target.fd, target.facts, demand, conditions.seed)
-    try:
+    options = pinned_near(target, order.options) if order.pin_to_node else order.options
+    with native_engine(target, demand, conditions.seed, options) as engine:
         yield engine
-    finally:
-        engine.stop()
 
 
 def _manifest(order: Order, target: OpenTarget, conditions: TestConditions) -> Manifest:

@@ -3,6 +3,7 @@
 import io
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.console import Console
@@ -10,14 +11,16 @@ from rich.console import Console
 from openpts.analysis.steady_state import judge
 from openpts.cli import progress as progress_module
 from openpts.cli.live_display import LiveDisplay, render_panel
+from openpts.cli.log_lines import now_line, time_text
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.progress import RunProgress
-from openpts.engine.contract import EngineProgress
+from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import RunState
 from openpts.runner.events import (
     DeviationFound,
     Event,
+    IoHangs,
     PurgeFinished,
     PurgeStarted,
     RunEnded,
@@ -32,13 +35,21 @@ from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.requests import Outcome
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, Steady, SteadyFigure
 from tests.unit.record.test_run_folder import manifest
 from tests.unit.runner.scripted_engine import complete
 
 CONDITIONS = replace(standard_conditions(Profile.ENTERPRISE, 1), step_duration_ns=NS_PER_S, max_rounds=7)
-WIPC = Step(Stimulus(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
-POINT = Step(Stimulus(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration.seconds(1))
+WIPC = Step(Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
+
+
+def point(block_size_bytes: int) -> Step:
+    stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, 0, 4, 32, ActiveRange())
+    return Step(stimulus, Duration.seconds(1))
+
+
+POINT = point(4 * KIB)
 STEADY = judge(range(1, 6), [100.0, 101, 99, 100, 100])
 RESTLESS = judge(range(1, 6), [100.0, 150, 99, 100, 100])
 STARTED = RunStarted(Path("r1"), replace(manifest(), conditions=CONDITIONS))
@@ -60,9 +71,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
-def ticked(round_number: int | None, position: int, step: Step, **progress: int) -> Ticked:
-    counters = {"steps_begun": 1, "step_elapsed_ns": 0, "ios": 0, "bytes": 0, **progress}
-    return Ticked(round_number, position, step, EngineProgress(**counters))
+def ticked(round_number: int | None, position: int, step: Step, **progress: Any) -> Ticked:
+    now = replace(EngineProgress(steps_begun=1, step_elapsed_ns=0, ios=0, bytes=0), **progress)
+    return Ticked(round_number, position, step, now)
 
 
 def test_rates_are_those_of_the_last_second(clock: Clock) -> None:
@@ -93,6 +104,95 @@ def test_the_longest_time_left_counts_all_rounds_that_may_come(clock: Clock) -> 
     assert progress.remaining_s() == pytest.approx(5 * 56 - 28.5)
 
 
+def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full(clock: Clock) -> None:
+    by_fills = Step(WIPC.stimulus, DriveFills(1))
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(None, (by_fills,)))
+    progress.hear(ticked(None, 0, by_fills))
+    clock.now_s += 1
+    progress.hear(ticked(None, 0, by_fills, bytes=250_000_000))
+    assert progress.step_fraction == pytest.approx(0.25)  # the target holds 1 GB
+    assert progress.remaining_s() == pytest.approx(3 + 7 * 56)
+
+
+def test_a_step_until_steady_shows_no_end_that_nobody_knows(clock: Clock) -> None:
+    until_steady = Step(WIPC.stimulus, Steady(SteadyFigure.THROUGHPUT, NS_PER_S))
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(None, (until_steady,)))
+    progress.hear(ticked(None, 0, until_steady))
+    clock.now_s += 1
+    progress.hear(ticked(None, 0, until_steady, bytes=250_000_000))
+    assert (progress.step_fraction, progress.round_fraction) == (None, 0)
+    assert progress.remaining_s() is None
+    assert time_text(progress) == "1.00 s elapsed"
+
+
+def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock: Clock) -> None:
+    ramped = Step(WIPC.stimulus, ByteAmount(4_000_000), ramp_ns=NS_PER_S)
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(None, (ramped, ramped)))
+    progress.hear(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S // 2, bytes=7_000_000))
+    assert progress.step_fraction == 0
+    clock.now_s += 1
+    progress.hear(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S * 3 // 2, bytes=8_000_000))
+    assert progress.step_fraction == pytest.approx(0.25)
+    progress.hear(StepFinished(None, 0, complete(ramped)))
+    clock.now_s += 1
+    progress.hear(ticked(None, 1, ramped, step_elapsed_ns=NS_PER_S * 2, bytes=10_000_000))
+    assert progress.step_fraction == pytest.approx(0.5)
+
+
+HANGING = OutstandingIo(age_ns=12 * NS_PER_S, operation="write", offset_bytes=1_048_576, length_bytes=4096)
+HANG_LINE = "write of 4 KiB at byte 1048576 has not been answered for 12 s"
+
+
+def test_a_hanging_io_is_a_line_with_its_place_and_age() -> None:
+    flush = OutstandingIo(age_ns=1280 * NS_PER_S, operation="flush", offset_bytes=0, length_bytes=0)
+    assert log_of(IoHangs(HANGING), IoHangs(flush)) == [
+        HANG_LINE,
+        "flush has not been answered for 1,280 s",
+    ]
+
+
+def test_the_panel_shows_what_hangs_until_it_is_answered(clock: Clock) -> None:
+    def panel() -> str:
+        console = Console(width=120, file=io.StringIO(), record=True)
+        console.print(render_panel(progress))
+        return console.export_text()
+
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(1, (POINT,) * 56))
+    progress.hear(ticked(1, 0, POINT, oldest=replace(HANGING, age_ns=NS_PER_S)))
+    before = panel()
+    assert "has not been answered" not in before
+    progress.hear(ticked(1, 0, POINT, oldest=HANGING))
+    assert HANG_LINE in panel()
+    assert panel().count("\n") == before.count("\n")
+    progress.hear(ticked(1, 0, POINT))
+    assert "has not been answered" not in panel()
+
+
+def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
+    stream = io.StringIO()
+    with LiveDisplay(stream) as display:
+        display.hear(STARTED)
+        display.hear(IoHangs(HANGING))
+    assert HANG_LINE in stream.getvalue()
+
+
+def test_an_idle_gap_is_named_as_what_it_is(clock: Clock) -> None:
+    gap = Step(None, Duration.seconds(10))
+    progress = RunProgress()
+    for event in (STARTED, StepsStarted(1, (gap, POINT)), ticked(1, 0, gap, step_elapsed_ns=NS_PER_S)):
+        progress.hear(event)
+    assert progress.step_fraction == pytest.approx(0.1)
+    assert now_line(progress).startswith("round 1, step 1 of 2, idle: 0 IOPS")
+
+
 def log_of(*events: Event) -> list[str]:
     lines: list[str] = []
     log = PlainLog(lines.append)
@@ -102,7 +202,7 @@ def log_of(*events: Event) -> list[str]:
 
 
 def test_the_plain_log_tells_the_run_in_lines() -> None:
-    points = (replace(POINT, stimulus=replace(POINT.stimulus, block_size_bytes=KIB * 8)), POINT)
+    points = (point(8 * KIB), POINT)
     lines = log_of(
         STARTED,
         DeviationFound(Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "1.00 s per step", "")),

@@ -2,51 +2,81 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from openpts._native import Histogram
-from openpts.engine.contract import EngineProgress, EngineStoppedError
+from openpts.engine.contract import EngineProgress, EngineStoppedError, OutstandingIo
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.sample import DirectionSample, IoFailure, Sample, StepState
+from openpts.vocabulary.sample import (
+    NOTHING,
+    Interval,
+    IoErrors,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+)
 from openpts.vocabulary.stimulus import Step
-
-EMPTY = Histogram().encode()
 
 
 def complete(step: Step) -> Sample:
     """A plausible result of a step: 1000 writes in a second."""
+    assert step.stimulus is not None
     histogram = Histogram()
     histogram.record(1000, 1000)
-    writes = DirectionSample(
+    writes = OperationSample(
         1000, 1000 * step.stimulus.block_size_bytes, 10**6, 1000, 1000, histogram.encode()
     )
     return Sample(
-        step,
-        StepState.COMPLETE,
-        0,
-        10**9,
-        0,
-        DirectionSample(0, 0, 0, None, None, EMPTY),
-        writes,
-        10**9,
-        (),
-        None,
-        None,
+        step=step,
+        state=StepState.COMPLETE,
+        ended_by="duration",
+        started_ns=0,
+        elapsed_ns=10**9,
+        gap_ns=0,
+        read=NOTHING,
+        write=writes,
+        interval_ns=10**9,
+        intervals=(),
+        cpu=None,
+        failure=None,
+    )
+
+
+def complete_with_errors(step: Step) -> Sample:
+    """A result of an engine that went on over three writes and a flush that failed."""
+    return replace(
+        complete(step),
+        errors=(
+            IoErrors("write", "Input/output error (os error 5)", 3, (4096, 8192, 512)),
+            IoErrors("flush", "Remote I/O error (os error 121)", 1, ()),
+        ),
     )
 
 
 def failed(step: Step) -> Sample:
     """A result whose first I/O failed."""
-    nothing = DirectionSample(0, 0, 0, None, None, EMPTY)
     failure = IoFailure("write", 4096, 512, "Input/output error (os error 5)")
-    return Sample(step, StepState.FAILED, 0, 0, 0, nothing, nothing, 10**9, (), None, failure)
+    return replace(
+        complete(step),
+        state=StepState.FAILED,
+        ended_by=None,
+        elapsed_ns=0,
+        write=NOTHING,
+        failure=failure,
+        errors=(IoErrors("write", failure.reason, 1, (4096,)),),
+    )
 
 
 @dataclass
 class ScriptedEngine:
-    """``outcome`` makes the sample of a step; it may raise what Ctrl-C raises."""
+    """``outcome`` makes the sample of a step; it may raise what Ctrl-C raises.
+
+    ``waits`` are the oldest outstanding I/Os of as many polls that end without a sample, before the first.
+    """
 
     outcome: Callable[[Step], Sample] = complete
+    waits: deque[OutstandingIo | None] = field(default_factory=deque)
     happened: list[str] = field(default_factory=list)
     facts: Facts = field(default_factory=dict)
     _waiting: deque[Step] = field(default_factory=deque)
@@ -60,6 +90,8 @@ class ScriptedEngine:
     def poll(self, timeout_s: float) -> Sample | None:
         if self._stopped:
             raise EngineStoppedError("stopped")
+        if self.waits:
+            return None
         sample = self.outcome(self._waiting[0])
         self._waiting.popleft()
         self._handed_over += 1
@@ -68,7 +100,10 @@ class ScriptedEngine:
         return sample
 
     def progress(self) -> EngineProgress:
-        return EngineProgress(self._handed_over, 0, 0, 0)
+        return EngineProgress(self._handed_over, 0, 0, 0, self.waits.popleft() if self.waits else None)
+
+    def new_intervals(self) -> tuple[Interval, ...]:
+        return ()
 
     def stop(self) -> None:
         self.happened.append("stop")

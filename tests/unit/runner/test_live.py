@@ -1,23 +1,34 @@
 """The live driver: what is asked is done, what was measured is kept, in every ending."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
-from openpts.runner.events import DeviationFound, Event, SteadyStateJudged, StepFinished, StepsStarted
+from openpts.runner.events import (
+    DeviationFound,
+    Event,
+    IoHangs,
+    SteadyStateJudged,
+    StepFinished,
+    StepsStarted,
+    Ticked,
+)
 from openpts.runner.live import LiveDriver
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.requests import Outcome, Precondition, Purge, Round, Script, SetWriteCache
-from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Duration, Step, Stimulus
+from openpts.vocabulary.sample import IoFailure, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import Duration
 from tests.unit.record.test_run_folder import manifest
-from tests.unit.runner.scripted_engine import ScriptedEngine, complete, failed
+from tests.unit.runner.scripted_engine import ScriptedEngine, complete, complete_with_errors, failed
 
 if TYPE_CHECKING:
     from openpts.runner.preparation import Preparation
@@ -43,8 +54,13 @@ class GivenPreparation:
 
 
 def step(block_size_bytes: int) -> Step:
-    stimulus = Stimulus(AccessPattern.RANDOM, block_size_bytes, 0, 1, 1, ActiveRange())
+    stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, 0, 1, 1, ActiveRange())
     return Step(stimulus, Duration.seconds(1))
+
+
+def block_size(running: Step) -> int:
+    assert running.stimulus is not None
+    return running.stimulus.block_size_bytes
 
 
 def short_test() -> Script:
@@ -55,7 +71,7 @@ def short_test() -> Script:
     for number in (1, 2):
         samples = yield Round(number, 2, (step(4096), step(512)))
         assert isinstance(samples, tuple)
-        assert [s.step.stimulus.block_size_bytes for s in samples] == [4096, 512]
+        assert [block_size(s.step) for s in samples] == [4096, 512]
     return Outcome(None, 2)
 
 
@@ -115,7 +131,7 @@ def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
 
 
 def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> None:
-    subject = bench(lambda s: failed(s) if s.stimulus.block_size_bytes == 512 else complete(s))
+    subject = bench(lambda s: failed(s) if block_size(s) == 512 else complete(s))
     with pytest.raises(RunFailedError, match=r"write of 512 B at byte 4096 failed .* Input/output error"):
         subject.driver.drive(short_test())
     assert subject.steps() == [
@@ -127,7 +143,7 @@ def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> No
 
 def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..., Bench]) -> None:
     def interrupted(running: Step) -> Sample:
-        if running.stimulus.block_size_bytes == 512:
+        if block_size(running) == 512:
             raise KeyboardInterrupt
         return complete(running)
 
@@ -159,3 +175,65 @@ def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> Non
     started = [event.round_number for event in subject.events if isinstance(event, StepsStarted)]
     assert started == [None, 1, 2]
     assert not any(isinstance(event, SteadyStateJudged) for event in subject.events)
+
+
+def test_errors_that_do_not_end_the_run_are_in_the_ledger_with_their_step(
+    bench: Callable[..., Bench],
+) -> None:
+    subject = bench(lambda s: complete_with_errors(s) if block_size(s) == 512 else complete(s))
+    assert subject.driver.drive(short_test()) == Outcome(None, 2)
+    run = read_run(subject.folder)
+    entries = [entry for entry in run.ledger if entry.rule_id == "PTS-GEN-01"]
+    assert [entry.used.partition(" (")[0] for entry in entries] == ["round 1, step 2", "round 2, step 2"]
+    assert entries[0].used == (
+        "round 1, step 2 (RND 0.5 KiB 0/100): 3 x write failed: Input/output error (os error 5), "
+        "first at byte 4096, 8192, 512; 1 x flush failed: Remote I/O error (os error 121)"
+    )
+    heard = [event.deviation for event in subject.events if isinstance(event, DeviationFound)]
+    assert heard == list(run.ledger)
+    assert [len(step.sample.errors) for step in run.steps] == [0, 0, 2, 0, 2]
+
+
+def test_a_failed_step_is_no_deviation_but_a_failure(bench: Callable[..., Bench]) -> None:
+    subject = bench(lambda s: failed(s) if block_size(s) == 512 else complete(s))
+    with pytest.raises(RunFailedError):
+        subject.driver.drive(short_test())
+    assert read_run(subject.folder).ledger == (DEVIATION,)
+
+
+def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]) -> None:
+    def flush_failed(running: Step) -> Sample:
+        return replace(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
+
+    subject = bench(flush_failed)
+    with pytest.raises(RunFailedError, match=r"^flush failed in RND 128 KiB 0/100: Input/output error$"):
+        subject.driver.drive(short_test())
+
+
+def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Bench]) -> None:
+    def gap() -> Script:
+        yield Round(1, 1, (Step(None, Duration.seconds(1)),))
+        return Outcome(None, 1)
+
+    def interrupted(running: Step) -> Sample:
+        return replace(failed(step(512)), step=running, failure=None, errors=())
+
+    subject = bench(interrupted)
+    with pytest.raises(RunFailedError, match=r"^the engine stopped in idle$"):
+        subject.driver.drive(gap())
+    assert read_run(subject.folder).steps[0].sample.step.stimulus is None
+
+
+def test_an_io_that_hangs_is_told_while_it_hangs(bench: Callable[..., Bench]) -> None:
+    ages_s = (1, 4.9, 5, 5.1, 9.9, 10.1, 11, 20, 39, 41)
+    waits = [OutstandingIo(round(age_s * 10**9), "write", 8192, 4096) for age_s in ages_s]
+    subject = bench()
+    subject.engine.waits.extend([None, *waits])
+    subject.driver.drive(short_test())
+    told = [event.io.age_ns / 10**9 for event in subject.events if isinstance(event, IoHangs)]
+    assert told == [5, 10.1, 20, 41]
+    ticks = [event for event in subject.events if isinstance(event, Ticked)]
+    assert len(ticks) == 1 + len(waits)
+    first_finished = next(n for n, event in enumerate(subject.events) if isinstance(event, StepFinished))
+    last_told = max(n for n, event in enumerate(subject.events) if isinstance(event, IoHangs))
+    assert last_told < first_finished

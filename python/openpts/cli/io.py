@@ -1,0 +1,122 @@
+"""`openpts io`: one stimulus on one or several targets, measured at once."""
+
+import secrets
+import sys
+from collections.abc import Mapping
+from dataclasses import fields
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from openpts.cli.io_consent import ConsentWords
+from openpts.cli.io_display import following
+from openpts.cli.io_engine import EngineWords
+from openpts.cli.io_options import io_options
+from openpts.cli.io_pacing import PACINGS
+from openpts.cli.io_placement import PLACEMENTS
+from openpts.cli.io_result import MeasurementResults
+from openpts.cli.io_stimulus import StimulusWords
+from openpts.cli.io_stop import StopWords
+from openpts.device.consent import Consent
+from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
+from openpts.runner.measure import MeasurementOrder, changes_target, measure
+from openpts.runner.measurement_events import MeasurementEvent, MeasurementListener
+from openpts.system_files import SystemRoots
+from openpts.units import NS_PER_S
+from openpts.vocabulary.stimulus import Step
+
+Words = TypeVar("Words", StimulusWords, StopWords, EngineWords, ConsentWords)
+
+
+@click.command()
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@io_options
+def io(targets: tuple[str, ...], as_json: bool, **options: Any) -> int:
+    """Measure one stimulus, with every I/O timed. Only reads, unless told otherwise.
+
+    TARGET is a drive such as /dev/nvme0n1 or a file as file:PATH; several are measured at the same
+    time. Reading needs no consent and leaves the target as it is. A --mix with writes, or trims, DESTROY
+    DATA: they need the consent that a test needs, and take file:PATH?size=SIZE for a new scratch file.
+    The first of the rules that stop ends the measurement.
+    """
+    results = MeasurementResults()
+    orders = orders_of(targets, options)
+    _make_capture_folder(options["capture"], targets)
+    stream = sys.stderr if as_json else sys.stdout
+    with following(stream, orders[0].options.interval_ns, len(orders)) as show:
+
+        def hear(event: MeasurementEvent) -> None:
+            results.hear(event)
+            show(event)
+
+        interrupted = _measured(orders, hear, results)
+    results.print(sys.stdout, as_json=as_json)
+    return _ending(results, interrupted=interrupted)
+
+
+def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[MeasurementOrder]:
+    """What the options ask for, once for each target. Raises UsageError where they make no sense."""
+    if len(set(targets)) < len(targets):
+        raise UsageError("a target is there twice: two engines on one target would measure each other")
+    stimulus = _words(
+        StimulusWords,
+        options,
+        placements={option: options[option.removeprefix("--")] for option in PLACEMENTS},
+        pacings={option: options[option.removeprefix("--")] for option in PACINGS},
+    ).stimulus()
+    engine = _words(EngineWords, options)
+    engine_options = engine.options()
+    stop = _words(StopWords, options).rule(engine_options.interval_ns)
+    step = Step(stimulus, stop, round(options["ramp"] * NS_PER_S))
+    consent = _words(ConsentWords, options)
+    seed = secrets.randbits(63) if options["seed"] is None else options["seed"]
+    return [
+        MeasurementOrder(
+            target=target,
+            step=step,
+            options=engine_options,
+            consent=consent.for_target(target, SystemRoots()) if changes_target(stimulus) else Consent(),
+            pin_to_node=engine.pin_to_node,
+            seed=seed,
+        )
+        for target in targets
+    ]
+
+
+def _words(kind: type[Words], options: Mapping[str, Any], **others: Any) -> Words:
+    names = {field.name for field in fields(kind)} & options.keys()
+    return kind(**{name: options[name] for name in names}, **others)
+
+
+def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
+    """The folder that takes every I/O; files that are in it stay. Raises UsageError and RecordError."""
+    if folder is None:
+        return
+    if len(targets) > 1:
+        raise UsageError("--capture takes the I/Os of one target")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"{folder} can't be made: {error.strerror}") from error
+
+
+def _measured(orders: list[MeasurementOrder], hear: MeasurementListener, results: MeasurementResults) -> bool:
+    """Measure, and say whether the operator ended it; without anything measured that is an error."""
+    try:
+        measure(orders, hear)
+    except InterruptedRunError:
+        if not results.ended:
+            raise
+        return True
+    return False
+
+
+def _ending(results: MeasurementResults, *, interrupted: bool) -> int:
+    """Say on stderr why it ended otherwise than it should, and return the exit code of that."""
+    for failure in results.failures:
+        click.echo(f"openpts: {failure}", err=True)
+    if interrupted:
+        click.echo("openpts: stopped by the operator", err=True)
+        return InterruptedRunError.exit_code
+    return RunFailedError.exit_code if results.failures else 0

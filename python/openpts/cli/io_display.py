@@ -1,0 +1,174 @@
+"""What `openpts io` says while it measures: a line for each interval, and on a terminal where it stands."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import IO, Final
+
+import msgspec
+from rich.console import Console
+from rich.live import Live
+from rich.text import Text
+
+from openpts.cli.io_figures import Figures, counted
+from openpts.cli.io_summary import latency_text
+from openpts.cli.log_lines import hang_text
+from openpts.engine.contract import EngineProgress
+from openpts.runner.hangs import HANG_NS
+from openpts.runner.measurement_events import (
+    IntervalsEnded,
+    MeasurementEnded,
+    MeasurementEvent,
+    MeasurementListener,
+    MeasurementStarted,
+    MeasurementTicked,
+    OutstandingIoHangs,
+)
+from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
+from openpts.vocabulary.sample import Interval
+from openpts.vocabulary.stimulus import Stimulus
+
+_WIDTHS: Final = {
+    "time s": 8,
+    "IOPS": 11,
+    "MB/s": 10,
+    "mean us": 10,
+    "p99 us": 10,
+    "max us": 11,
+    "in flight": 10,
+    "errors": 7,
+}
+_REFRESH_PER_S: Final = 8
+
+
+@contextmanager
+def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[MeasurementListener]:
+    """A listener that prints to the stream; on a terminal with a last line that is drawn anew."""
+    console = Console(file=stream, highlight=False)
+    lines = IntervalLines(interval_ns, several=targets > 1)
+    if not stream.isatty():
+
+        def say(event: MeasurementEvent) -> None:
+            for line in lines.of(event):
+                print(line, file=stream, flush=True)
+
+        yield say
+        return
+    standing = Standing()
+
+    def hear(event: MeasurementEvent) -> None:
+        standing.hear(event)
+        for line in lines.of(event):
+            console.print(Text(line), soft_wrap=True)
+
+    with Live(
+        console=console,
+        get_renderable=lambda: Text(standing.text(), overflow="ellipsis", no_wrap=True),
+        refresh_per_second=_REFRESH_PER_S,
+        transient=True,
+    ):
+        yield hear
+
+
+@dataclass(slots=True)
+class IntervalLines:
+    """Turns events into lines; ``several`` targets have their names before them."""
+
+    interval_ns: int
+    several: bool
+    _names: dict[int, str] = field(default_factory=dict)
+    _headed: bool = False
+
+    def of(self, event: MeasurementEvent) -> list[str]:
+        """The lines that an event is worth."""
+        match event:
+            case MeasurementStarted(number, target):
+                taken = target.name in self._names.values()
+                self._names[number] = target.path if taken else target.name
+                return _start_lines(event)
+            case IntervalsEnded(number, intervals):
+                shown = [interval for interval in intervals if not self._is_tail(interval)]
+                return (
+                    [*self._heading(), *(self._row(number, interval) for interval in shown)] if shown else []
+                )
+            case OutstandingIoHangs(number, io):
+                return [f"{self._names[number]}: {hang_text(io)}"]
+        return []
+
+    def _heading(self) -> list[str]:
+        if self._headed:
+            return []
+        self._headed = True
+        names = self._name_column("") + "".join(f"{name:>{width}}" for name, width in _WIDTHS.items())
+        return [names]
+
+    def _is_tail(self, interval: Interval) -> bool:
+        """The moment in which the last I/Os of a step come in; its rates say nothing, the result has it."""
+        return interval.elapsed_ns * 100 < self.interval_ns and not interval.errors
+
+    def _row(self, number: int, interval: Interval) -> str:
+        figures = Figures.of(counted(interval), interval.elapsed_ns)
+        ended_s = (interval.index * self.interval_ns + interval.elapsed_ns) / NS_PER_S
+        texts = (
+            f"{ended_s:,.{2 if self.interval_ns < NS_PER_S // 10 else 1}f}",
+            f"{figures.iops:,.0f}",
+            f"{figures.bytes_per_s / MB:,.1f}",
+            latency_text(figures.mean_latency_ns),
+            latency_text(figures.percentile_ns(99)),
+            latency_text(figures.max_latency_ns),
+            f"{interval.in_flight:,}",
+            f"{interval.errors:,}",
+        )
+        cells = (f"{text:>{width}}" for text, width in zip(texts, _WIDTHS.values(), strict=True))
+        return self._name_column(self._names[number]) + "".join(cells)
+
+    def _name_column(self, name: str) -> str:
+        if not self.several:
+            return ""
+        return f"{name:<{max(map(len, self._names.values()), default=0)}}"
+
+
+@dataclass(slots=True)
+class Standing:
+    """Where the measurements stand, all of them together, for the last line of a terminal."""
+
+    _progress: dict[int, EngineProgress] = field(default_factory=dict)
+
+    def hear(self, event: MeasurementEvent) -> None:
+        """Take in one event."""
+        match event:
+            case MeasurementTicked(number, progress):
+                self._progress[number] = progress
+            case MeasurementEnded(number):
+                self._progress.pop(number, None)
+
+    def text(self) -> str:
+        """Time, I/Os and data so far, and the I/O that hangs if there is one."""
+        if not self._progress:
+            return ""
+        now = self._progress.values()
+        elapsed_ns = max(progress.step_elapsed_ns for progress in now)
+        text = (
+            f"{format_duration(elapsed_ns)}, {sum(progress.ios for progress in now):,} I/Os, "
+            f"{format_capacity(sum(progress.bytes for progress in now))}; Ctrl-C stops"
+        )
+        hanging = [p.oldest for p in now if p.oldest is not None and p.oldest.age_ns >= HANG_NS]
+        return f"{hang_text(max(hanging, key=lambda io: io.age_ns))}; {text}" if hanging else text
+
+
+def _start_lines(started: MeasurementStarted) -> list[str]:
+    target, engine = started.target, started.engine
+    path = engine["io_path"].value
+    capacity = format_capacity(target.user_capacity_bytes)
+    what = f"{target.path}, {capacity}, sector {target.sector_bytes} B"
+    stimulus = started.step.stimulus
+    issued = "idle" if stimulus is None else _stimulus_text(stimulus)
+    return [f"{what}: {issued}, by {path}", *(f"note: {note}" for note in started.notes)]
+
+
+def _stimulus_text(stimulus: Stimulus) -> str:
+    weights = msgspec.structs.asdict(stimulus.operations)
+    given = ", ".join(f"{name} {weight}" for name, weight in weights.items() if weight)
+    sizes = stimulus.block_sizes
+    size = format_block_size(stimulus.block_size_bytes) if len(sizes) == 1 else f"{len(sizes)} sizes"
+    return f"{stimulus.access_pattern.short} {size}, {given}, TC {stimulus.tc} QD {stimulus.qd}"

@@ -1,0 +1,196 @@
+"""The options of `openpts io`, in the order of its help."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import click
+
+from openpts.cli.io_engine import NUMA
+from openpts.cli.io_stop import DEFAULT_SECONDS
+from openpts.engine.options import CompletionWait, IoPath
+
+Decorator = Callable[[Any], Any]
+_WEIGHT: Final = click.IntRange(0, 2**32 - 1)
+
+
+def _together(*options: Decorator) -> Decorator:
+    def decorate(command: Any) -> Any:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+_what = _together(
+    click.option(
+        "--bs",
+        default="4k",
+        show_default=True,
+        metavar="SIZES",
+        help="Transfer size (4k is 4 KiB), or up to 64 with weights: 4k:67,8k:33.",
+    ),
+    click.option("--mix", metavar="R/W", help="Per cent of reads and writes. [default: 100/0]"),
+    click.option("--trim", type=_WEIGHT, help="Weight of trims beside that of --mix, which is 100."),
+    click.option("--flush", type=_WEIGHT, help="Weight of cache flushes beside --mix."),
+    click.option("--fsync", type=_WEIGHT, help="Weight of fsyncs beside --mix."),
+    click.option(
+        "--ops",
+        metavar="WEIGHTS",
+        help="All operations at once: read=70,write=20,trim=5,flush=5.",
+    ),
+    click.option("--tc", type=click.IntRange(1, 1024), default=1, show_default=True, help="Thread count."),
+    click.option(
+        "--qd",
+        type=click.IntRange(1, 4096),
+        default=32,
+        show_default=True,
+        help="Queue depth of each thread.",
+    ),
+)
+
+_where = _together(
+    click.option(
+        "--pattern", type=click.Choice(["random", "sequential"]), help="Order of places. [default: random]"
+    ),
+    click.option(
+        "--random-pct",
+        type=click.IntRange(0, 100),
+        help="Per cent of random accesses; the others go on sequentially.",
+    ),
+    click.option(
+        "--range",
+        "active_range",
+        default="0:100",
+        show_default=True,
+        metavar="START:END",
+        help="Part of the LBAs, in per cent.",
+    ),
+    click.option(
+        "--zones", metavar="A/R,...", help="Access ranges: 50/5,30/15,20/80 (accesses/range, in %)."
+    ),
+    click.option("--zipf", metavar="THETA", help="Zipf's law of that exponent."),
+    click.option("--pareto", metavar="H", help="A share H of the places gets 1-H of the accesses."),
+    click.option("--normal", metavar="M,D", help="Hot spot: mean and deviation in per cent of the range."),
+    click.option("--segments", metavar="N:SIZE", help="N segments of that size, spread over the range."),
+    click.option("--unique", metavar="SIZE", help="A random choice of places of that total size."),
+    click.option("--align", metavar="SIZE", help="Alignment of random accesses. [default: 4k]"),
+    click.option("--stride", metavar="SIZE", help="From one sequential access to the next."),
+)
+
+_when = _together(
+    click.option("--rate", metavar="IOPS", help="Fixed rate, all threads together (open loop)."),
+    click.option("--poisson", metavar="IOPS", help="Poisson arrivals of that mean rate (open loop)."),
+    click.option("--burst", metavar="N@MS", help="N I/Os at once every MS milliseconds (open loop)."),
+    click.option("--duty", metavar="ON/OFF", help="Milliseconds with and without I/O, in turns."),
+    click.option("--think", metavar="US", help="Microseconds that each of the QD waits after completion."),
+    click.option(
+        "--data",
+        metavar="WHAT",
+        help="random, random-once, zero, pattern:HEX, entropy:PCT[,dup:PCT][,granule:SIZE], "
+        "or verified:GENERATION (checked on read). [default: random]",
+    ),
+)
+
+_how_long = _together(
+    click.option(
+        "--seconds",
+        type=click.FloatRange(0, 10**9, min_open=True),
+        help=f"Stop after this time. [default: {DEFAULT_SECONDS:g}, if nothing else stops]",
+    ),
+    click.option("--bytes", "amount", metavar="SIZE", help="Stop after this amount of data, such as 16GiB."),
+    click.option(
+        "--fills",
+        type=click.FloatRange(0, 10**6, min_open=True),
+        help="Stop after this many times the capacity.",
+    ),
+    click.option("--ios", type=click.IntRange(1, 2**63 - 1), help="Stop after this many I/Os."),
+    click.option(
+        "--until-steady",
+        metavar="FIGURE",
+        help="Stop when iops, throughput or latency is steady; "
+        "with [,window=S][,windows=N][,excursion=PCT][,slope=PCT] after it.",
+    ),
+    click.option(
+        "--ramp",
+        type=click.FloatRange(0, 10**6),
+        default=0,
+        help="Seconds at the beginning that do not count.",
+    ),
+)
+
+_engine = _together(
+    click.option(
+        "--io-path",
+        type=click.Choice([path.value for path in IoPath]),
+        help="Way of issuing I/O. [default: what a probe of the target finds best]",
+    ),
+    click.option(
+        "--wait",
+        type=click.Choice([wait.value for wait in CompletionWait]),
+        default=CompletionWait.EACH.value,
+        show_default=True,
+        help="For each completion (latency), or for several at once (throughput).",
+    ),
+    click.option(
+        "--cpus",
+        default=NUMA,
+        show_default=True,
+        metavar="LIST|numa|none",
+        help="Pin the threads: 0-3,8; or to the target's NUMA node where it is known; or not at all.",
+    ),
+    click.option(
+        "--max-errors",
+        type=click.IntRange(0, 2**63 - 1),
+        default=0,
+        show_default=True,
+        help="Go on over this many failed I/Os.",
+    ),
+    click.option(
+        "--interval",
+        "interval_seconds",
+        type=click.FloatRange(0.01, 3600),
+        default=1.0,
+        show_default=True,
+        help="Seconds for each line of figures.",
+    ),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of places and data; random."),
+    click.option(
+        "--capture",
+        type=click.Path(path_type=Path, file_okay=False),
+        help="Write every single I/O into Parquet files in this folder, which is made if it is not there.",
+    ),
+)
+
+_consent = _together(
+    click.option(
+        "--confirm-serial",
+        "serials",
+        multiple=True,
+        metavar="SERIAL",
+        help="To write: a drive's serial number, as consent; one for each drive.",
+    ),
+    click.option(
+        "--confirm-device-path",
+        "device_paths",
+        multiple=True,
+        metavar="PATH",
+        help="To write: the path of a device that has no serial number.",
+    ),
+    click.option(
+        "--erase-signatures", is_flag=True, help="To write: over partition tables and file systems found."
+    ),
+    click.option("--overwrite-file", is_flag=True, help="To write: over a file that openpts did not make."),
+)
+
+io_options: Final = _together(
+    _what,
+    _where,
+    _when,
+    _how_long,
+    _engine,
+    _consent,
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+)
+"""All of them, as one decorator."""

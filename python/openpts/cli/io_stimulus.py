@@ -1,0 +1,142 @@
+"""What is to be issued, from the words of `openpts io`."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from openpts.cli.io_data import data_pattern
+from openpts.cli.io_pacing import pacing
+from openpts.cli.io_placement import placement
+from openpts.cli.io_words import named_values, number, pair, refuse, transfer_size_bytes, whole_number
+from openpts.errors import UsageError
+from openpts.vocabulary.data_pattern import DataPattern, RandomData, VerifiedData
+from openpts.vocabulary.placement import Placement, Uniform
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Stimulus
+
+_MOST_SIZES: Final = 64
+_SMALLEST_SIZE_BYTES: Final = 512
+_OPERATIONS: Final = ("read", "write", "trim", "flush", "fsync")
+
+
+@dataclass(frozen=True, slots=True)
+class StimulusWords:
+    """The options as given; None for one that was not.
+
+    ``placements`` and ``pacings`` have the words by the options' names.
+    """
+
+    bs: str = "4k"
+    mix: str | None = None
+    trim: int | None = None
+    flush: int | None = None
+    fsync: int | None = None
+    ops: str | None = None
+    pattern: str | None = None
+    random_pct: int | None = None
+    active_range: str = "0:100"
+    align: str | None = None
+    stride: str | None = None
+    tc: int = 1
+    qd: int = 32
+    data: str | None = None
+    placements: Mapping[str, str | None] = field(default_factory=dict)
+    pacings: Mapping[str, str | None] = field(default_factory=dict)
+
+    def stimulus(self) -> Stimulus:
+        """The stimulus that the words describe. Raises UsageError where they make no sense together."""
+        operations, random_pct = self._operations(), self._random_pct()
+        return Stimulus(
+            random_pct=random_pct,
+            block_sizes=block_sizes(self.bs),
+            operations=operations,
+            tc=self.tc,
+            qd=self.qd,
+            active_range=active_range(self.active_range),
+            placement=self._placement(random_pct),
+            alignment_bytes=None if self.align is None else transfer_size_bytes("--align", self.align),
+            stride_bytes=self._stride_bytes(random_pct),
+            pacing=pacing(self.pacings),
+            data=self._data(operations),
+        )
+
+    def _operations(self) -> OperationWeights:
+        others = {"trim": self.trim, "flush": self.flush, "fsync": self.fsync}
+        if self.ops is None:
+            read, write = read_write_mix("100/0" if self.mix is None else self.mix)
+            return OperationWeights(read, write, **{name: weight or 0 for name, weight in others.items()})
+        given = [f"--{name}" for name, value in {"mix": self.mix, **others}.items() if value is not None]
+        if given:
+            raise UsageError(f"--ops and {' and '.join(given)} exclude each other: --ops can say it all")
+        weights = named_values("--ops", self.ops, dict.fromkeys(_OPERATIONS, whole_number))
+        if not sum(weights.values()):
+            refuse("--ops", self.ops, "the weights sum to 0")
+        return OperationWeights(**weights)
+
+    def _random_pct(self) -> int:
+        if self.pattern is not None and self.random_pct is not None:
+            raise UsageError("--pattern and --random-pct exclude each other: give one of them")
+        if self.random_pct is not None:
+            return self.random_pct
+        return 0 if self.pattern == "sequential" else 100
+
+    def _placement(self, random_pct: int) -> Placement:
+        chosen = placement(self.placements)
+        if not random_pct and not isinstance(chosen, Uniform):
+            option = next(name for name, word in self.placements.items() if word is not None)
+            raise UsageError(f"{option} says where random accesses go, and there are none")
+        return chosen
+
+    def _stride_bytes(self, random_pct: int) -> int | None:
+        if self.stride is None:
+            return None
+        if random_pct == 100:
+            raise UsageError(
+                "--stride is the distance of sequential accesses, and there are none: see --pattern"
+            )
+        return transfer_size_bytes("--stride", self.stride)
+
+    def _data(self, operations: OperationWeights) -> DataPattern:
+        if self.data is None:
+            return RandomData()
+        data = data_pattern(self.data)
+        if not operations.write and not isinstance(data, VerifiedData):
+            raise UsageError(f"--data {self.data!r} says what is written, and nothing is: see --mix")
+        return data
+
+
+def block_sizes(text: str) -> tuple[BlockSize, ...]:
+    """The sizes of ``4k`` or of ``4k:67,8k:33``. Raises UsageError."""
+    sizes = []
+    for word in text.split(","):
+        size, weighted, weight = word.partition(":")
+        if weighted or "," in text:
+            size, weight = pair("--bs", word, ":", "SIZE:WEIGHT,... such as 4k:67,8k:33")
+        block_size_bytes = transfer_size_bytes("--bs", size)
+        if block_size_bytes < _SMALLEST_SIZE_BYTES or block_size_bytes % _SMALLEST_SIZE_BYTES:
+            refuse("--bs", size, "a transfer has whole sectors, of 512 bytes at least")
+        sizes.append(BlockSize(block_size_bytes, whole_number("--bs", weight) if weight else 1))
+    if len(sizes) > _MOST_SIZES:
+        raise UsageError(f"--bs has {len(sizes)} sizes, more than {_MOST_SIZES}")
+    if len({size.block_size_bytes for size in sizes}) < len(sizes):
+        refuse("--bs", text, "a size is there twice")
+    if not sum(size.weight for size in sizes):
+        refuse("--bs", text, "the weights sum to 0")
+    return tuple(sizes)
+
+
+def read_write_mix(text: str) -> tuple[int, int]:
+    """The per cent of reads and of writes in ``70/30``. Raises UsageError."""
+    read, write = (
+        whole_number("--mix", word) for word in pair("--mix", text, "/", "READ/WRITE such as 70/30")
+    )
+    if read + write != 100:
+        refuse("--mix", text, "reads and writes do not sum to 100 per cent")
+    return read, write
+
+
+def active_range(text: str) -> ActiveRange:
+    """The part of the LBAs in ``0:75``, in per cent. Raises UsageError."""
+    start, end = (number("--range", word) for word in pair("--range", text, ":", "START:END such as 0:75"))
+    if not 0 <= start < end <= 100:
+        refuse("--range", text, "the range begins before it ends, and both are per cent of the LBAs")
+    return ActiveRange(start, end)

@@ -1,0 +1,185 @@
+"""One stimulus on one or several targets at once, without a test around it: nothing is purged or recorded."""
+
+import secrets
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field, replace
+from time import monotonic
+from typing import Final
+
+from openpts.device.consent import Consent
+from openpts.device.guard import open_target
+from openpts.device.open_target import OpenTarget
+from openpts.device.reading import has_unwritten_parts, open_for_reading
+from openpts.device.target import parse_target
+from openpts.engine.contract import Engine, EngineStoppedError
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import Demand, NativeOptions
+from openpts.errors import InterruptedRunError, RunFailedError, UsageError
+from openpts.runner.engines import native_engine, pinned_near
+from openpts.runner.hangs import HangWatch
+from openpts.runner.measurement_events import (
+    CaptureEnded,
+    IntervalsEnded,
+    MeasurementEnded,
+    MeasurementListener,
+    MeasurementStarted,
+    MeasurementTicked,
+    OutstandingIoHangs,
+)
+from openpts.runner.stop_signals import StopSignals
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.sample import Interval
+from openpts.vocabulary.stimulus import Step, Stimulus
+
+_TICK_S: Final = 0.1
+# How long an engine may take to hand over what it measured after a stop: it waits for a second itself for
+# what hangs in the device.
+_STOP_LIMIT_S: Final = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementOrder:
+    """What is to be measured. ``consent`` only counts where the stimulus writes or trims.
+
+    ``pin_to_node``: the threads run on the processors near the target instead of ``options.cpus``.
+    """
+
+    target: str
+    step: Step
+    options: NativeOptions
+    consent: Consent = field(default_factory=Consent)
+    pin_to_node: bool = True
+    seed: int = field(default_factory=lambda: secrets.randbits(63))
+
+
+def changes_target(stimulus: Stimulus | None) -> bool:
+    """Whether anything on the target is different afterwards: reads and flushes leave it as it is."""
+    return stimulus is not None and (stimulus.operations.write > 0 or stimulus.operations.trim > 0)
+
+
+def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> None:
+    """Carry out all orders at once. Events have the number of the order, counted from 0.
+
+    Every target is open and every engine stands ready before the first I/O is issued. Where an I/O fails,
+    the other targets go on to their end. Raises OpenptsError; InterruptedRunError on Ctrl-C, after
+    what was measured until then was told.
+    """
+    with ExitStack() as stack:
+        # from the last exit to the first: engines end before their targets are closed
+        targets = [stack.enter_context(_opened(order)) for order in orders]
+        engines = [
+            stack.enter_context(_engine(order, target, first_thread))
+            for order, target, first_thread in zip(orders, targets, _first_threads(orders), strict=True)
+        ]
+        stop = stack.enter_context(StopSignals())
+        for number, (order, target, engine) in enumerate(zip(orders, targets, engines, strict=True)):
+            notes = _notes(order, target)
+            emit(MeasurementStarted(number, target.facts, order.step, engine.facts, order.seed, notes))
+        for order, engine in zip(orders, engines, strict=True):
+            engine.submit([order.step])
+        try:
+            follow(engines, emit, stop)
+        finally:
+            _finish_captures(orders, engines, emit)
+
+
+def _finish_captures(
+    orders: Sequence[MeasurementOrder], engines: Sequence[NativeEngine], emit: MeasurementListener
+) -> None:
+    for number, (order, engine) in enumerate(zip(orders, engines, strict=True)):
+        capture = order.options.capture
+        if capture is not None and (summary := engine.finish()) is not None:
+            emit(CaptureEnded(number, capture.folder, summary))
+
+
+def follow(engines: Sequence[Engine], emit: MeasurementListener, stop: StopSignals) -> None:
+    """Tell what the engines do until each of them has handed over its one sample.
+
+    Raises InterruptedRunError if the operator wished a stop, RunFailedError if a sample never came.
+    """
+    running = [_Running(number, engine, emit) for number, engine in enumerate(engines)]
+    stopped_s: float | None = None
+    while running:
+        if stop.wished and stopped_s is None:
+            stopped_s = monotonic()
+            for measurement in running:
+                measurement.engine.stop()
+        if stopped_s is not None and monotonic() - stopped_s > _STOP_LIMIT_S:
+            break
+        timeout_s = _TICK_S / len(running)
+        running = [measurement for measurement in running if not measurement.ends_within(timeout_s)]
+    if stop.wished:
+        raise InterruptedRunError("stopped by the operator")
+
+
+@dataclass(slots=True)
+class _Running:
+    """One engine at work on its one step."""
+
+    number: int
+    engine: Engine
+    emit: MeasurementListener
+    _watch: HangWatch = field(default_factory=HangWatch)
+    _told: int = 0
+
+    def ends_within(self, timeout_s: float) -> bool:
+        """Wait, tell what happened, and say whether it is over."""
+        try:
+            sample = self.engine.poll(timeout_s)
+        except EngineStoppedError as error:
+            raise RunFailedError("the engine ended without a result") from error
+        self._tell_intervals(
+            self.engine.new_intervals() if sample is None else sample.intervals[self._told :]
+        )
+        if sample is not None:
+            self.emit(MeasurementEnded(self.number, sample))
+            return True
+        progress = self.engine.progress()
+        self.emit(MeasurementTicked(self.number, progress))
+        if hanging := self._watch.news(progress.oldest):
+            self.emit(OutstandingIoHangs(self.number, hanging))
+        return False
+
+    def _tell_intervals(self, intervals: tuple[Interval, ...]) -> None:
+        self._told += len(intervals)
+        if intervals:
+            self.emit(IntervalsEnded(self.number, intervals))
+
+
+@contextmanager
+def _opened(order: MeasurementOrder) -> Iterator[OpenTarget]:
+    """The target, through the guard if anything on it is to change."""
+    target, roots = parse_target(order.target), SystemRoots()
+    changes = changes_target(order.step.stimulus)
+    with open_target(target, order.consent, roots) if changes else open_for_reading(target, roots) as opened:
+        yield opened
+
+
+@contextmanager
+def _engine(order: MeasurementOrder, target: OpenTarget, first_thread: int) -> Iterator[NativeEngine]:
+    stimulus = order.step.stimulus
+    if stimulus is None:
+        raise UsageError("there is nothing to measure without I/O")
+    options = order.options
+    if order.pin_to_node:
+        options = pinned_near(target, options, first_thread)
+    if options.capture is not None:
+        granule_bytes = stimulus.granule_bytes(target.facts.user_capacity_bytes, target.facts.sector_bytes)
+        options = replace(options, capture=replace(options.capture, lba_bytes=granule_bytes))
+    demand = Demand(stimulus.tc, stimulus.qd, stimulus.block_size_bytes)
+    with native_engine(target, demand, order.seed, options) as engine:
+        yield engine
+
+
+def _first_threads(orders: Sequence[MeasurementOrder]) -> list[int]:
+    """Threads in the engines before each, so that no two engines begin on the same processor."""
+    counts = [0 if order.step.stimulus is None else order.step.stimulus.tc for order in orders]
+    return [sum(counts[:number]) for number in range(len(orders))]
+
+
+def _notes(order: MeasurementOrder, target: OpenTarget) -> tuple[str, ...]:
+    stimulus = order.step.stimulus
+    if stimulus is None or not stimulus.operations.read or not has_unwritten_parts(target):
+        return ()
+    return (f"parts of {target.facts.path} were never written: reads of them do not reach the drive",)

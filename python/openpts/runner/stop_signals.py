@@ -1,0 +1,30 @@
+"""Ctrl-C and SIGTERM as a wish that is looked at between two polls, so that no result gets lost in flight."""
+
+import signal
+from dataclasses import dataclass, field
+from types import FrameType, TracebackType
+from typing import Self
+
+
+@dataclass(slots=True)
+class StopSignals:
+    """A context manager. The first signal is noted; a second one interrupts, as it does elsewhere."""
+
+    wished: bool = False
+    _before: dict[int, signal.Handlers | None] = field(default_factory=dict)
+
+    def __enter__(self) -> Self:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            self._before[number] = signal.signal(number, self._note)  # type: ignore[assignment]
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._before.items():
+            signal.signal(number, handler)
+
+    def _note(self, _signal: int, _frame: FrameType | None) -> None:
+        if self.wished:
+            raise KeyboardInterrupt
+        self.wished = True

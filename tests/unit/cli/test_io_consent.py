@@ -1,0 +1,34 @@
+"""Whose serial number is whose, where several drives are named."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.cli import io_consent
+from openpts.cli.io_consent import ConsentWords
+from openpts.device.target import BlockTarget
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Fact
+
+
+@pytest.fixture
+def drives(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two drives with serial numbers SERIAL-sda and SERIAL-sdb."""
+    monkeypatch.setattr(io_consent, "parse_target", lambda text: BlockTarget(Path(text)))
+    monkeypatch.setattr(io_consent.BlockDevice, "of_node", lambda path, roots: path.name)
+    monkeypatch.setattr(io_consent, "serial_number", lambda device: Fact(f"SERIAL-{device}", "test"))
+
+
+@pytest.mark.usefixtures("drives")
+def test_each_drive_finds_its_own_word() -> None:
+    words = ConsentWords(serials=("SERIAL-sdb", "SERIAL-sda"), device_paths=("/dev/sdb",))
+    assert words.for_target("/dev/sda", SystemRoots()).confirm_serial == "SERIAL-sda"
+    second = words.for_target("/dev/sdb", SystemRoots())
+    assert (second.confirm_serial, second.confirm_device_path) == ("SERIAL-sdb", "/dev/sdb")
+
+
+@pytest.mark.usefixtures("drives")
+def test_another_drives_word_confirms_nothing() -> None:
+    consent = ConsentWords(serials=("SERIAL-sdb",)).for_target("/dev/sda", SystemRoots())
+    assert consent.confirm_serial != "SERIAL-sda"
+    assert ConsentWords().for_target("/dev/sda", SystemRoots()).confirm_serial is None

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 DEMO   := build/demo
 JOBS   ?= 2
 
-.PHONY: setup demo test test-rust test-python lint format bench docs wheel clean help
+.PHONY: setup demo test test-rust test-python loom fuzz lint format bench docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -39,6 +39,16 @@ test-rust:
 test-python: setup
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
 
+loom:  ## the gate of the engine's threads under every interleaving
+	RUSTFLAGS="--cfg loom" cargo test --quiet --locked --lib --target-dir target/loom gate
+
+FUZZ_SECONDS ?= 60
+fuzz:  ## each fuzz target for a minute; needs a nightly Rust and cargo-fuzz
+	@mkdir -p build/fuzz
+	for target in parse_program pull_stream; do \
+	  cargo +nightly fuzz run $$target build/fuzz fuzz/corpus -- -dict=fuzz/program.dict \
+	    -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
 lint: setup  ## formatters, linters, types, imports
 	cargo fmt --check
 	cargo clippy --quiet --locked --all-targets --features python -- -D warnings
@@ -53,8 +63,11 @@ format:  ## let the formatters have their way
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
 
-bench: setup  ## engine against fio on the same file and loop device
-	$(BIN)/python benches/engine_against_fio.py
+bench: setup  ## speed: against fio on the same targets, gaps between steps, streams, data, the random function
+	$(BIN)/python -m benches.cpu_per_io
+	$(BIN)/python -m benches.engine_against_fio
+	$(BIN)/python -m benches.step_gap
+	cargo bench --quiet --locked
 
 docs: setup  ## build/docs: the manual as a web site
 	$(BIN)/python docs/command_line.py

@@ -7,7 +7,7 @@ holds when a shared machine changes its speed in between. A cell passes if openp
 All run on one processor: where the scheduler puts thread and kernel worker otherwise decides the figures
 of a loop device at QD 1, for each program in its own way. --unpinned shows that.
 
-    .venv/bin/python benches/engine_against_fio.py [--seconds 1.5] [--repeats 9] [--unpinned] [--json FILE]
+    .venv/bin/python -m benches.engine_against_fio [--seconds 1.5] [--repeats 9] [--unpinned] [--json FILE]
 
 Nothing is written but files of its own, and a loop device on one of them, which needs root.
 """
@@ -15,21 +15,23 @@ Nothing is written but files of its own, and a loop device on one of them, which
 import argparse
 import json
 import os
-import platform
-import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
-from openpts.engine.native import Demand, NativeEngine
+from benches.targets import fio_version, machine, memory_drive
+
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import Demand
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, ByteAmount, Duration, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration
 
 CAPACITY = 1024 * MIB
 FIO_TUNED = [
@@ -65,7 +67,7 @@ def openpts_figures(path: Path, cell: Cell, seconds: float, seed: int) -> Figure
     fd = os.open(path, os.O_RDWR | os.O_DIRECT)
     facts = TargetFacts(TargetKind.FILE, str(path), str(path), CAPACITY, 512)
     engine = NativeEngine(fd, facts, Demand(1, cell.qd, 4 * KIB), seed)
-    stimulus = Stimulus(AccessPattern.RANDOM, 4 * KIB, cell.read_pct, 1, cell.qd, ActiveRange())
+    stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, cell.read_pct, 1, cell.qd, ActiveRange())
     engine.submit([Step(stimulus, Duration.seconds(RAMP_S)), Step(stimulus, Duration.seconds(seconds))])
     samples = []
     while len(samples) < 2:
@@ -124,22 +126,12 @@ def fill(path: Path) -> None:
     engine = NativeEngine(
         fd, TargetFacts(TargetKind.FILE, str(path), str(path), CAPACITY, 512), Demand(1, 8, MIB), seed=1
     )
-    stimulus = Stimulus(AccessPattern.SEQUENTIAL, MIB, 0, 1, 8, ActiveRange())
+    stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, MIB, 0, 1, 8, ActiveRange())
     engine.submit([Step(stimulus, ByteAmount(CAPACITY))])
     while engine.poll(1) is None:
         pass
     engine.stop()
     os.close(fd)
-
-
-@contextmanager
-def loop_device(backing: Path) -> Iterator[Path]:
-    attach = ["losetup", "--show", "--find", "--direct-io=on", str(backing)]
-    device = Path(subprocess.run(attach, capture_output=True, check=True, text=True).stdout.strip())
-    try:
-        yield device
-    finally:
-        subprocess.run(["losetup", "--detach", str(device)], check=True)
 
 
 def compare(path: Path, cell: Cell, seconds: float, repeats: int) -> dict[str, object]:
@@ -187,14 +179,13 @@ def main() -> int:
     arguments.add_argument("--unpinned", action="store_true")
     arguments.add_argument("--json", type=Path)
     options = arguments.parse_args()
-    if shutil.which("fio") is None:
+    fio = fio_version()
+    if fio is None:
         print("fio is not installed: nothing to compare with (apt-get install fio)")
         return 0
-    fio = subprocess.run(["fio", "--version"], capture_output=True, check=True, text=True).stdout.strip()
     if not options.unpinned:
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # inherited by threads and by fio
-    pinned = "unpinned" if options.unpinned else "pinned to one"
-    print(f"{platform.machine()}, {os.cpu_count()} CPUs ({pinned}), Linux {platform.release()}, {fio}")
+    print(f"{machine()}, {fio}, {'unpinned' if options.unpinned else 'all pinned to one CPU'}")
     print(f"medians of {options.repeats} runs of {options.seconds:g} s; columns: openpts, fio, fio tuned")
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
@@ -202,12 +193,7 @@ def main() -> int:
         with targets["file"].open("wb") as file:
             os.posix_fallocate(file.fileno(), 0, CAPACITY)
         if os.geteuid() == 0:
-            # In memory where there is a place for it: the loop driver is to be measured, not a disk.
-            memory = Path("/dev/shm") if Path("/dev/shm").is_dir() else options.folder
-            backing = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=memory))) / "backing"
-            with backing.open("wb") as file:
-                os.posix_fallocate(file.fileno(), 0, CAPACITY)
-            targets["loop"] = stack.enter_context(loop_device(backing))
+            targets["loop"] = stack.enter_context(memory_drive(CAPACITY, options.folder))
         else:
             print("no loop device without root")
         for path in targets.values():

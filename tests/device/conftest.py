@@ -17,8 +17,10 @@ import pytest
 
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
+from tests.support.block_trace import TracingUnavailableError, require_tracing
 
 SYSTEM_PATH = f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin"
+SHARED_MEMORY = Path("/dev/shm")
 Attach = Callable[..., Path]
 Run = Callable[..., str]
 
@@ -69,6 +71,33 @@ def attach(tmp_path: Path, cleanup: ExitStack, run: Run) -> Attach:
         return node
 
     return attach_loop
+
+
+@pytest.fixture
+def attach_memory(attach: Attach, cleanup: ExitStack, run: Run) -> Callable[[int], Path]:
+    """Attach a loop device to memory: as fast as loop devices get, and sparse, so of any size."""
+    if not SHARED_MEMORY.is_dir():
+        pytest.skip(f"needs a file system in memory at {SHARED_MEMORY}")
+
+    def attach_in_memory(size_bytes: int) -> Path:
+        folder = Path(cleanup.enter_context(tempfile.TemporaryDirectory(dir=SHARED_MEMORY)))
+        backing = folder / "backing"
+        backing.touch()
+        os.truncate(backing, size_bytes)
+        node = attach("--direct-io=on", on=backing)
+        run("udevadm", "settle")  # whoever looks at new drives has had his look
+        return node
+
+    return attach_in_memory
+
+
+@pytest.fixture
+def traceable() -> None:
+    """Skip where block events cannot be recorded."""
+    try:
+        require_tracing()
+    except TracingUnavailableError as error:
+        pytest.skip(str(error))
 
 
 def _wait_for_other_workers(cleanup: ExitStack) -> None:

@@ -3,6 +3,7 @@
 OPENPTS_LAB names the lab's program; without it these tests are skipped.
 """
 
+import json
 import os
 import subprocess
 import sys
@@ -118,3 +119,87 @@ def test_guard_and_purge_on_nvme_sata_and_sas(tmp_path: Path) -> None:
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert " passed" in ended.stdout
+
+
+def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    tests = "-m pytest -q -p no:cacheprovider tests/device/test_virtual_paths.py"
+    ended = in_lab(
+        tmp_path,
+        *("--nvme", "64M", "--append", "nvme.poll_queues=1"),
+        script=f"cd {root} && {sys.executable} {tests}",
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert " passed" in ended.stdout
+    assert "skipped" not in ended.stdout
+
+
+def test_the_rings_themselves_on_an_nvme_drive(tmp_path: Path) -> None:
+    root = Path(__file__).parents[2]
+    build = ["cargo", "test", "--quiet", "--locked", "--lib", "--no-run", "--message-format=json"]
+    built = subprocess.run(build, cwd=root, capture_output=True, text=True, check=True)
+    artifacts = [json.loads(line) for line in built.stdout.splitlines() if '"executable"' in line]
+    (program,) = {artifact["executable"] for artifact in artifacts if artifact.get("executable")}
+    ended = in_lab(
+        tmp_path,
+        *("--nvme", "64M", "--append", "nvme.poll_queues=1"),
+        script=f"""
+        export OPENPTS_TEST_NVME=/dev/nvme0n1 OPENPTS_TEST_NVME_GENERIC=/dev/ng0n1
+        {program} machine:: --test-threads 1
+        """,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert "0 failed" in ended.stdout
+
+
+@pytest.mark.parametrize("path", ["io_uring", "sync"])
+def test_a_drive_that_hangs_is_told_while_it_hangs_and_can_be_left(tmp_path: Path, path: str) -> None:
+    ended = in_lab(
+        tmp_path,
+        *("--nvme", "64M", "--dm-delay", "/dev/nvme0n1:1"),
+        script=f"""
+        {OPENPTS} io /dev/mapper/delay0 --seconds 120 --qd 4 --io-path {path} --json \
+            > {tmp_path}/result 2> {tmp_path}/log &
+        openpts=$!
+        until grep -q '^ *2.0 ' {tmp_path}/log; do sleep 0.2; done
+        dmsetup suspend --nolockfs --noflush delay0
+        sleep 12
+        cp {tmp_path}/log {tmp_path}/log-while-hanging
+        kill -TERM $openpts
+        sleep 4
+        cp {tmp_path}/result {tmp_path}/result-while-hanging
+        dmsetup resume delay0
+        wait $openpts
+        """,
+    )
+    assert ended.returncode == 130, ended.stdout + ended.stderr + (tmp_path / "log").read_text()
+    assert "not been answered" in (tmp_path / "log-while-hanging").read_text()
+    result = json.loads((tmp_path / "result-while-hanging").read_text())
+    assert result["state"] == "interrupted"
+    assert result["total"]["ios"] > 0
+    reasons = [error["reason"] for error in result["errors"]]
+    assert reasons
+    assert all(reason.startswith("no answer within") for reason in reasons)
+
+
+def test_bad_sectors_are_counted_with_their_places(tmp_path: Path) -> None:
+    read = f"{OPENPTS} io /dev/mapper/error0 --pattern sequential --bs 4k --qd 4 --fills 1"
+    ended = in_lab(
+        tmp_path,
+        *("--nvme", "64M", "--dm-error", "/dev/nvme0n1:4096:64"),
+        script=f"""
+        {read} --max-errors 100 --json > {tmp_path}/counted
+        [ $? = 0 ] || exit 10
+        {read} --json > {tmp_path}/stopped
+        [ $? = 7 ] || exit 11
+        """,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    counted = json.loads((tmp_path / "counted").read_text())
+    (errors,) = counted["errors"]
+    assert (errors["operation"], errors["count"]) == ("read", 8)
+    assert "Input/output error" in errors["reason"]
+    assert sorted(errors["first_offsets_bytes"]) == [4096 * 512 + place * 4096 for place in range(8)]
+    stopped = json.loads((tmp_path / "stopped").read_text())
+    assert stopped["state"] == "failed"
+    assert 4096 * 512 <= stopped["failure"]["offset_bytes"] < 4160 * 512

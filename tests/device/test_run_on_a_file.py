@@ -155,15 +155,32 @@ def test_little_locked_memory_is_enough(tmp_path: Path) -> None:
     assert read_run(tmp_path / "r1").manifest.engine["registered_buffers"].value == "no"
 
 
-def test_a_kernel_without_io_uring_is_named_before_anything_is_written(tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [*_openpts_without_io_uring(), "run", "iops", "file:x?size=64MiB", *CLIENT, *SHORT, "--out", "r1"],
+def _run_without_io_uring(tmp_path: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [
+            *(*_openpts_without_io_uring(), "run", "iops", "file:x?size=64MiB", *CLIENT, *SHORT),
+            *("--max-rounds", "1", "--no-report", "--out", "r1", *options),
+        ],
         cwd=tmp_path,
         capture_output=True,
         text=True,
         timeout=60,
         check=False,
     )
+
+
+def test_a_kernel_without_io_uring_is_measured_by_system_calls(tmp_path: Path) -> None:
+    ended = _run_without_io_uring(tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    engine = read_run(tmp_path / "r1").manifest.engine
+    assert engine["io_path"].value == "sync"
+    assert engine["io_path_reason"].value == "io_uring is not available"
+
+
+def test_io_uring_that_was_asked_for_and_is_not_there_is_named_before_anything_is_written(
+    tmp_path: Path,
+) -> None:
+    ended = _run_without_io_uring(tmp_path, "--io-path", "io_uring")
     assert ended.returncode == 5, ended.stderr
     assert ended.stderr.count("\n") == 1
     assert "kernel.io_uring_disabled" in ended.stderr

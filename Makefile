@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 DEMO   := build/demo
 JOBS   ?= 2
 
-.PHONY: setup demo test test-rust test-python loom fuzz lint format bench docs wheel clean help
+.PHONY: setup demo test test-rust test-python loom miri fuzz lint format bench docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -41,6 +41,9 @@ test-python: setup
 
 loom:  ## the gate of the engine's threads under every interleaving
 	RUSTFLAGS="--cfg loom" cargo test --quiet --locked --lib --target-dir target/loom gate
+
+miri:  ## what Miri can run of the clock and the machine; needs a nightly Rust with miri
+	cargo +nightly miri test --quiet --locked --lib --target-dir target/miri -- clock:: machine:: log_linear
 
 FUZZ_SECONDS ?= 60
 fuzz:  ## each fuzz target for a minute; needs a nightly Rust and cargo-fuzz

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::cpu::CpuSnapshot;
@@ -141,7 +141,8 @@ impl Collector {
     fn interval_result(&mut self, step: u64, interval: &PendingInterval) -> IntervalResult {
         let cpu = (self.wishes.interval_ns >= SHORTEST_CPU_INTERVAL_NS).then(|| {
             let now = CpuSnapshot::now();
-            let began = std::mem::replace(&mut self.interval_began, now);
+            let before = std::mem::replace(&mut self.interval_began, now);
+            let began = if interval.index == 0 { *self.lock_step_began() } else { before };
             now.since(&began)
         });
         IntervalResult {
@@ -160,8 +161,7 @@ impl Collector {
     fn report_step(&mut self, position: usize) {
         let Some(step) = self.pending.remove(position) else { return };
         let now = CpuSnapshot::now();
-        let began =
-            std::mem::replace(&mut *self.step_began.lock().unwrap_or_else(PoisonError::into_inner), now);
+        let began = std::mem::replace(&mut *self.lock_step_began(), now);
         self.interval_began = now;
         let PendingStep { index, start_ns, mut whole, outcome, idle, .. } = step;
         let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
@@ -189,6 +189,11 @@ impl Collector {
         let _ = self.links.reports.send(Report::Step(result));
         whole.clear();
         self.spare_whole = Some(whole);
+    }
+
+    fn lock_step_began(&self) -> MutexGuard<'_, CpuSnapshot> {
+        // A panic elsewhere leaves the counters whole.
+        self.step_began.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Threads hang in the device: report the step without them, and what they wait for.

@@ -69,6 +69,11 @@ impl Gate {
         self.begin_if_all_are_here(&mut state);
     }
 
+    /// Whether all threads wait for a step.
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().arrived == self.threads
+    }
+
     /// Whether a step waits for the threads, as far as one can tell.
     pub(super) fn has_waiting(&self) -> bool {
         !self.lock().waiting.is_empty()

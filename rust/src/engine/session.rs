@@ -189,7 +189,7 @@ impl Session {
         for (index, step) in program.iter_mut().enumerate() {
             self.suit(step).map_err(|reason| EngineError::Unsupported { step: index + 1, reason })?;
         }
-        if self.shared.gate.active().is_none() {
+        if self.shared.gate.active().is_none() || self.shared.gate.is_idle() {
             *self.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
         }
         self.shared.gate.submit(program);

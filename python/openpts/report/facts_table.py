@@ -1,10 +1,15 @@
 """Tables of facts: an item, its value, and where it was read."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from openpts.report.model import Cell, Column, Row, Table
 from openpts.report.printable import NOT_REPORTED, printable, value_text
 from openpts.vocabulary.facts import Fact, Facts
+
+
+_UNITS: Final = frozenset({"ns", "us", "ms", "bytes"})
+_TERMS: Final = {"io": "I/O", "io-uring": "io_uring", "cpu": "CPU", "qd1": "QD 1", "nowait": "NOWAIT"}
 
 
 def items_table(
@@ -55,8 +60,11 @@ def remaining(facts: Facts, shown: Iterable[str]) -> list[tuple[str, str, str]]:
 
 
 def _label(key: str) -> str:
-    words = printable(key).replace("_", " ")
-    return words[:1].upper() + words[1:]
+    words = printable(key).replace("io_uring", "io-uring").split("_")
+    unit = f", {words.pop()}" if words[-1] in _UNITS else ""
+    label = " ".join(_TERMS.get(word, word) for word in words)
+    # A term of the field keeps its own way of writing.
+    return (label if words[0] in _TERMS else label[:1].upper() + label[1:]) + unit
 
 
 def _source(fact: Fact) -> str:

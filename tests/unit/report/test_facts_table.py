@@ -1,0 +1,19 @@
+import pytest
+
+from openpts.report.facts_table import remaining
+from openpts.vocabulary.facts import Fact
+
+
+@pytest.mark.parametrize(
+    ("key", "label"),
+    [
+        ("io_path", "I/O path"),
+        ("io_uring_qd1_median_ns", "io_uring QD 1 median, ns"),
+        ("own_cpu_time", "Own CPU time"),
+        ("nowait", "NOWAIT"),
+        ("registered_ring", "Registered ring"),
+        ("engine", "Engine"),
+    ],
+)
+def test_names_of_facts_are_written_as_the_field_writes_them(key: str, label: str) -> None:
+    assert remaining({key: Fact("x", "y")}, ()) == [(label, "x", "y")]

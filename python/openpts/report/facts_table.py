@@ -7,7 +7,6 @@ from openpts.report.model import Cell, Column, Row, Table
 from openpts.report.printable import NOT_REPORTED, printable, value_text
 from openpts.vocabulary.facts import Fact, Facts
 
-
 _UNITS: Final = frozenset({"ns", "us", "ms", "bytes"})
 _TERMS: Final = {"io": "I/O", "io-uring": "io_uring", "cpu": "CPU", "qd1": "QD 1", "nowait": "NOWAIT"}
 

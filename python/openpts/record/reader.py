@@ -93,7 +93,7 @@ def _read(folder: Path, connection: sqlite3.Connection, *, interval_histograms: 
         )
     return Run(
         folder=folder,
-        manifest=_manifest(connection),
+        manifest=_manifest(folder, connection),
         steps=_steps(connection, interval_histograms=interval_histograms),
         ledger=tuple(
             Deviation(row["rule_id"], row["clause"], row["required"], row["used"], row["effect"])
@@ -102,8 +102,10 @@ def _read(folder: Path, connection: sqlite3.Connection, *, interval_histograms: 
     )
 
 
-def _manifest(connection: sqlite3.Connection) -> Manifest:
+def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored = dict(connection.execute("SELECT section, json FROM manifest").fetchall())
+    if not stored:
+        raise RecordError(f"{folder} holds nothing yet: its run has just begun, or ended as it did")
     types = get_type_hints(Manifest)
     return Manifest(
         **{

@@ -215,3 +215,13 @@ def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
     stored = {section for (section,) in connection.execute("SELECT section FROM manifest")}
     connection.close()
     assert stored == {field.name for field in fields(Manifest)}
+
+
+def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) -> None:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
+    connection.execute("DELETE FROM manifest")
+    connection.commit()
+    connection.close()
+    with pytest.raises(RecordError, match="holds nothing yet"):
+        read_run(tmp_path / "run")

@@ -1,4 +1,4 @@
-"""One fio process: the job goes in by its standard input, the result comes out, and SIGINT ends it early."""
+"""One fio process: the job goes in by its standard input, the result comes out, and SIGTERM ends it early."""
 
 import signal
 import subprocess
@@ -48,11 +48,14 @@ class FioProcess:
         return FioOutput(self._process.returncode, stdout, stderr)
 
     def interrupt(self) -> None:
-        """Have fio end its jobs; it still prints what it measured."""
+        """Have fio end its jobs; it still prints what it measured.
+
+        Not by SIGINT, which fio ignores before it has come up if its parent does.
+        """
         with self._lock:
             self._interrupted = True
             if self._process is not None and self._process.poll() is None:
-                self._process.send_signal(signal.SIGINT)
+                self._process.send_signal(signal.SIGTERM)
 
     @property
     def interrupted(self) -> bool:

@@ -263,3 +263,29 @@ def test_on_a_terminal_a_line_says_where_it_stands(scratch: Path, run) -> None:
 def test_the_help_names_every_option(tmp_path: Path) -> None:
     text = openpts("io", "--help", cwd=tmp_path, timeout_s=60).stdout
     assert all(f"--{name} " in text for name in ("bs", "mix", "zones", "until-steady", "io-path", "capture"))
+
+
+def test_every_io_is_in_the_capture(scratch: Path) -> None:
+    ended = openpts(
+        *("io", "file:scratch", *SMALL, *SHORT, "--capture", "captured", "--json"),
+        cwd=scratch.parent,
+        timeout_s=60,
+    )
+    assert ended.exit_code == 0, ended.stderr
+    capture = ended.json["capture"]
+    assert (capture["ios"], capture["discarded_ios"]) == (ended.json["total"]["ios"], 0)
+    (file,) = (scratch.parent / "captured").glob("*.parquet")
+    assert capture["bytes_written"] == file.stat().st_size
+
+
+def test_a_capture_that_fails_costs_no_measurement(scratch: Path) -> None:
+    ended = openpts(
+        *("io", "file:scratch", *SMALL, *SHORT, "--io-path", "noop", "--capture", "captured", "--json"),
+        cwd=scratch.parent,
+        timeout_s=60,
+        prefix=("prlimit", "--fsize=200000"),
+    )
+    assert ended.exit_code == 8, ended.stderr
+    assert "the capture failed" in ended.stderr
+    assert ended.json["total"]["ios"] > 0
+    assert ended.json["capture"] is None

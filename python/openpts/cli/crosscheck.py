@@ -11,6 +11,7 @@ import click
 from openpts.cli.consent_options import CONSENT_OPTIONS
 from openpts.cli.crosscheck_json import result_object
 from openpts.cli.crosscheck_table import event_lines, print_table
+from openpts.cli.finite import FiniteRange
 from openpts.device.consent import Consent
 from openpts.engine.options import IoPath
 from openpts.runner.crosscheck import CrosscheckEvent, CrosscheckOrder, CrosscheckStarted, crosscheck
@@ -38,14 +39,14 @@ def _with_consent_options(command: Any) -> Any:
 @click.option("--writes", is_flag=True, help="Compare with the stimuli that write, too. DESTROYS DATA.")
 @click.option(
     "--seconds",
-    type=click.FloatRange(0.05, 3600),
+    type=FiniteRange(0.05, 3600),
     default=2.0,
     show_default=True,
     help="Length of one measurement.",
 )
 @click.option(
     "--ramp",
-    type=click.FloatRange(0, 60),
+    type=FiniteRange(0, 60),
     default=0.25,
     show_default=True,
     metavar="SECONDS",
@@ -61,7 +62,7 @@ def _with_consent_options(command: Any) -> Any:
 @click.option(
     "--limit",
     "limit_pct",
-    type=click.FloatRange(0, 100, min_open=True),
+    type=FiniteRange(0, 100, min_open=True),
     default=3.0,
     show_default=True,
     metavar="PCT",

@@ -114,9 +114,11 @@ def _measured(orders: list[MeasurementOrder], hear: MeasurementListener, results
 
 def _ending(results: MeasurementResults, *, interrupted: bool) -> int:
     """Say on stderr why it ended otherwise than it should, and return the exit code of that."""
-    for failure in results.failures:
+    for failure in results.failures + results.lost_captures:
         click.echo(f"openpts: {failure}", err=True)
     if interrupted:
         click.echo("openpts: stopped by the operator", err=True)
         return InterruptedRunError.exit_code
-    return RunFailedError.exit_code if results.failures else 0
+    if results.failures:
+        return RunFailedError.exit_code
+    return RecordError.exit_code if results.lost_captures else 0

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts.cli.io_figures import FURTHER_PERCENTILES, PERCENTILES, Figures
+from openpts.cli.io_figures import FURTHER_PERCENTILES, PERCENTILES, Figures, counted
 from openpts.runner.measurement_events import CaptureEnded, MeasurementStarted
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import CpuShares, Interval, Sample
@@ -31,7 +31,7 @@ def measurement_json(
         "state": str(sample.state),
         "ended_by": sample.ended_by,
         "elapsed_seconds": sample.elapsed_ns / NS_PER_S,
-        "total": _figures(Figures.of(sample.transfers, sample.elapsed_ns)),
+        "total": _figures(Figures.of(counted(sample), sample.elapsed_ns)),
         **operations,
         "unissued": sample.unissued,
         "errors": msgspec.to_builtins(sample.errors),
@@ -67,11 +67,17 @@ def _name(percentile: float) -> str:
 
 
 def _interval(interval: Interval) -> dict[str, Any]:
-    figures = Figures.of(interval.transfers, interval.elapsed_ns)
+    figures = Figures.of(counted(interval), interval.elapsed_ns)
+    operations = {
+        name: _figures(Figures.of([operation], interval.elapsed_ns))
+        for name, operation in interval.operations.items()
+        if operation.ios
+    }
     return {
         "index": interval.index,
         "seconds": interval.elapsed_ns / NS_PER_S,
         **_figures(figures),
+        **operations,
         "in_flight": interval.in_flight,
         "errors": interval.errors,
         "cpu": _cpu(interval.cpu),

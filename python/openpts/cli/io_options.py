@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from openpts.cli.finite import FiniteRange
 from openpts.cli.io_engine import NUMA
 from openpts.cli.io_stop import DEFAULT_SECONDS
 from openpts.engine.options import CompletionWait, IoPath
@@ -96,13 +97,13 @@ _when = _together(
 _how_long = _together(
     click.option(
         "--seconds",
-        type=click.FloatRange(0, 10**9, min_open=True),
+        type=FiniteRange(0, 10**9, min_open=True),
         help=f"Stop after this time. [default: {DEFAULT_SECONDS:g}, if nothing else stops]",
     ),
     click.option("--bytes", "amount", metavar="SIZE", help="Stop after this amount of data, such as 16GiB."),
     click.option(
         "--fills",
-        type=click.FloatRange(0, 10**6, min_open=True),
+        type=FiniteRange(0, 10**6, min_open=True),
         help="Stop after this many times the capacity.",
     ),
     click.option("--ios", type=click.IntRange(1, 2**63 - 1), help="Stop after this many I/Os."),
@@ -114,7 +115,7 @@ _how_long = _together(
     ),
     click.option(
         "--ramp",
-        type=click.FloatRange(0, 10**6),
+        type=FiniteRange(0, 10**6),
         default=0,
         help="Seconds at the beginning that do not count.",
     ),
@@ -150,7 +151,7 @@ _engine = _together(
     click.option(
         "--interval",
         "interval_seconds",
-        type=click.FloatRange(0.01, 3600),
+        type=FiniteRange(0.01, 3600),
         default=1.0,
         show_default=True,
         help="Seconds for each line of figures.",

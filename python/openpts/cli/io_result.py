@@ -11,6 +11,7 @@ from openpts.cli.io_summary import print_summary
 from openpts.runner.io_errors import failure_text
 from openpts.runner.measurement_events import (
     CaptureEnded,
+    CaptureFailed,
     MeasurementEnded,
     MeasurementEvent,
     MeasurementStarted,
@@ -25,6 +26,7 @@ class MeasurementResults:
     started: dict[int, MeasurementStarted] = field(default_factory=dict)
     ended: dict[int, Sample] = field(default_factory=dict)
     captures: dict[int, CaptureEnded] = field(default_factory=dict)
+    lost_captures: list[str] = field(default_factory=list)
 
     def hear(self, event: MeasurementEvent) -> None:
         """Take in one event."""
@@ -35,6 +37,8 @@ class MeasurementResults:
                 self.ended[number] = sample
             case CaptureEnded(number):
                 self.captures[number] = event
+            case CaptureFailed(number, reason):
+                self.lost_captures.append(f"{self.started[number].target.path}: {reason}")
 
     @property
     def failures(self) -> list[str]:

@@ -10,6 +10,7 @@ from typing import IO, Any
 import click
 
 from openpts.cli.consent_options import CONSENT_OPTIONS
+from openpts.cli.finite import FiniteRange
 from openpts.cli.io_engine import NUMA, EngineWords
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.plain_log import PlainLog
@@ -95,18 +96,18 @@ _conditions_options = _options(
     click.option("--quick", is_flag=True, help="Shorten everything for a first look: about 2 to 3 minutes."),
     click.option(
         "--round-seconds",
-        type=click.FloatRange(min=0, min_open=True),
+        type=FiniteRange(min=0, min_open=True),
         help="Length of one round of 56 elements; the specification has 3360 s.",
     ),
     click.option(
         "--step-seconds",
-        type=click.FloatRange(min=0, min_open=True),
+        type=FiniteRange(min=0, min_open=True),
         help="Length of one element of a round; the specification has 60 s.",
     ),
     click.option("--max-rounds", type=click.IntRange(min=1), help="Give up after this many rounds; 25."),
     click.option(
         "--precondition-passes",
-        type=click.FloatRange(min=0),
+        type=FiniteRange(min=0),
         help="Times user capacity written before the rounds; 2.",
     ),
     click.option("--tc", type=click.IntRange(1, 1024), help="Thread count."),
@@ -114,7 +115,7 @@ _conditions_options = _options(
     click.option(
         "--active-range",
         "active_range_pct",
-        type=click.FloatRange(0, 100, min_open=True),
+        type=FiniteRange(0, 100, min_open=True),
         help="Per cent of the LBAs to use, from the first on.",
     ),
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of offsets and data; random."),

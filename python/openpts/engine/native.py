@@ -24,6 +24,8 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import Step
 
 _SOURCE = "openpts._native"
+# Where a thread can have but one I/O outstanding, there are as many threads as I/Os outstanding.
+_STREAMS = {IoPath.SYNC: "one for each outstanding I/O: TC x QD of them"}
 
 
 class NativeEngine:
@@ -87,6 +89,7 @@ class NativeEngine:
             "io_path": Fact(self._path, chosen),
             "latency": Fact("every I/O, from submission to reaping", _SOURCE),
             "completion_wait": Fact(waits[self._options.completion_wait], _SOURCE),
+            "sequential_streams": Fact(_STREAMS.get(self._path, "one for each thread"), _SOURCE),
             "clock": Fact(self._engine.clock_source(), _SOURCE),
             "processors": Fact(cpus, _SOURCE),
             **_overhead(),

@@ -15,11 +15,12 @@ from openpts.device.target import parse_target
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.errors import InterruptedRunError, RunFailedError, UsageError
+from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.runner.engines import native_engine, pinned_near
 from openpts.runner.hangs import HangWatch
 from openpts.runner.measurement_events import (
     CaptureEnded,
+    CaptureFailed,
     IntervalsEnded,
     MeasurementEnded,
     MeasurementListener,
@@ -88,9 +89,15 @@ def _finish_captures(
     orders: Sequence[MeasurementOrder], engines: Sequence[NativeEngine], emit: MeasurementListener
 ) -> None:
     for number, (order, engine) in enumerate(zip(orders, engines, strict=True)):
-        capture = order.options.capture
-        if capture is not None and (summary := engine.finish()) is not None:
-            emit(CaptureEnded(number, capture.folder, summary))
+        if (capture := order.options.capture) is None:
+            continue
+        try:
+            summary = engine.finish()
+        except RecordError as error:
+            emit(CaptureFailed(number, str(error)))
+        else:
+            if summary is not None:
+                emit(CaptureEnded(number, capture.folder, summary))
 
 
 def follow(engines: Sequence[Engine], emit: MeasurementListener, stop: StopSignals) -> None:

@@ -64,6 +64,14 @@ class CaptureEnded:
     summary: CaptureSummary
 
 
+@dataclass(frozen=True, slots=True)
+class CaptureFailed:
+    """Not every single I/O is in the files; the measurement itself is whole."""
+
+    number: int
+    reason: str
+
+
 MeasurementEvent = (
     MeasurementStarted
     | IntervalsEnded
@@ -71,5 +79,6 @@ MeasurementEvent = (
     | OutstandingIoHangs
     | MeasurementEnded
     | CaptureEnded
+    | CaptureFailed
 )
 MeasurementListener = Callable[[MeasurementEvent], None]

@@ -6,9 +6,10 @@ from enum import StrEnum
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge import no_purge, purge
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, read_write_cache
+from openpts.engine.options import IoPath
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import PurgeReport, TargetFacts, TargetKind, WriteCacheReport
+from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 
 
 class PurgeChoice(StrEnum):
@@ -56,6 +57,21 @@ def target_deviations(target: TargetFacts) -> tuple[Deviation, ...]:
             required="block I/O to the device itself",
             used="direct I/O to a file",
             effect="the file system and whatever lies below it are measured as well",
+        ),
+    )
+
+
+def path_deviations(engine: Facts) -> tuple[Deviation, ...]:
+    """Where every system call waits, QD I/Os of a thread are QD threads, each with a sequence of its own."""
+    if (path := engine.get("io_path")) is None or path.value != IoPath.SYNC:
+        return ()
+    return (
+        Deviation(
+            rule_id="PTS-DEF-08",
+            clause="2.1.16",
+            required="threads with QD I/Os outstanding each",
+            used="TC x QD threads with one I/O each, by system calls",
+            effect="sequential I/O runs in TC x QD streams instead of TC",
         ),
     )
 

@@ -25,7 +25,7 @@ from openpts.runner.ending import closing_record, terminate_as_interrupt
 from openpts.runner.engines import native_engine, pinned_near
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.live import LiveDriver
-from openpts.runner.preparation import Preparation, PurgeChoice, target_deviations
+from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations, target_deviations
 from openpts.system_files import SystemRoots
 from openpts.units import format_block_size, format_capacity
 from openpts.vocabulary.conditions import Profile, TestConditions
@@ -81,6 +81,7 @@ def run_iops(order: Order, listeners: Sequence[Listener]) -> FinishedRun:
             driver.emit(RunStarted(folder, manifest))
             with closing_record(writer, driver.emit) as close:
                 driver.add_deviations(target_deviations(target.facts))
+                driver.add_deviations(path_deviations(engine.facts))
                 driver.add_deviations(deviations(conditions, standard, iops.RULES))
                 outcome = driver.drive(iops.iops_test(conditions, target.facts.user_capacity_bytes))
                 close(outcome)

@@ -59,12 +59,7 @@ pub(super) struct Collector {
 }
 
 impl Collector {
-    pub(super) fn new(
-        wishes: Wishes,
-        shared: &Shared,
-        step_began: Arc<Mutex<CpuSnapshot>>,
-        links: Links,
-    ) -> Self {
+    pub(super) fn new(wishes: Wishes, shared: &Shared, links: Links) -> Self {
         Self {
             wishes,
             links,
@@ -72,7 +67,7 @@ impl Collector {
             gate: Arc::clone(&shared.gate),
             signals: Arc::clone(&shared.signals),
             flights: shared.flights.clone(),
-            step_began,
+            step_began: Arc::clone(&shared.step_began),
             interval_began: CpuSnapshot::now(),
             last_completion_ns: None,
             reported: 0,
@@ -98,6 +93,10 @@ impl Collector {
 
     fn take(&mut self, part: Part) {
         let thread = part.thread as usize;
+        if part.step.index < self.reported {
+            // A thread that had no part in the step, and no news.
+            return self.give_back(thread, part.tally);
+        }
         let position = self.position_of(&part.step);
         if let Some(tally) = self.pending[position].take(part) {
             self.give_back(thread, tally);
@@ -166,18 +165,20 @@ impl Collector {
         let PendingStep { index, start_ns, mut whole, outcome, idle, .. } = step;
         let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
         let started_ns = outcome.started_ns.unwrap_or(start_ns);
+        // The time that a step was given counts, also where its last part was a planned pause.
+        let ended_ns = outcome.last_completion_ns.max(outcome.nominal_end_ns);
         let gap_ns = match (self.last_completion_ns, outcome.first_submission_ns) {
             (Some(before), Some(first)) => Some(first.saturating_sub(before)),
             _ => None,
         };
         self.last_completion_ns =
-            if idle { None } else { outcome.last_completion_ns.or(self.last_completion_ns) };
+            if idle { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
         let result = StepResult {
             index,
             state,
             ended_by: ended_by.filter(|_| state == StepState::Complete),
             started_ns,
-            elapsed_ns: outcome.last_completion_ns.map_or(0, |last| last.saturating_sub(started_ns)),
+            elapsed_ns: ended_ns.map_or(0, |ended_ns| ended_ns.saturating_sub(started_ns)),
             gap_ns,
             operations: OperationResult::all(&whole, true),
             cpu: now.since(&began),

@@ -1,12 +1,13 @@
 //! Starts a session's threads: each makes its queue by itself, since a ring belongs to the thread that
 //! makes it.
 
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use super::collector::Collector;
 use super::completion_wait::CompletionWait;
+use super::cpu::CpuSnapshot;
 use super::gate::Gate;
 use super::progress::ThreadProgress;
 use super::session::{Configuration, EngineError};
@@ -38,6 +39,19 @@ pub(super) struct Shared {
     pub(super) signals: Arc<Signals>,
     pub(super) progress: Vec<Arc<ThreadProgress>>,
     pub(super) flights: Vec<Arc<Flights>>,
+    pub(super) step_began: Arc<Mutex<CpuSnapshot>>,
+}
+
+/// Ends the session if its thread panics: the others would wait for it at the gate for ever.
+struct Alarm(Arc<Gate>, Arc<Signals>);
+
+impl Drop for Alarm {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            self.1.fail();
+            self.0.close();
+        }
+    }
 }
 
 /// Threads that a session needs: where a thread can have but one I/O outstanding, one for each.
@@ -160,7 +174,9 @@ impl Plan {
             signals: Arc::clone(&shared.signals),
             progress: Arc::clone(&shared.progress[thread]),
             tap: self.tap,
+            step_began: Arc::clone(&shared.step_began),
         };
+        let _alarm = Alarm(Arc::clone(&shared.gate), Arc::clone(&shared.signals));
         let worker = Worker { context, output, carried: Carried::new(self.seed, self.thread) };
         worker.run(&shared.gate);
     }

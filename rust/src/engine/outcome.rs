@@ -84,7 +84,12 @@ pub(super) struct Outcome {
     /// When measuring began: the first submission, or the end of the ramp-up.
     pub(super) started_ns: Option<u64>,
     pub(super) first_submission_ns: Option<u64>,
+    /// The last answer to a measured I/O.
     pub(super) last_completion_ns: Option<u64>,
+    /// The last answer at all, that of the ramp-up included.
+    pub(super) last_answer_ns: Option<u64>,
+    /// When the step's time was over.
+    pub(super) nominal_end_ns: Option<u64>,
     /// I/Os whose planned moment passed and that found no room until the end.
     pub(super) unissued: u64,
     pub(super) failure: Option<Failure>,
@@ -114,6 +119,8 @@ impl Outcome {
         self.started_ns = earlier(self.started_ns, other.started_ns);
         self.first_submission_ns = earlier(self.first_submission_ns, other.first_submission_ns);
         self.last_completion_ns = self.last_completion_ns.max(other.last_completion_ns);
+        self.last_answer_ns = self.last_answer_ns.max(other.last_answer_ns);
+        self.nominal_end_ns = self.nominal_end_ns.max(other.nominal_end_ns);
         self.unissued += other.unissued;
         self.failure =
             [self.failure.take(), other.failure].into_iter().flatten().min_by_key(|failure| failure.at_ns);

@@ -71,7 +71,7 @@ impl Pace {
     pub(super) fn rest(&mut self, slot: usize, since_start_ns: u64) -> bool {
         match self {
             Self::ThinkTime { think_ns, resting } => {
-                resting.push_back((since_start_ns + *think_ns, slot));
+                resting.push_back((since_start_ns.saturating_add(*think_ns), slot));
                 false
             }
             _ => true,
@@ -90,15 +90,18 @@ impl Pace {
         }
     }
 
+    /// Whether this thread will never issue anything: it has no share of the bursts.
+    pub(super) fn is_never(&self) -> bool {
+        matches!(self, Self::Planned { next_ns: u64::MAX, .. })
+    }
+
     /// I/Os that were planned for a time before this one and not issued.
-    pub(super) fn backlog(&mut self, since_start_ns: u64, random: &mut Uniform) -> u64 {
-        let mut waiting = 0;
-        while let Self::Planned { next_ns, .. } = self
-            && *next_ns < since_start_ns
-        {
-            self.advance(random);
-            waiting += 1;
+    pub(super) fn backlog(&self, since_start_ns: u64, random: &mut Uniform) -> u64 {
+        match self {
+            Self::Planned { arrivals, next_ns } if *next_ns < since_start_ns => {
+                arrivals.count_until(*next_ns, since_start_ns, random)
+            }
+            _ => 0,
         }
-        waiting
     }
 }

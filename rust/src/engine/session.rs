@@ -98,7 +98,6 @@ pub struct Session {
     interval_ns: u64,
     path: IoPath,
     shared: Shared,
-    step_began: Arc<Mutex<CpuSnapshot>>,
     reports: Mutex<Receiver<Report>>,
     capture: Mutex<Option<Capture>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
@@ -120,6 +119,7 @@ impl Session {
             signals: Arc::new(Signals::new(configuration.most_errors).map_err(EngineError::Thread)?),
             progress: (0..threads).map(|_| Arc::default()).collect(),
             flights: (0..threads).map(|_| Arc::new(Flights::new(slots))).collect(),
+            step_began: Arc::default(),
         };
         let (reports_out, reports) = mpsc::channel();
         let mut session = Self {
@@ -127,17 +127,15 @@ impl Session {
             interval_ns,
             path,
             shared: shared.clone(),
-            step_began: Arc::default(),
             reports: Mutex::new(reports),
             capture: Mutex::default(),
             threads: Mutex::default(),
             equipment: Equipment::default(),
         };
         let taps = session.begin_capture(configuration.capture.as_ref())?;
-        let step_began = Arc::clone(&session.step_began);
         let (threads, equipment) = start(target, &configuration, &shared, taps, |spare, parts| {
             let wishes = Wishes { interval_ns, interval_histograms };
-            Collector::new(wishes, &shared, step_began, Links { parts, spare, reports: reports_out })
+            Collector::new(wishes, &shared, Links { parts, spare, reports: reports_out })
         })?;
         session.threads = Mutex::new(threads);
         session.equipment = equipment;
@@ -190,7 +188,7 @@ impl Session {
             self.suit(step).map_err(|reason| EngineError::Unsupported { step: index + 1, reason })?;
         }
         if self.shared.gate.active().is_none() || self.shared.gate.is_idle() {
-            *self.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
+            *self.shared.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
         }
         self.shared.gate.submit(program);
         Ok(())

@@ -19,7 +19,9 @@ pub struct Outstanding {
 #[derive(Debug, Default)]
 struct Flight {
     /// 0: nothing is in flight.
-    submitted_ns: AtomicU64,
+    issued_ns: AtomicU64,
+    /// Where its latency begins; 0: with the submission.
+    planned_ns: AtomicU64,
     offset_bytes: AtomicU64,
     /// Length and, above it, the operation's number.
     what: AtomicU64,
@@ -65,7 +67,7 @@ impl Flight {
     }
 
     fn outstanding(&self) -> Option<Outstanding> {
-        let submitted_ns = self.submitted_ns.load(Ordering::Relaxed);
+        let submitted_ns = self.issued_ns.load(Ordering::Relaxed);
         (submitted_ns > 0).then(|| Outstanding { submitted_ns, io: self.io() })
     }
 }
@@ -106,17 +108,17 @@ impl Slots {
     pub(super) fn take(&mut self, io: &Io, planned_ns: Option<u64>) {
         let slot = self.free.pop().expect("the caller looked");
         self.flights.0[slot].prepare(io);
-        match planned_ns {
-            Some(planned_ns) => self.flights.0[slot].submitted_ns.store(planned_ns.max(1), Ordering::Relaxed),
-            None => self.prepared.push(slot),
-        }
+        self.flights.0[slot]
+            .planned_ns
+            .store(planned_ns.map_or(0, |planned_ns| planned_ns.max(1)), Ordering::Relaxed);
+        self.prepared.push(slot);
     }
 
-    /// What was taken without a planned moment is submitted now.
+    /// What was taken is submitted now.
     #[inline]
     pub(super) fn submitted(&mut self, now_ns: u64) {
         for slot in self.prepared.drain(..) {
-            self.flights.0[slot].submitted_ns.store(now_ns, Ordering::Relaxed);
+            self.flights.0[slot].issued_ns.store(now_ns, Ordering::Relaxed);
         }
     }
 
@@ -124,9 +126,10 @@ impl Slots {
     #[inline]
     pub(super) fn answered(&mut self, slot: usize) -> Outstanding {
         let flight = &self.flights.0[slot];
-        let submitted_ns = flight.submitted_ns.load(Ordering::Relaxed);
-        flight.submitted_ns.store(0, Ordering::Relaxed);
-        Outstanding { submitted_ns, io: flight.io() }
+        let planned_ns = flight.planned_ns.load(Ordering::Relaxed);
+        let issued_ns = flight.issued_ns.load(Ordering::Relaxed);
+        flight.issued_ns.store(0, Ordering::Relaxed);
+        Outstanding { submitted_ns: if planned_ns > 0 { planned_ns } else { issued_ns }, io: flight.io() }
     }
 
     /// All I/Os that wait for their answers.
@@ -173,6 +176,8 @@ mod tests {
         let mut slots = Slots::new(Arc::new(Flights::new(1)));
         slots.take(&read_at(0), Some(1_000));
         slots.submitted(5_000);
+        let seen = slots.outstanding().next().unwrap();
+        assert_eq!(seen.submitted_ns, 5_000, "the device has it only since then");
         assert_eq!(slots.answered(0).submitted_ns, 1_000);
     }
 }

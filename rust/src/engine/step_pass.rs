@@ -24,7 +24,7 @@ const INLINE_BATCH_IOS: usize = 32;
 const GRACE_NS: u64 = 500_000_000;
 /// A wait that is shorter than this is spent looking for completions: sleeping would overshoot it.
 const SPIN_NS: u64 = 60_000;
-/// How long a batched wait goes on after its first completion.
+/// How long a batched wait is after more than one completion, from its beginning.
 const BATCH_PATIENCE: Duration = Duration::from_micros(50);
 /// Completions that a batched wait is after.
 const BATCH_COMPLETIONS: usize = 16;
@@ -54,6 +54,8 @@ pub(super) struct StepPass<'a, Q> {
     measuring: bool,
     /// The amount was reached too early: the step goes on without it.
     used_up: bool,
+    /// When issuing stopped, if not because all was issued.
+    stopped_ns: Option<u64>,
     verifies: bool,
     unverified: Vec<(usize, Io)>,
     batch_ios: usize,
@@ -88,6 +90,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             ramp_end_ns: step.start_ns + ramp_ns,
             measuring: ramp_ns == 0,
             used_up: false,
+            stopped_ns: None,
             verifies: matches!(stimulus.data, Data::Verified { .. }),
             unverified: Vec::new(),
             batch_ios: BATCH_IOS,
@@ -106,12 +109,14 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         loop {
             let now_ns = self.context.clock.now_ns();
             self.begin_measuring(now_ns);
-            self.reap(now_ns);
+            // First the interval that is over: what is found now is found in the next one.
             self.output.roll_over(self.step, now_ns, self.context.queue.in_flight());
+            self.reap(now_ns);
             if let Some(state) =
                 self.context.signals.halted().filter(|_| self.outcome.state == StepState::Complete)
             {
                 self.outcome.state = state;
+                self.stopped_ns.get_or_insert(now_ns);
                 issuing = false;
                 halted_ns = Some(now_ns);
             }
@@ -119,12 +124,14 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
                 issuing = self.goes_on(stop, now_ns);
             }
             if !issuing && self.context.queue.in_flight() == 0 {
+                self.count_unissued();
                 return self.outcome;
             }
             let wait = match halted_ns {
                 // The device does not answer; the queue keeps the buffers for whenever it does.
                 Some(since_ns) if now_ns - since_ns >= GRACE_NS => {
                     self.leave_behind(now_ns);
+                    self.count_unissued();
                     return self.outcome;
                 }
                 Some(_) => Wait::AtMost(Duration::from_nanos(GRACE_NS)),
@@ -140,11 +147,15 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             self.measuring = true;
             self.outcome.started_ns = Some(self.ramp_end_ns);
             self.stream.count_from_here();
+            self.context.restart_cpu_shares();
         }
     }
 
     /// Prepare what may be issued now; false when the step's stop rule has struck.
     fn goes_on(&mut self, stop: &Stop, now_ns: u64) -> bool {
+        if self.pace.is_never() {
+            return false;
+        }
         let elapsed_ns = self.outcome.started_ns.map_or(0, |started_ns| now_ns.saturating_sub(started_ns));
         let long_enough = elapsed_ns >= stop.at_least_ns;
         let ended_by = if stop.duration_ns.is_some_and(|duration_ns| elapsed_ns >= duration_ns) {
@@ -168,14 +179,29 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             EndedBy::Amount
         };
         self.outcome.ended_by = Some(ended_by);
-        let end_ns = self.end_ns(stop).min(now_ns);
-        self.outcome.unissued = self.pace.backlog(end_ns - self.origin_ns, self.stream.random());
+        self.stopped_ns = match ended_by {
+            EndedBy::Amount => None,
+            EndedBy::SteadyState => Some(now_ns),
+            EndedBy::Duration => {
+                let end_ns = self.end_ns(stop);
+                self.outcome.nominal_end_ns = Some(end_ns);
+                Some(end_ns)
+            }
+        };
         false
+    }
+
+    /// What was planned for the time until the stop and found no room; after an amount, nothing was wanted.
+    fn count_unissued(&mut self) {
+        if let Some(stopped_ns) = self.stopped_ns {
+            let since_start_ns = stopped_ns.saturating_sub(self.origin_ns);
+            self.outcome.unissued = self.pace.backlog(since_start_ns, self.stream.random());
+        }
     }
 
     /// Fill free slots with the I/Os that are due, up to a batch.
     fn prepare(&mut self, now_ns: u64) {
-        let since_start_ns = now_ns - self.origin_ns;
+        let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         while let Some(slot) = self.pace.rested(since_start_ns) {
             self.context.slots.release(slot);
         }
@@ -214,7 +240,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         let mut reaped = 0;
         let Self { context, output, pace, outcome, unverified, .. } = self;
         let Context { queue, slots, signals, progress, tap, .. } = &mut *context;
-        let since_start_ns = now_ns - self.origin_ns;
+        let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         let (mut ios, mut bytes, step) = (0, 0, self.step.index as u32);
         queue.reap(|completion| {
             reaped += 1;
@@ -227,6 +253,10 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             if pace.rest(completion.slot, since_start_ns) {
                 slots.release(completion.slot);
             }
+            outcome.last_answer_ns = Some(now_ns);
+            if self.measuring {
+                outcome.last_completion_ns = Some(now_ns);
+            }
             if let Some(reason) = failure {
                 signals.count_error();
                 output.tally.errors += 1;
@@ -238,7 +268,6 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
             if self.measuring {
                 output.tally.record(&io, latency_ns);
-                outcome.last_completion_ns = Some(now_ns);
             }
             ios += 1;
             bytes += u64::from(io.length_bytes);
@@ -274,7 +303,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     fn wait(&self, stop: &Stop, now_ns: u64) -> Wait {
-        let since_start_ns = now_ns - self.origin_ns;
+        let since_start_ns = now_ns.saturating_sub(self.origin_ns);
         let until_ns = match self.pace.turn(since_start_ns) {
             Turn::Wait(until_ns) => until_ns,
             Turn::Now | Turn::Planned(_) if self.context.slots.has_free() => return Wait::Not,
@@ -283,7 +312,8 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         if self.rests() && self.context.slots.has_free() {
             return Wait::Not;
         }
-        let end_ns = self.end_ns(stop) - self.origin_ns;
+        // Not beyond the step's end, and not beyond the interval's, which would be told late.
+        let end_ns = self.end_ns(stop).min(self.output.interval_end_ns()).saturating_sub(self.origin_ns);
         match until_ns.min(end_ns).saturating_sub(since_start_ns) {
             short_ns if short_ns < SPIN_NS => Wait::Not,
             // The rest of the wait is spent spinning.
@@ -293,8 +323,8 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
 
     /// When the step's time is over; never for one without a duration.
     fn end_ns(&self, stop: &Stop) -> u64 {
-        let end = self.outcome.started_ns.zip(stop.duration_ns);
-        end.map_or(u64::MAX, |(started_ns, duration_ns)| started_ns.saturating_add(duration_ns))
+        let started_ns = self.outcome.started_ns.unwrap_or(self.ramp_end_ns);
+        stop.duration_ns.map_or(u64::MAX, |duration_ns| started_ns.saturating_add(duration_ns))
     }
 
     /// Hand the prepared I/Os to the kernel. Their latency begins here, for all of them with one reading

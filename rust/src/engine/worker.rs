@@ -1,10 +1,11 @@
 //! One thread: runs its part of every step, and hands over what it counted.
 
-use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use super::completion_wait::CompletionWait;
+use super::cpu::CpuSnapshot;
 use super::gate::{ActiveStep, Gate};
 use super::outcome::{EndedBy, Outcome, StepState};
 use super::progress::ThreadProgress;
@@ -40,6 +41,8 @@ pub(super) struct Context<Q> {
     pub(super) signals: Arc<Signals>,
     pub(super) progress: Arc<ThreadProgress>,
     pub(super) tap: Option<Tap>,
+    /// The processors' counters when the step, or its measured part, began.
+    pub(super) step_began: Arc<Mutex<CpuSnapshot>>,
 }
 
 /// Where a thread's counts go: into the tally of the running interval, and from there to the collector.
@@ -82,6 +85,10 @@ impl Output {
         self.origin_ns = origin_ns;
         self.interval = 0;
         self.interval_end_ns = origin_ns + self.interval_ns;
+    }
+
+    pub(super) fn interval_end_ns(&self) -> u64 {
+        self.interval_end_ns
     }
 
     /// Hand over the interval that has passed, if one has.
@@ -174,6 +181,13 @@ impl<Q: Queue> Worker<Q> {
 }
 
 impl<Q: Queue> Context<Q> {
+    /// The ramp-up is over: what the processors did until now counts for nothing. One thread says so for all.
+    pub(super) fn restart_cpu_shares(&self) {
+        if self.thread == 0 {
+            *self.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
+        }
+    }
+
     /// Leave the device alone until the step's time is over.
     fn idle(&mut self, step: &ActiveStep) -> Outcome {
         let end_ns = step.start_ns + step.step.stop.duration_ns.unwrap_or(0);
@@ -193,6 +207,7 @@ impl<Q: Queue> Context<Q> {
             ended_by: (state == StepState::Complete).then_some(EndedBy::Duration),
             started_ns: Some(step.start_ns),
             last_completion_ns: Some(now_ns),
+            last_answer_ns: Some(now_ns),
             ..Outcome::default()
         }
     }

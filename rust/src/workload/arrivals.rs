@@ -1,6 +1,6 @@
 //! When paced I/Os are due.
 
-use rand_distr::Exp1;
+use rand_distr::{Exp1, Poisson};
 
 use super::random::Uniform;
 use super::share::thread_share;
@@ -64,6 +64,28 @@ impl Arrivals {
                 }
                 *issued += 1;
                 burst.saturating_mul(*period_ns)
+            }
+        }
+    }
+}
+
+impl Arrivals {
+    /// How many moments lie in `[next_ns, end_ns)`, where `next_ns` is the one that was given last. By
+    /// calculation, since there may be very many: those of a Poisson process are drawn as one number.
+    #[must_use]
+    pub fn count_until(&self, next_ns: u64, end_ns: u64, random: &mut Uniform) -> u64 {
+        match self.0 {
+            Process::Grid { distance_ns, index, tc } => {
+                let points = (end_ns as f64 / distance_ns).ceil() as u64;
+                points.saturating_sub(index - tc).div_ceil(tc)
+            }
+            Process::Poisson { mean_gap_ns, .. } => {
+                let expected = end_ns.saturating_sub(next_ns) as f64 / mean_gap_ns;
+                1 + Poisson::new(expected).map_or(0, |counts| random.sample(&counts) as u64)
+            }
+            Process::Burst { ios, period_ns, burst, issued } => {
+                let bursts = end_ns.div_ceil(period_ns);
+                (ios - issued + 1) + bursts.saturating_sub(burst + 1).saturating_mul(ios)
             }
         }
     }
@@ -191,6 +213,34 @@ mod tests {
     fn a_thread_without_a_share_of_a_burst_is_never_due() {
         let mut arrivals = Arrivals::new(Pacing::Burst { ios: 1, period_ns: 5 }, 2, 1).unwrap();
         assert_eq!(arrivals.next_ns(&mut Uniform::for_thread(1, 0)), u64::MAX);
+    }
+
+    #[test]
+    fn what_was_not_issued_is_counted_as_if_it_had_been_drawn() {
+        for (pacing, tc, thread) in [
+            (Pacing::FixedRate { ios_per_s: 777.0 }, 3, 2),
+            (Pacing::FixedRate { ios_per_s: 1e9 }, 1, 0),
+            (Pacing::Burst { ios: 7, period_ns: 1_000_003 }, 2, 1),
+        ] {
+            let mut random = Uniform::for_thread(1, thread);
+            let mut arrivals = Arrivals::new(pacing, tc, thread).unwrap();
+            for end_ns in [1, 1_000_003, 5_000_000, 20_000_000] {
+                let mut next_ns = arrivals.next_ns(&mut random);
+                let counted =
+                    if next_ns < end_ns { arrivals.count_until(next_ns, end_ns, &mut random) } else { 0 };
+                let mut drawn = 0;
+                while next_ns < end_ns {
+                    drawn += 1;
+                    next_ns = arrivals.next_ns(&mut random);
+                }
+                assert_eq!(counted, drawn, "{pacing:?} until {end_ns}");
+            }
+        }
+        let mut random = Uniform::for_thread(1, 0);
+        let arrivals = Arrivals::new(Pacing::Poisson { ios_per_s: 1e6 }, 1, 0).unwrap();
+        let counted = arrivals.count_until(0, 1_000_000_000, &mut random);
+        // A million on average; five standard deviations are 5000.
+        assert!(counted.abs_diff(1_000_000) < 5_000, "{counted}");
     }
 
     #[test]

@@ -247,7 +247,19 @@ def test_nonsense_is_refused_by_its_name(words: str, named: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", ["--tc 0", "--qd 5000", "--random-pct 101", "--seconds 0", "--interval 0.001", "--io-path aio"]
+    "words",
+    [
+        "--seconds nan",
+        "--ramp nan",
+        "--fills inf",
+        "--interval nan",
+        "--tc 0",
+        "--qd 5000",
+        "--random-pct 101",
+        "--seconds 0",
+        "--interval 0.001",
+        "--io-path aio",
+    ],
 )
 def test_what_is_out_of_bounds_is_refused_by_click(words: str) -> None:
     with pytest.raises(click.UsageError) as raised:

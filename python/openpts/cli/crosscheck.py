@@ -12,6 +12,7 @@ from openpts.cli.consent_options import CONSENT_OPTIONS
 from openpts.cli.crosscheck_json import result_object
 from openpts.cli.crosscheck_table import event_lines, print_table
 from openpts.cli.finite import FiniteRange
+from openpts.cli.option_group import together
 from openpts.device.consent import Consent
 from openpts.engine.options import IoPath
 from openpts.runner.crosscheck import CrosscheckEvent, CrosscheckOrder, CrosscheckStarted, crosscheck
@@ -19,12 +20,6 @@ from openpts.runner.crosscheck_cases import CASES, READS, WRITES
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
-
-
-def _with_consent_options(command: Any) -> Any:
-    for option in reversed(CONSENT_OPTIONS):
-        command = option(command)
-    return command
 
 
 @click.command("crosscheck")
@@ -74,7 +69,7 @@ def _with_consent_options(command: Any) -> Any:
     help="How the native engine issues I/O; fio does likewise where it can. [default: what suits TARGET]",
 )
 @click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of offsets and data; random.")
-@_with_consent_options
+@together(*CONSENT_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
 def crosscheck_command(
     target: str, names: tuple[str, ...], limit_pct: float, *, writes: bool, as_json: bool, **options: Any

@@ -1,30 +1,20 @@
 """The options of `openpts io`, in the order of its help."""
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
 
 from openpts.cli.finite import FiniteRange
 from openpts.cli.io_engine import NUMA
 from openpts.cli.io_stop import DEFAULT_SECONDS
+from openpts.cli.option_group import together
 from openpts.engine.options import CompletionWait, IoPath
 
-Decorator = Callable[[Any], Any]
 _WEIGHT: Final = click.IntRange(0, 2**32 - 1)
 
 
-def _together(*options: Decorator) -> Decorator:
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-_what = _together(
+_what = together(
     click.option(
         "--bs",
         default="4k",
@@ -51,7 +41,7 @@ _what = _together(
     ),
 )
 
-_where = _together(
+_where = together(
     click.option(
         "--pattern", type=click.Choice(["random", "sequential"]), help="Order of places. [default: random]"
     ),
@@ -80,7 +70,7 @@ _where = _together(
     click.option("--stride", metavar="SIZE", help="From one sequential access to the next."),
 )
 
-_when = _together(
+_when = together(
     click.option("--rate", metavar="IOPS", help="Fixed rate, all threads together (open loop)."),
     click.option("--poisson", metavar="IOPS", help="Poisson arrivals of that mean rate (open loop)."),
     click.option("--burst", metavar="N@MS", help="N I/Os at once every MS milliseconds (open loop)."),
@@ -94,7 +84,7 @@ _when = _together(
     ),
 )
 
-_how_long = _together(
+_how_long = together(
     click.option(
         "--seconds",
         type=FiniteRange(0, 10**9, min_open=True),
@@ -121,7 +111,7 @@ _how_long = _together(
     ),
 )
 
-_engine = _together(
+_engine = together(
     click.option(
         "--io-path",
         type=click.Choice([path.value for path in IoPath]),
@@ -164,7 +154,7 @@ _engine = _together(
     ),
 )
 
-_consent = _together(
+_consent = together(
     click.option(
         "--confirm-serial",
         "serials",
@@ -185,7 +175,7 @@ _consent = _together(
     click.option("--overwrite-file", is_flag=True, help="To write: over a file that openpts did not make."),
 )
 
-io_options: Final = _together(
+io_options: Final = together(
     _what,
     _where,
     _when,

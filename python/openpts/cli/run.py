@@ -1,7 +1,7 @@
 """`openpts run`: carry out a test on a target."""
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from openpts.cli.consent_options import CONSENT_OPTIONS
 from openpts.cli.finite import FiniteRange
 from openpts.cli.io_engine import NUMA, EngineWords
 from openpts.cli.live_display import LiveDisplay
+from openpts.cli.option_group import together
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.report import print_result
 from openpts.device.consent import Consent
@@ -76,16 +77,7 @@ def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
 
 
-def _options(*options: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    def decorate(command: Any) -> Any:
-        for option in reversed(options):
-            command = option(command)
-        return command
-
-    return decorate
-
-
-_conditions_options = _options(
+_conditions_options = together(
     click.option(
         "--profile",
         type=click.Choice([profile.value for profile in Profile]),
@@ -121,7 +113,7 @@ _conditions_options = _options(
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of offsets and data; random."),
 )
 
-_safety_options = _options(
+_safety_options = together(
     *CONSENT_OPTIONS,
     click.option(
         "--purge",
@@ -132,7 +124,7 @@ _safety_options = _options(
     ),
 )
 
-_engine_options = _options(
+_engine_options = together(
     click.option(
         "--io-path",
         type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
@@ -146,7 +138,7 @@ _engine_options = _options(
     ),
 )
 
-_record_options = _options(
+_record_options = together(
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),

@@ -140,11 +140,7 @@ def _sample(connection: sqlite3.Connection, row: sqlite3.Row, *, interval_histog
         started_ns=row["started_ns"],
         elapsed_ns=row["elapsed_ns"],
         gap_ns=row["gap_ns"],
-        read=operations.get("read", NOTHING),
-        write=operations.get("write", NOTHING),
-        trim=operations.get("trim", NOTHING),
-        flush=operations.get("flush", NOTHING),
-        fsync=operations.get("fsync", NOTHING),
+        **_all_operations(operations),
         interval_ns=row["interval_ns"],
         intervals=_intervals(connection, step_id, histograms=interval_histograms),
         cpu=_cpu(row),
@@ -179,15 +175,16 @@ def _interval(row: sqlite3.Row, operations: dict[str, OperationSample]) -> Inter
     return Interval(
         index=row["interval_index"],
         elapsed_ns=row["elapsed_ns"],
-        read=operations.get("read", NOTHING),
-        write=operations.get("write", NOTHING),
-        trim=operations.get("trim", NOTHING),
-        flush=operations.get("flush", NOTHING),
-        fsync=operations.get("fsync", NOTHING),
+        **_all_operations(operations),
         in_flight=row["in_flight"],
         errors=row["errors"],
         cpu=_cpu(row),
     )
+
+
+def _all_operations(stored: dict[str, OperationSample]) -> dict[str, OperationSample]:
+    """What has no row had no I/O."""
+    return {"read": NOTHING, "write": NOTHING} | stored
 
 
 def _operation(row: sqlite3.Row) -> OperationSample:

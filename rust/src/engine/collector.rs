@@ -207,8 +207,7 @@ impl Collector {
         while let Some(step) = self.pending.front_mut() {
             let mut left = Outcome { state: StepState::Interrupted, ..Outcome::default() };
             for outstanding in self.flights.iter().flat_map(|flights| flights.outstanding()) {
-                let waited_s = now_ns.saturating_sub(outstanding.submitted_ns) / 1_000_000_000;
-                left.fail(now_ns, &outstanding.io, format!("no answer within {waited_s} s"));
+                left.leave(now_ns, &outstanding);
             }
             left.state = self.signals.halted().unwrap_or(left.state);
             step.outcome.add(left);

@@ -1,5 +1,6 @@
 //! How a step ended, for one thread or for all of them, and what went wrong in it.
 
+use super::slots::Outstanding;
 use crate::workload::Io;
 
 /// How a step ended.
@@ -110,6 +111,12 @@ impl Outcome {
             }),
         }
         self.failure.get_or_insert(Failure { at_ns, io: *io, reason });
+    }
+
+    /// Note an I/O that the device has not answered: that is all that can be said of it.
+    pub(super) fn leave(&mut self, now_ns: u64, outstanding: &Outstanding) {
+        let waited_s = now_ns.saturating_sub(outstanding.submitted_ns) / 1_000_000_000;
+        self.fail(now_ns, &outstanding.io, format!("no answer within {waited_s} s"));
     }
 
     /// Add another thread's outcome of the same step.

@@ -359,11 +359,9 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         self.output.deliver_held_back();
     }
 
-    /// The device has not answered these I/Os; that is all that can be said of them.
     fn leave_behind(&mut self, now_ns: u64) {
         for outstanding in self.context.slots.outstanding() {
-            let waited_s = now_ns.saturating_sub(outstanding.submitted_ns) / 1_000_000_000;
-            self.outcome.fail(now_ns, &outstanding.io, format!("no answer within {waited_s} s"));
+            self.outcome.leave(now_ns, &outstanding);
         }
     }
 }

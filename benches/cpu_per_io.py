@@ -26,14 +26,11 @@ from pathlib import Path
 from statistics import median
 
 from benches.engine_against_fio import FIO_TUNED, fill
+from benches.native import random_4_kib
 from benches.targets import fio_version, machine, memory_drive
 
-from openpts.engine.native import NativeEngine
-from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
-from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
+from openpts.engine.options import CompletionWait, IoPath, NativeOptions
+from openpts.units import MIB, NS_PER_S
 
 CAPACITY = 1024 * MIB
 SHORTEST_RUN_S = 0.001
@@ -65,21 +62,17 @@ class Figures:
 def openpts_figures(
     cell: Cell, seconds: float, wait: CompletionWait, io_path: IoPath | None = IoPath.IO_URING
 ) -> Figures:
-    flags = os.O_RDONLY if cell.read_pct == 100 else os.O_RDWR
-    descriptor = os.open(cell.path, flags | (os.O_DIRECT if cell.direct else 0))
-    facts = TargetFacts(TargetKind.FILE, str(cell.path), str(cell.path), CAPACITY, 512)
-    options = NativeOptions(io_path=io_path, completion_wait=wait)
-    engine = NativeEngine(descriptor, facts, Demand(1, cell.qd, 4 * KIB), 1, options)
-    stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, cell.read_pct, 1, cell.qd, ActiveRange())
-    engine.submit([Step(stimulus, Duration.seconds(0.1)), Step(stimulus, Duration.seconds(seconds))])
-    samples = []
-    while len(samples) < 2:
-        sample = engine.poll(1)
-        if sample is not None:
-            samples.append(sample)
-    engine.stop()
-    os.close(descriptor)
-    sample = samples[1]
+    sample = random_4_kib(
+        cell.path,
+        CAPACITY,
+        read_pct=cell.read_pct,
+        qd=cell.qd,
+        unmeasured_s=0.1,
+        seconds=seconds,
+        seed=1,
+        direct=cell.direct,
+        options=NativeOptions(io_path=io_path, completion_wait=wait),
+    )
     assert sample.cpu is not None
     return Figures(sample.cpu.process_ns / sample.ios, sample.iops)
 

@@ -24,14 +24,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benches.native import random_4_kib
 from benches.targets import fio_version, machine, memory_drive
 
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand
-from openpts.units import KIB, MIB
+from openpts.units import MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stop import ByteAmount
 
 CAPACITY = 1024 * MIB
 FIO_TUNED = [
@@ -64,19 +65,9 @@ class Cell:
 
 
 def openpts_figures(path: Path, cell: Cell, seconds: float, seed: int) -> Figures:
-    fd = os.open(path, os.O_RDWR | os.O_DIRECT)
-    facts = TargetFacts(TargetKind.FILE, str(path), str(path), CAPACITY, 512)
-    engine = NativeEngine(fd, facts, Demand(1, cell.qd, 4 * KIB), seed)
-    stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, cell.read_pct, 1, cell.qd, ActiveRange())
-    engine.submit([Step(stimulus, Duration.seconds(RAMP_S)), Step(stimulus, Duration.seconds(seconds))])
-    samples = []
-    while len(samples) < 2:
-        sample = engine.poll(1)
-        if sample is not None:
-            samples.append(sample)
-    engine.stop()
-    os.close(fd)
-    sample = samples[1]
+    sample = random_4_kib(
+        path, CAPACITY, read_pct=cell.read_pct, qd=cell.qd, unmeasured_s=RAMP_S, seconds=seconds, seed=seed
+    )
     assert sample.cpu is not None
     assert sample.mean_latency_ns is not None
     return Figures(sample.iops, sample.mean_latency_ns / 1000, sample.cpu.process_ns / sample.ios)

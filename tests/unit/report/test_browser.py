@@ -18,7 +18,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not instal
 PROBE = """
 <script>addEventListener("load", () => setTimeout(async () => {
   const seen = {}, pause = () => new Promise((done) => setTimeout(done, 400));
-  const until = async (holds) => { for (let n = 0; n < 200 && !holds(); n++) await pause(); };
+  const until = async (holds) => { for (let n = 0; n < 40 && !holds(); n++) await pause(); };
   const figure = document.getElementById("iops-a1-rw0-plot");
   figure.scrollIntoView({ behavior: "instant" });
   await until(() => figure.querySelector(".static").hidden);
@@ -66,7 +66,7 @@ def browse(page: Path, scratch: Path) -> list[str]:
             str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             f"--user-data-dir={scratch / 'profile'}", "--blink-settings=preferredColorScheme=1",
-            "--window-size=1400,16000", "--virtual-time-budget=300000", "--enable-logging=stderr",
+            "--window-size=1400,16000", "--virtual-time-budget=60000", "--enable-logging=stderr",
             f"--screenshot={scratch / 'page.png'}", page.as_uri(),
         ],
         capture_output=True, text=True, check=True, timeout=120,

@@ -51,7 +51,7 @@ impl Stimulus {
     }
 
     /// What offsets of random transfers of this size are multiples of.
-    pub(super) fn alignment_of(&self, block: u32, sector_bytes: u32) -> u64 {
+    pub(crate) fn alignment_of(&self, block: u32, sector_bytes: u32) -> u64 {
         let sector = u64::from(sector_bytes);
         match self.alignment_bytes {
             Some(alignment) => u64::from(alignment),

@@ -26,6 +26,7 @@ pub use check::{
     parse_program,
 };
 pub use operation::{ByOperation, Io, Operation};
+pub(crate) use permutation::Permutation;
 pub use random::Uniform;
 pub use stimulus::{
     BlockSize, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule, Step, Stimulus,

@@ -11,7 +11,7 @@ const ROUNDS: usize = 4;
 /// Each round is invertible on the smallest power of two that holds `count`; what falls beyond `count` is
 /// sent through again until it falls inside (cycle walking, twice at most on average).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Permutation {
+pub(crate) struct Permutation {
     count: u64,
     /// Added to every rank, so that each place is exactly as likely as any other to get it.
     rotation: u64,
@@ -22,7 +22,7 @@ pub(super) struct Permutation {
 
 impl Permutation {
     /// The order of `count` places, at least 1, that belongs to the session's seed.
-    pub(super) fn new(count: u64, seed: u64) -> Self {
+    pub(crate) fn new(count: u64, seed: u64) -> Self {
         let mut random = Uniform::for_session(seed);
         let bits = u64::BITS - (count - 1).leading_zeros();
         Self {
@@ -36,7 +36,7 @@ impl Permutation {
 
     /// Where the place of this rank, less than `count`, comes to lie.
     #[inline]
-    pub(super) fn place_of(&self, rank: u64) -> u64 {
+    pub(crate) fn place_of(&self, rank: u64) -> u64 {
         let to_wrap = self.count - self.rotation;
         let mut place = if rank < to_wrap { rank + self.rotation } else { rank - to_wrap };
         loop {

@@ -61,7 +61,7 @@ impl Uniform {
 
     /// One draw from a distribution.
     #[inline]
-    pub(super) fn sample(&mut self, distribution: &impl Distribution<f64>) -> f64 {
+    pub(crate) fn sample(&mut self, distribution: &impl Distribution<f64>) -> f64 {
         distribution.sample(&mut self.0)
     }
 }

@@ -8,6 +8,7 @@ pub mod data;
 pub mod engine;
 pub mod histogram;
 pub mod machine;
+pub mod simulator;
 pub mod workload;
 
 #[cfg(feature = "python")]

@@ -163,29 +163,10 @@ impl Collector {
         let began = std::mem::replace(&mut *self.lock_step_began(), now);
         self.interval_began = now;
         let PendingStep { index, start_ns, mut whole, outcome, idle, .. } = step;
-        let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
-        let started_ns = outcome.started_ns.unwrap_or(start_ns);
-        // The time that a step was given counts, also where its last part was a planned pause.
-        let ended_ns = outcome.last_completion_ns.max(outcome.nominal_end_ns);
-        let gap_ns = match (self.last_completion_ns, outcome.first_submission_ns) {
-            (Some(before), Some(first)) => Some(first.saturating_sub(before)),
-            _ => None,
-        };
+        let before_ns = self.last_completion_ns;
         self.last_completion_ns =
             if idle { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
-        let result = StepResult {
-            index,
-            state,
-            ended_by: ended_by.filter(|_| state == StepState::Complete),
-            started_ns,
-            elapsed_ns: ended_ns.map_or(0, |ended_ns| ended_ns.saturating_sub(started_ns)),
-            gap_ns,
-            operations: OperationResult::all(&whole, true),
-            cpu: now.since(&began),
-            unissued,
-            failure,
-            errors,
-        };
+        let result = StepResult::new(index, start_ns, &whole, outcome, before_ns, now.since(&began));
         self.reported = index + 1;
         let _ = self.links.reports.send(Report::Step(result));
         whole.clear();

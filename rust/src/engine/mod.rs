@@ -35,3 +35,8 @@ pub use progress::Progress;
 pub use result::{IntervalResult, OperationResult, Report, StepResult};
 pub use session::{CaptureOrder, Configuration, EngineError, Session};
 pub use slots::Outstanding;
+
+// Knows nothing of threads: the host of simulated drives counts and judges with the same.
+pub(crate) use outcome::Outcome;
+pub(crate) use steady::{SteadyWatch, Sums as SteadySums};
+pub(crate) use tally::Tally;

@@ -79,27 +79,27 @@ pub struct ErrorTally {
 
 /// How a step went, apart from what was counted. Times are on the engine's clock.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
-    pub(super) state: StepState,
-    pub(super) ended_by: Option<EndedBy>,
+pub(crate) struct Outcome {
+    pub(crate) state: StepState,
+    pub(crate) ended_by: Option<EndedBy>,
     /// When measuring began: the first submission, or the end of the ramp-up.
-    pub(super) started_ns: Option<u64>,
-    pub(super) first_submission_ns: Option<u64>,
+    pub(crate) started_ns: Option<u64>,
+    pub(crate) first_submission_ns: Option<u64>,
     /// The last answer to a measured I/O.
-    pub(super) last_completion_ns: Option<u64>,
+    pub(crate) last_completion_ns: Option<u64>,
     /// The last answer at all, that of the ramp-up included.
-    pub(super) last_answer_ns: Option<u64>,
+    pub(crate) last_answer_ns: Option<u64>,
     /// When the step's time was over.
-    pub(super) nominal_end_ns: Option<u64>,
+    pub(crate) nominal_end_ns: Option<u64>,
     /// I/Os whose planned moment passed and that found no room until the end.
-    pub(super) unissued: u64,
-    pub(super) failure: Option<Failure>,
-    pub(super) errors: Vec<ErrorTally>,
+    pub(crate) unissued: u64,
+    pub(crate) failure: Option<Failure>,
+    pub(crate) errors: Vec<ErrorTally>,
 }
 
 impl Outcome {
     /// Note an I/O that failed.
-    pub(super) fn fail(&mut self, at_ns: u64, io: &Io, reason: String) {
+    pub(crate) fn fail(&mut self, at_ns: u64, io: &Io, reason: String) {
         let offset = io.offset_bytes;
         match self.errors.iter_mut().find(|error| error.is(io.operation.name(), &reason)) {
             Some(error) => error.add(1, &[offset]),
@@ -120,7 +120,7 @@ impl Outcome {
     }
 
     /// Add another thread's outcome of the same step.
-    pub(super) fn add(&mut self, other: Self) {
+    pub(crate) fn add(&mut self, other: Self) {
         self.state = self.state.max(other.state);
         self.ended_by = self.ended_by.max(other.ended_by);
         self.started_ns = earlier(self.started_ns, other.started_ns);

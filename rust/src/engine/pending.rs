@@ -7,7 +7,6 @@ use super::outcome::Outcome;
 use super::steady::{SteadyWatch, Sums};
 use super::tally::Tally;
 use super::worker::Part;
-use crate::workload::Operation;
 
 /// The thread has nothing more to say about the step.
 const DONE: u64 = u64::MAX;
@@ -24,15 +23,7 @@ pub(super) struct PendingInterval {
 
 impl PendingInterval {
     pub(super) fn sums(&self) -> Sums {
-        let mut sums = Sums::default();
-        let Some((_, tally)) = &self.tally else { return sums };
-        for operation in [Operation::Read, Operation::Write, Operation::Trim] {
-            let tally = tally.of(operation);
-            sums.ios += tally.latencies.count();
-            sums.bytes += tally.bytes;
-            sums.latency_ns += tally.latencies.sum_ns();
-        }
-        sums
+        self.tally.as_ref().map_or_else(Sums::default, |(_, tally)| Sums::of(tally))
     }
 
     /// Take a thread's tally in; gives it back if it is not needed any more.

@@ -1,7 +1,7 @@
 //! What comes out of a session: intervals while a step runs, and the step when it has ended.
 
 use super::cpu::CpuShares;
-use super::outcome::{EndedBy, ErrorTally, Failure, StepState};
+use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
 use super::tally::{OperationTally, Tally};
 use crate::histogram;
 use crate::workload::{ByOperation, Operation};
@@ -24,7 +24,7 @@ pub struct OperationResult {
 }
 
 impl OperationResult {
-    pub(super) fn all(tally: &Tally, with_histograms: bool) -> ByOperation<Self> {
+    pub(crate) fn all(tally: &Tally, with_histograms: bool) -> ByOperation<Self> {
         let mut results = ByOperation::default();
         for operation in Operation::ALL {
             *results.of_mut(operation) = Self::new(tally.of(operation), with_histograms);
@@ -93,6 +93,41 @@ pub struct StepResult {
     pub failure: Option<Failure>,
     /// All that failed.
     pub errors: Vec<ErrorTally>,
+}
+
+impl StepResult {
+    /// The result of a step that began at `start_ns`, with what was counted in it and how it went, after
+    /// one whose last answer was at `before_ns`.
+    pub(crate) fn new(
+        index: u64,
+        start_ns: u64,
+        whole: &Tally,
+        outcome: Outcome,
+        before_ns: Option<u64>,
+        cpu: Option<CpuShares>,
+    ) -> Self {
+        let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
+        let started_ns = outcome.started_ns.unwrap_or(start_ns);
+        // The time that a step was given counts, also where its last part was a planned pause.
+        let ended_ns = outcome.last_completion_ns.max(outcome.nominal_end_ns);
+        let gap_ns = match (before_ns, outcome.first_submission_ns) {
+            (Some(before), Some(first)) => Some(first.saturating_sub(before)),
+            _ => None,
+        };
+        Self {
+            index,
+            state,
+            ended_by: ended_by.filter(|_| state == StepState::Complete),
+            started_ns,
+            elapsed_ns: ended_ns.map_or(0, |ended_ns| ended_ns.saturating_sub(started_ns)),
+            gap_ns,
+            operations: OperationResult::all(whole, true),
+            cpu,
+            unissued,
+            failure,
+            errors,
+        }
+    }
 }
 
 /// What a session has to say.

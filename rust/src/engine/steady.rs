@@ -2,19 +2,34 @@
 
 use std::collections::VecDeque;
 
-use crate::workload::{SteadyFigure, SteadyRule};
+use super::tally::Tally;
+use crate::workload::{Operation, SteadyFigure, SteadyRule};
 
 /// Sums of one interval or window.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sums {
-    pub(super) ios: u64,
-    pub(super) bytes: u64,
-    pub(super) latency_ns: u128,
+pub(crate) struct Sums {
+    pub(crate) ios: u64,
+    pub(crate) bytes: u64,
+    pub(crate) latency_ns: u128,
+}
+
+impl Sums {
+    /// The sums of what moves data; flushes have neither bytes nor a place in a rate.
+    pub(crate) fn of(tally: &Tally) -> Self {
+        let mut sums = Self::default();
+        for operation in [Operation::Read, Operation::Write, Operation::Trim] {
+            let tally = tally.of(operation);
+            sums.ios += tally.latencies.count();
+            sums.bytes += tally.bytes;
+            sums.latency_ns += tally.latencies.sum_ns();
+        }
+        sums
+    }
 }
 
 /// Takes the intervals of a step in order and tells when the figure is steady.
 #[derive(Debug)]
-pub(super) struct SteadyWatch {
+pub(crate) struct SteadyWatch {
     rule: SteadyRule,
     intervals_per_window: u64,
     taken: u64,
@@ -24,13 +39,13 @@ pub(super) struct SteadyWatch {
 
 impl SteadyWatch {
     /// The rule's window is a whole number of intervals.
-    pub(super) fn new(rule: SteadyRule, interval_ns: u64) -> Self {
+    pub(crate) fn new(rule: SteadyRule, interval_ns: u64) -> Self {
         let intervals_per_window = (rule.window_ns / interval_ns).max(1);
         Self { rule, intervals_per_window, taken: 0, window: Sums::default(), values: VecDeque::new() }
     }
 
     /// Take the next interval; true when the figure is steady now.
-    pub(super) fn is_steady_after(&mut self, interval: Sums) -> bool {
+    pub(crate) fn is_steady_after(&mut self, interval: Sums) -> bool {
         self.taken += 1;
         self.window.ios += interval.ios;
         self.window.bytes += interval.bytes;

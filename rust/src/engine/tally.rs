@@ -5,32 +5,32 @@ use crate::workload::{ByOperation, Io, Operation};
 
 /// Bytes and latencies of one operation.
 #[derive(Debug, Default)]
-pub(super) struct OperationTally {
-    pub(super) bytes: u64,
-    pub(super) latencies: LatencyHistogram,
+pub(crate) struct OperationTally {
+    pub(crate) bytes: u64,
+    pub(crate) latencies: LatencyHistogram,
 }
 
 /// All that is counted for each I/O. It travels whole: a thread fills it, the collector empties it.
 #[derive(Debug, Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     operations: ByOperation<OperationTally>,
-    pub(super) errors: u64,
+    pub(crate) errors: u64,
 }
 
 impl Tally {
     /// Count an I/O that was done as asked.
     #[inline]
-    pub(super) fn record(&mut self, io: &Io, latency_ns: u64) {
+    pub(crate) fn record(&mut self, io: &Io, latency_ns: u64) {
         let operation = self.operations.of_mut(io.operation);
         operation.bytes += u64::from(io.length_bytes);
         operation.latencies.record(latency_ns);
     }
 
-    pub(super) fn of(&self, operation: Operation) -> &OperationTally {
+    pub(crate) fn of(&self, operation: Operation) -> &OperationTally {
         self.operations.of(operation)
     }
 
-    pub(super) fn add(&mut self, other: &Self) {
+    pub(crate) fn add(&mut self, other: &Self) {
         self.errors += other.errors;
         self.operations.merge(&other.operations, |mine, theirs| {
             mine.bytes += theirs.bytes;
@@ -38,12 +38,12 @@ impl Tally {
         });
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.errors == 0 && self.operations.iter().all(|(_, tally)| tally.latencies.count() == 0)
     }
 
     /// Forget everything, keeping the memory.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.errors = 0;
         for operation in Operation::ALL {
             let tally = self.operations.of_mut(operation);

@@ -1,0 +1,237 @@
+//! An open engine on one simulated drive: a thread that waits for programs.
+
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::context::{Context, VirtualProgress};
+use super::halt::Halt;
+use super::intervals::Wishes;
+use super::queue::Queue;
+use super::runner::Runner;
+use super::scaled_program::{Down, ScaledStep};
+use super::shared_drive::SharedDrive;
+use crate::capture::{self, Capture, CaptureConfiguration, CaptureSummary, Tap};
+use crate::engine::{CaptureOrder, EngineError, Progress, Report};
+use crate::simulator::time::{PS_PER_S, Ps};
+use crate::workload::{Carried, Data, Limits, Program, Step, StimulusError, check_program};
+
+/// Of the 213 days that a clock of 64 bits has: a hundred.
+const LONGEST_STEP_PS: Ps = 100 * 86_400 * PS_PER_S;
+
+/// What a session on a simulated drive is made for. Quantities are nominal.
+#[derive(Clone, Debug)]
+pub struct VirtualConfiguration {
+    /// Threads of the largest stimulus.
+    pub tc: u32,
+    /// I/Os that each of them may have outstanding.
+    pub qd: u32,
+    /// Its largest transfer.
+    pub block_size_bytes: u32,
+    /// Seed of offsets and mix.
+    pub seed: u64,
+    /// Length of an interval.
+    pub interval_ns: u64,
+    /// Whether each interval gets histograms of its own.
+    pub interval_histograms: bool,
+    /// I/Os that may fail before the session does.
+    pub most_errors: u64,
+    /// Where every single simulated I/O is written, if anywhere.
+    pub capture: Option<CaptureOrder>,
+}
+
+/// Runs programs on a simulated drive as [`engine::Session`](crate::engine::Session) does on a real one, as
+/// fast as it can be calculated. Between programs no virtual time passes.
+pub struct VirtualSession {
+    limits: Limits,
+    down: Down,
+    wishes: Wishes,
+    halt: Arc<Halt>,
+    queue: Arc<Queue>,
+    progress: Arc<VirtualProgress>,
+    reports: Mutex<Receiver<Report>>,
+    capture: Mutex<Option<Capture>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl VirtualSession {
+    /// Start the thread.
+    ///
+    /// # Errors
+    /// If it or the capture can't be begun.
+    pub fn open(drive: Arc<SharedDrive>, configuration: &VirtualConfiguration) -> Result<Self, EngineError> {
+        let VirtualConfiguration { tc, qd, block_size_bytes, seed, .. } = *configuration;
+        let (capacity_bytes, sector_bytes) = (drive.capacity_bytes(), drive.sector_bytes());
+        let limits = Limits { capacity_bytes, sector_bytes, tc, qd, block_size_bytes };
+        let scale = drive.scale();
+        let wishes = Wishes {
+            interval_ns: configuration.interval_ns,
+            interval_histograms: configuration.interval_histograms,
+            scale,
+        };
+        let halt = Arc::new(Halt::new(configuration.most_errors, scale));
+        let queue = Arc::new(Queue::new(Arc::clone(&drive)));
+        let progress = Arc::<VirtualProgress>::default();
+        let (reports_out, reports) = mpsc::channel();
+        let (capture, taps) = begin_capture(configuration, &limits, wishes)?;
+        let runner = Runner {
+            context: Context {
+                drive,
+                halt: Arc::clone(&halt),
+                progress: Arc::clone(&progress),
+                wishes,
+                sector_bytes,
+            },
+            queue: Arc::clone(&queue),
+            carried: (0..tc).map(|thread| Carried::new(seed, thread)).collect(),
+            taps,
+            reports: reports_out,
+            begun: 0,
+            last_answer_ns: None,
+        };
+        let thread = thread::Builder::new()
+            .name("openpts-virtual".into())
+            .spawn(move || runner.run())
+            .map_err(EngineError::Thread)?;
+        Ok(Self {
+            limits,
+            down: Down::new(&limits, scale),
+            wishes,
+            halt,
+            queue,
+            progress,
+            reports: Mutex::new(reports),
+            capture: Mutex::new(capture),
+            thread: Mutex::new(Some(thread)),
+        })
+    }
+
+    /// The limits that a program must keep.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Queue the steps behind those that wait already.
+    ///
+    /// # Errors
+    /// If a step makes no sense here, or less than the scale leaves is needed; after a stop or a failure.
+    pub fn submit(&self, program: &Program) -> Result<(), EngineError> {
+        if self.halt.halted().is_some() {
+            return Err(EngineError::Stopped);
+        }
+        check_program(program, &self.limits)?;
+        let suited = program.iter().zip(1..).map(|(step, position)| {
+            self.suit(step).map_err(|reason| EngineError::Unsupported { step: position, reason })
+        });
+        let steps = suited.collect::<Result<_, _>>()?;
+        if self.queue.submit(steps) { Ok(()) } else { Err(EngineError::Stopped) }
+    }
+
+    /// Fit a step to the drive, or say why that can't be.
+    fn suit(&self, step: &Step) -> Result<ScaledStep, String> {
+        if let Some(rule) = step.stop.steady
+            && !rule.window_ns.is_multiple_of(self.wishes.interval_ns)
+        {
+            return Err(format!(
+                "a steady-state window of {} ns is no multiple of the interval of {} ns",
+                rule.window_ns, self.wishes.interval_ns
+            ));
+        }
+        if let Some(stimulus) = &step.stimulus
+            && matches!(stimulus.data, Data::Verified { .. })
+        {
+            return Err("data verified: a simulated drive keeps no data to verify".into());
+        }
+        let scaled = self.down.step(step);
+        // A step with I/O may have any duration: it is stopped sooner.
+        let idle_ps = scaled.duration_ps.filter(|_| step.stimulus.is_none()).unwrap_or(0);
+        if scaled.ramp_ps.saturating_add(idle_ps) > LONGEST_STEP_PS {
+            return Err("it lasts longer than the clock of a simulated drive goes".into());
+        }
+        check_program(std::slice::from_ref(&scaled.step), &self.down.limits(&self.limits)).map_err(
+            |error| match error {
+                StimulusError::Syntax(reason) | StimulusError::Value { reason, .. } => {
+                    format!("with one simulated byte for {}: {reason}", self.wishes.scale.factor())
+                }
+            },
+        )?;
+        Ok(scaled)
+    }
+
+    /// Wait for the next finished interval or step, no longer than `timeout`; `None` if there is none.
+    ///
+    /// # Errors
+    /// When the thread is gone and nothing more will come.
+    pub fn poll(&self, timeout: Duration) -> Result<Option<Report>, EngineError> {
+        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
+        match reports.recv_timeout(timeout) {
+            Ok(report) => Ok(Some(report)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(EngineError::Stopped),
+        }
+    }
+
+    /// Where the session stands now.
+    #[must_use]
+    pub fn progress(&self) -> Progress {
+        self.progress.nominal(self.wishes.scale)
+    }
+
+    /// End the step that runs, drop those that wait, and take no more. The step's result still comes.
+    pub fn stop(&self) {
+        self.halt.stop();
+        self.queue.close();
+    }
+
+    /// Stop, and complete the capture's file.
+    ///
+    /// # Errors
+    /// If not every I/O could be written to it.
+    pub fn finish(&self) -> Result<Option<CaptureSummary>, EngineError> {
+        self.stop();
+        self.join();
+        let capture = self.capture.lock().unwrap_or_else(PoisonError::into_inner).take();
+        Ok(capture.map(Capture::finish).transpose()?)
+    }
+
+    fn join(&self) {
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // One that panicked has said so already, and its reports have ended.
+            let _ = thread.join();
+        }
+    }
+}
+
+fn begin_capture(
+    configuration: &VirtualConfiguration,
+    limits: &Limits,
+    wishes: Wishes,
+) -> Result<(Option<Capture>, Vec<Tap>), EngineError> {
+    let Some(order) = &configuration.capture else { return Ok((None, Vec::new())) };
+    let clock = match wishes.scale.factor() {
+        1 => "virtual ns since the drive was made".to_owned(),
+        factor => format!(
+            "virtual ns since the drive was made, times {factor}; an I/O stands for {factor}, its LBA is \
+             times {factor}"
+        ),
+    };
+    let (capture, taps) = capture::open(
+        capture::Folder::new(&order.folder),
+        CaptureConfiguration {
+            lba_bytes: order.lba_bytes,
+            clock,
+            ..CaptureConfiguration::new(limits.sector_bytes, limits.tc)
+        },
+    )?;
+    Ok((Some(capture), taps))
+}
+
+impl Drop for VirtualSession {
+    fn drop(&mut self) {
+        self.stop();
+        self.join();
+    }
+}

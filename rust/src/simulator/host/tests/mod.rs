@@ -1,0 +1,8 @@
+//! Whole programs against drives whose answers can be told beforehand. Virtual time makes them exact.
+
+mod determinism;
+mod laws;
+mod pacing;
+mod scaling;
+mod sharing;
+mod stopping;

@@ -1,4 +1,4 @@
-"""The Rust data plane: latency histograms and the engine."""
+"""The Rust data plane: latency histograms, the engine, simulated drives and their engine."""
 
 import builtins
 from os import PathLike
@@ -10,16 +10,19 @@ __all__ = [
     "Histogram",
     "IntervalResult",
     "OperationResult",
+    "SimulatedDrive",
+    "SimulatedEngine",
     "StepResult",
     "StoppedError",
     "UnavailableError",
     "build_info",
     "measure_overhead",
     "probe",
+    "write_amplification",
 ]
 
 class UnavailableError(OSError):
-    """The path to the target can't be made, or memory or threads are short."""
+    """The path to the target can't be made, memory or threads are short, or a drive refuses an order."""
 
 class StoppedError(RuntimeError):
     """The engine was stopped or an I/O failed: it runs no more programs."""
@@ -184,4 +187,146 @@ def measure_overhead() -> tuple[float, float]:
 
     Mean latency at QD 1 and processor time per I/O at QD 128, both in ns. Takes some 50 ms.
     Raises UnavailableError where there is no io_uring.
+    """
+
+@final
+class SimulatedDrive:
+    """A drive in virtual time, made from a preset's text; quantities are those of the nominal drive.
+
+    One simulated page stands for ``scale`` pages. The capacity may come out a little smaller than asked for.
+    Orders (purge, caches, jump start) wait until the programs that were submitted before have ended or were
+    stopped; other threads run meanwhile. Between programs and orders no virtual time passes.
+    Raises ValueError if the preset makes no sense or can't have that capacity.
+    """
+
+    def __new__(cls, preset_toml: str, *, capacity_bytes: int, scale: int, seed: int) -> SimulatedDrive: ...
+    @property
+    def name(self) -> str:
+        """Name of the preset."""
+
+    @property
+    def summary(self) -> str:
+        """What the preset stands for."""
+
+    @property
+    def model(self) -> str:
+        """What kind of model: ``page-mapped``, ``log-block`` or ``oracle``."""
+
+    @property
+    def assumed(self) -> list[str]:
+        """Dotted names of parameters that nothing published supports."""
+
+    @property
+    def rated(self) -> dict[str, float]:
+        """What the maker promises, by name."""
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Size of the nominal drive."""
+
+    @property
+    def simulated_bytes(self) -> int:
+        """Size of what is simulated; ``scale`` times that is the nominal drive's."""
+
+    @property
+    def scale(self) -> int:
+        """How many pages one simulated page stands for."""
+
+    @property
+    def sector_bytes(self) -> int:
+        """Logical block."""
+
+    @property
+    def geometry(self) -> dict[str, float]:
+        """How the model came out, by name; empty for an oracle."""
+
+    def now_ns(self) -> int:
+        """Time since the drive was made; while a program runs, some I/Os ago."""
+
+    def purge(self) -> int:
+        """Forget all data; the time in ns that it took.
+
+        Raises UnavailableError if the drive has no purge or it fails.
+        """
+
+    def holds_data(self) -> int:
+        """Pages of 4 KiB that hold data."""
+
+    def write_cache(self) -> bool | None:
+        """Whether the volatile write cache is on; None if there is none."""
+
+    def set_write_cache(self, enabled: bool) -> None:
+        """Switch the volatile write cache. Raises UnavailableError if there is none."""
+
+    def flush_caches(self) -> int:
+        """Fold or flush all caches into native cells; the time in ns that it took.
+
+        Raises UnavailableError if there is nothing to fold.
+        """
+
+    def jump_start(self) -> None:
+        """Put the drive into the state that long random writing would leave, at once.
+
+        Raises UnavailableError if its model has no such state in closed form.
+        """
+
+    def smart(self) -> dict[str, int | float | bool | None]:
+        """The drive's own log, also while a program runs; reading changes nothing."""
+
+    def engine(
+        self,
+        *,
+        tc: int,
+        qd: int,
+        block_size_bytes: int,
+        seed: int,
+        interval_ns: int,
+        interval_histograms: bool,
+        most_errors: int,
+        capture: tuple[PathLike[str], int] | None,
+    ) -> SimulatedEngine:
+        """An engine on this drive; the limits are those of the largest stimulus to come.
+
+        Several may be made, whose programs run one after the other. Raises UnavailableError if its thread or
+        capture can't be made.
+        """
+
+@final
+class SimulatedEngine:
+    """Runs programs on a simulated drive as ``Engine`` does on a real one, in virtual time.
+
+    Programs and results are those of the nominal drive: counts, bytes and times are multiplied by the scale,
+    latencies are not. Histograms keep the simulated counts, so that no percentile is told that was not
+    simulated; a capture has the simulated I/Os only. Results have no ``cpu``.
+    """
+
+    def submit(self, program_json: str) -> None:
+        """Queue steps; they begin at once if the engine is idle.
+
+        Raises ValueError if a step makes no sense, breaks a limit, can't be scaled down or needs data that
+        are kept, StoppedError after a failure.
+        """
+
+    def poll(self, timeout_s: float) -> IntervalResult | StepResult | None:
+        """Next finished interval or step, or None after the (real) time; other threads run meanwhile.
+
+        Raises StoppedError when nothing more will come.
+        """
+
+    def progress(self) -> tuple[int, int, int, int]:
+        """Steps begun, ns since the current one began, I/Os and bytes since the engine was made."""
+
+    def stop(self) -> None:
+        """End the step that runs and take no more; its result still comes."""
+
+    def finish(self) -> CaptureSummary | None:
+        """Stop, and complete the capture's files.
+
+        Raises UnavailableError if not every I/O is in them.
+        """
+
+def write_amplification(preset_toml: str, *, over_provisioning: float, seed: int) -> tuple[float, float]:
+    """Write amplification under uniform random writes: as simulated, and by theory.
+
+    Raises ValueError if the preset is not page-mapped or can't have that over-provisioning.
     """

@@ -15,6 +15,7 @@ MIB: Final = 1024**2
 GIB: Final = 1024**3
 MB: Final = 1000**2
 GB: Final = 1000**3
+TB: Final = 1000**4
 NS_PER_US: Final = 1000
 NS_PER_MS: Final = 1000**2
 NS_PER_S: Final = 1000**3

@@ -9,7 +9,9 @@ from typing import Final
 from openpts.errors import TargetError, UsageError
 from openpts.units import parse_size_bytes
 
-_CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+CONTROL_CHARACTERS: Final = re.compile(r"[\x00-\x1f\x7f\x85\u2028\u2029]")
+"""What no name of a target holds: it would end a line, or hide in one."""
+
 _FILE_PREFIX: Final = "file:"
 _MAX_FILE_SIZE_BYTES: Final = 2**63 - 1
 _HOW_TO_NAME: Final = "name a drive such as /dev/nvme0n1 or a file as file:PATH?size=512MiB"
@@ -38,6 +40,7 @@ class BlockTarget:
 
 
 Target = FileTarget | BlockTarget
+"""What exists, and what the guard therefore watches over; simulated drives are no business of its."""
 
 
 def parse_target(text: str) -> Target:
@@ -46,10 +49,12 @@ def parse_target(text: str) -> Target:
     Raises UsageError where the text makes no sense and TargetError where what it names is missing
     or of the wrong kind. Whether a target may be written to is for the guard to say.
     """
-    if _CONTROL_CHARACTERS.search(text):
+    if CONTROL_CHARACTERS.search(text):
         raise UsageError(f"the target holds control characters: {text!r}")
     if not text.strip():
         raise UsageError(f"the target is empty: {_HOW_TO_NAME}")
+    if text.startswith("sim:"):
+        raise UsageError(f"{text} is a simulated drive, and this needs one that exists: {_HOW_TO_NAME}")
     if text.startswith(_FILE_PREFIX):
         return _parse_file(text.removeprefix(_FILE_PREFIX))
     return _parse_block(text)

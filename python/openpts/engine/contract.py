@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from openpts.engine.options import CaptureSummary
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import Step
@@ -23,8 +24,9 @@ class OutstandingIo:
 class EngineProgress:
     """Where the engine stands, for a display: counters since it was opened, all steps together.
 
-    ``oldest`` is the I/O that waits longest for its answer, if the engine can tell: one that hangs is seen
-    while it hangs.
+    ``step_elapsed_ns`` is on the engine's own clock, as all times in samples are: that of a simulated drive
+    runs as fast as the simulation does. ``oldest`` is the I/O that waits longest for its answer, if the
+    engine can tell: one that hangs is seen while it hangs.
     """
 
     steps_begun: int
@@ -68,3 +70,13 @@ class Engine(Protocol):
 
     def stop(self) -> None:
         """End the step that runs and forget those that wait; the sample of the former still comes."""
+
+
+class CapturingEngine(Engine, Protocol):
+    """An engine that can keep every single I/O in files."""
+
+    def finish(self) -> CaptureSummary | None:
+        """Stop, and complete the files of the capture, if there is one.
+
+        Raises RecordError if not every I/O is in them.
+        """

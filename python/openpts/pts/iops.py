@@ -108,6 +108,14 @@ def iops_test(conditions: TestConditions, user_capacity_bytes: int) -> Script:
     return Outcome(steady_round=None, last_round=conditions.max_rounds)
 
 
+def steps(conditions: TestConditions, user_capacity_bytes: int) -> tuple[Step, ...]:
+    """What the script asks of a device: the preconditioning, and each round alike."""
+    preconditioning = (
+        (_preconditioning(conditions, user_capacity_bytes),) if conditions.precondition_passes else ()
+    )
+    return (*preconditioning, *_round(conditions))
+
+
 def _preconditioning(conditions: TestConditions, user_capacity_bytes: int) -> Step:
     return Step(
         Stimulus.of(

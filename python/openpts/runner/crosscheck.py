@@ -94,8 +94,8 @@ def crosscheck(order: CrosscheckOrder, emit: CrosscheckListener) -> list[Compari
 
     Raises OpenptsError; what fio cannot express, and a missing fio, before anything is issued.
     """
-    find_fio()
     target, roots = parse_target(order.target), SystemRoots()
+    find_fio()
     writes = any(case.writes for case in order.cases)
     with (
         open_target(target, order.consent, roots) if writes else open_for_reading(target, roots) as opened,

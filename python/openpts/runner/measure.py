@@ -1,22 +1,17 @@
 """One stimulus on one or several targets at once, without a test around it: nothing is purged or recorded."""
 
 import secrets
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final
 
 from openpts.device.consent import Consent
-from openpts.device.guard import open_target
-from openpts.device.open_target import OpenTarget
-from openpts.device.reading import has_unwritten_parts, open_for_reading
-from openpts.device.target import parse_target
-from openpts.engine.contract import Engine, EngineStoppedError
-from openpts.engine.native import NativeEngine
+from openpts.engine.contract import CapturingEngine, Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
-from openpts.runner.engines import native_engine, pinned_near
+from openpts.runner.bench import DeviceUnderTest, device_under_test
 from openpts.runner.hangs import HangWatch
 from openpts.runner.measurement_events import (
     CaptureEnded,
@@ -29,7 +24,6 @@ from openpts.runner.measurement_events import (
     OutstandingIoHangs,
 )
 from openpts.runner.stop_signals import StopSignals
-from openpts.system_files import SystemRoots
 from openpts.vocabulary.sample import Interval
 from openpts.vocabulary.stimulus import Step, Stimulus
 
@@ -68,15 +62,15 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
     """
     with ExitStack() as stack:
         # from the last exit to the first: engines end before their targets are closed
-        targets = [stack.enter_context(_opened(order)) for order in orders]
+        devices = [stack.enter_context(_opened(order)) for order in orders]
         engines = [
-            stack.enter_context(_engine(order, target, first_thread))
-            for order, target, first_thread in zip(orders, targets, _first_threads(orders), strict=True)
+            stack.enter_context(_engine(order, device, first_thread))
+            for order, device, first_thread in zip(orders, devices, _first_threads(orders), strict=True)
         ]
         stop = stack.enter_context(StopSignals())
-        for number, (order, target, engine) in enumerate(zip(orders, targets, engines, strict=True)):
-            notes = _notes(order, target)
-            emit(MeasurementStarted(number, target.facts, order.step, engine.facts, order.seed, notes))
+        for number, (order, device, engine) in enumerate(zip(orders, devices, engines, strict=True)):
+            notes = device.notes(order.step)
+            emit(MeasurementStarted(number, device.facts, order.step, engine.facts, order.seed, notes))
         for order, engine in zip(orders, engines, strict=True):
             engine.submit([order.step])
         try:
@@ -86,7 +80,7 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
 
 
 def _finish_captures(
-    orders: Sequence[MeasurementOrder], engines: Sequence[NativeEngine], emit: MeasurementListener
+    orders: Sequence[MeasurementOrder], engines: Sequence[CapturingEngine], emit: MeasurementListener
 ) -> None:
     for number, (order, engine) in enumerate(zip(orders, engines, strict=True)):
         if (capture := order.options.capture) is None:
@@ -154,39 +148,26 @@ class _Running:
             self.emit(IntervalsEnded(self.number, intervals))
 
 
-@contextmanager
-def _opened(order: MeasurementOrder) -> Iterator[OpenTarget]:
-    """The target, through the guard if anything on it is to change."""
-    target, roots = parse_target(order.target), SystemRoots()
-    changes = changes_target(order.step.stimulus)
-    with open_target(target, order.consent, roots) if changes else open_for_reading(target, roots) as opened:
-        yield opened
+def _opened(order: MeasurementOrder) -> AbstractContextManager[DeviceUnderTest]:
+    """The device, through the guard if anything on it is to change."""
+    return device_under_test(order.target, order.consent, for_writing=changes_target(order.step.stimulus))
 
 
-@contextmanager
-def _engine(order: MeasurementOrder, target: OpenTarget, first_thread: int) -> Iterator[NativeEngine]:
+def _engine(
+    order: MeasurementOrder, device: DeviceUnderTest, first_thread: int
+) -> AbstractContextManager[CapturingEngine]:
     stimulus = order.step.stimulus
     if stimulus is None:
         raise UsageError("there is nothing to measure without I/O")
-    options = order.options
-    if order.pin_to_node:
-        options = pinned_near(target, options, first_thread)
+    options, facts = order.options, device.facts
     if options.capture is not None:
-        granule_bytes = stimulus.granule_bytes(target.facts.user_capacity_bytes, target.facts.sector_bytes)
+        granule_bytes = stimulus.granule_bytes(facts.user_capacity_bytes, facts.sector_bytes)
         options = replace(options, capture=replace(options.capture, lba_bytes=granule_bytes))
     demand = Demand(stimulus.tc, stimulus.qd, stimulus.block_size_bytes)
-    with native_engine(target, demand, order.seed, options) as engine:
-        yield engine
+    return device.engine(demand, order.seed, options, near=order.pin_to_node, first_thread=first_thread)
 
 
 def _first_threads(orders: Sequence[MeasurementOrder]) -> list[int]:
     """Threads in the engines before each, so that no two engines begin on the same processor."""
     counts = [0 if order.step.stimulus is None else order.step.stimulus.tc for order in orders]
     return [sum(counts[:number]) for number in range(len(orders))]
-
-
-def _notes(order: MeasurementOrder, target: OpenTarget) -> tuple[str, ...]:
-    stimulus = order.step.stimulus
-    if stimulus is None or not stimulus.operations.read or not has_unwritten_parts(target):
-        return ()
-    return (f"parts of {target.facts.path} were never written: reads of them do not reach the drive",)

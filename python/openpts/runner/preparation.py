@@ -3,13 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from openpts.device.open_target import OpenTarget
-from openpts.device.purge import no_purge, purge
-from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, read_write_cache
+from openpts.device.purge import no_purge
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.options import IoPath
-from openpts.system_files import SystemRoots
+from openpts.runner.bench import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
+from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
 
 
 class PurgeChoice(StrEnum):
@@ -23,42 +22,23 @@ class PurgeChoice(StrEnum):
 class Preparation:
     """The door through which a run prepares its device."""
 
-    target: OpenTarget
+    device: DeviceUnderTest
     purge_choice: PurgeChoice
-    roots: SystemRoots
 
     def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge and prove it. Raises PurgeError: a failed purge ends the run."""
         if self.purge_choice is PurgeChoice.NONE:
             report = no_purge("the operator asked for none")
             return report, (_purge_left_out(report),)
-        report = purge(self.target)
-        if self.target.facts.kind is TargetKind.FILE:
-            return report, (_purge_of_a_file(report),)
-        return report, ()
+        return self.device.purge()
 
     def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
         """Read the volatile write cache back; it is reported, and entered if it is not as required."""
-        report = read_write_cache(self.target, required_enabled, self.roots)
+        report = self.device.write_cache(required_enabled)
         satisfied = {ENABLED} if required_enabled else {DISABLED, NO_CACHE}
         if report.actual in satisfied:
             return report, ()
         return report, (_other_write_cache(report),)
-
-
-def target_deviations(target: TargetFacts) -> tuple[Deviation, ...]:
-    """A file stands between the stimulus and the device."""
-    if target.kind is not TargetKind.FILE:
-        return ()
-    return (
-        Deviation(
-            rule_id="PTS-GEN-05",
-            clause="1.1, 6 (2)",
-            required="block I/O to the device itself",
-            used="direct I/O to a file",
-            effect="the file system and whatever lies below it are measured as well",
-        ),
-    )
 
 
 def path_deviations(engine: Facts) -> tuple[Deviation, ...]:
@@ -83,16 +63,6 @@ def _purge_left_out(report: PurgeReport) -> Deviation:
         required="a purge before preconditioning",
         used=f"none: {report.detail}",
         effect="the write history of the drive shows in the results",
-    )
-
-
-def _purge_of_a_file(report: PurgeReport) -> Deviation:
-    return Deviation(
-        rule_id="PTS-PRG-03",
-        clause="3.2",
-        required="a purge of the device",
-        used=report.method,
-        effect="the drive below the file keeps its write history",
     )
 
 

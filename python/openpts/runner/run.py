@@ -1,18 +1,12 @@
 """One run from the operator's order to the closed run folder."""
 
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 from openpts.device.consent import Consent
-from openpts.device.guard import open_target
-from openpts.device.identity import dut_facts
-from openpts.device.open_target import OpenTarget
-from openpts.device.target import parse_target
-from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import TargetError
 from openpts.host.inventory import host_facts
@@ -21,11 +15,11 @@ from openpts.pts import iops
 from openpts.pts.standard import deviations, without_impossible_sizes
 from openpts.record.manifest import Manifest, People
 from openpts.record.writer import RunWriter
+from openpts.runner.bench import DeviceUnderTest, device_under_test
 from openpts.runner.ending import closing_record, terminate_as_interrupt
-from openpts.runner.engines import native_engine, pinned_near
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.live import LiveDriver
-from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations, target_deviations
+from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
 from openpts.system_files import SystemRoots
 from openpts.units import format_block_size, format_capacity
 from openpts.vocabulary.conditions import Profile, TestConditions
@@ -67,23 +61,24 @@ def run_iops(order: Order, listeners: Sequence[Listener]) -> FinishedRun:
     standard = iops.standard_conditions(order.profile, seed)
     with (
         terminate_as_interrupt(),
-        open_target(parse_target(order.target), order.consent, SystemRoots()) as target,
+        device_under_test(order.target, order.consent, for_writing=True) as device,
     ):
-        sector_bytes = target.facts.sector_bytes
-        conditions = without_impossible_sizes(order.adjust(standard), sector_bytes)
-        _check_size(conditions, target.facts)
-        with _engine_on(target, conditions, order) as engine:
-            manifest = replace(_manifest(order, target, conditions), engine=engine.facts)
+        conditions = without_impossible_sizes(order.adjust(standard), device.facts.sector_bytes)
+        _check_size(conditions, device.facts)
+        entries = device.deviations(iops.steps(conditions, device.facts.user_capacity_bytes))
+        demand = Demand(conditions.tc, conditions.qd, conditions.largest_block_size_bytes)
+        with device.engine(demand, conditions.seed, order.options, near=order.pin_to_node) as engine:
+            manifest = replace(_manifest(order, device, conditions), engine=engine.facts)
             folder = order.folder or Path("openpts-runs") / manifest.test_id
             writer = RunWriter.create(folder, manifest)
-            preparation = Preparation(target, order.purge_choice, SystemRoots())
+            preparation = Preparation(device, order.purge_choice)
             driver = LiveDriver(engine, preparation, writer, _to_all(listeners))
             driver.emit(RunStarted(folder, manifest))
             with closing_record(writer, driver.emit) as close:
-                driver.add_deviations(target_deviations(target.facts))
+                driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
                 driver.add_deviations(deviations(conditions, standard, iops.RULES))
-                outcome = driver.drive(iops.iops_test(conditions, target.facts.user_capacity_bytes))
+                outcome = driver.drive(iops.iops_test(conditions, device.facts.user_capacity_bytes))
                 close(outcome)
     return FinishedRun(folder, outcome)
 
@@ -91,37 +86,33 @@ def run_iops(order: Order, listeners: Sequence[Listener]) -> FinishedRun:
 def _check_size(conditions: TestConditions, target: TargetFacts) -> None:
     """No two outstanding I/Os should have to overlap: the active range holds them all side by side."""
     start, end = conditions.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+    range_bytes = (end - start) // target.scale
     outstanding_bytes = conditions.tc * conditions.qd * conditions.largest_block_size_bytes
-    if end - start < outstanding_bytes:
+    if range_bytes < outstanding_bytes:
         raise TargetError(
             f"{target.name} is too small for the queue: its active range holds "
-            f"{format_capacity(end - start)}, TC {conditions.tc} x QD {conditions.qd} x "
+            f"{format_capacity(range_bytes)}{_simulated(target)}, TC {conditions.tc} x QD {conditions.qd} x "
             f"{format_block_size(conditions.largest_block_size_bytes)} outstanding need "
             f"{format_capacity(outstanding_bytes)}; take a larger target, or a smaller --tc or --qd"
         )
 
 
-@contextmanager
-def _engine_on(target: OpenTarget, conditions: TestConditions, order: Order) -> Iterator[NativeEngine]:
-    demand = Demand(conditions.tc, conditions.qd, conditions.largest_block_size_bytes)
-    options = pinned_near(target, order.options) if order.pin_to_node else order.options
-    with native_engine(target, demand, conditions.seed, options) as engine:
-        yield engine
+def _simulated(target: TargetFacts) -> str:
+    return "" if target.simulation is None else f" at scale 1:{target.scale}"
 
 
-def _manifest(order: Order, target: OpenTarget, conditions: TestConditions) -> Manifest:
-    roots = SystemRoots()
+def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions) -> Manifest:
     now = datetime.now(UTC)
-    dut = dut_facts(target.facts, roots)
-    serial = dut["serial"].value or target.facts.kind
+    dut = device.identity()
+    serial = dut["serial"].value or device.facts.kind
     return Manifest(
         test_id=f"{serial[-4:]}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}",
         command_line=order.command_line,
         conditions=conditions,
         people=order.people,
-        target=target.facts,
+        target=device.facts,
         dut=dut,
-        host=host_facts(roots),
+        host=host_facts(SystemRoots()),
         software=software_facts(),
         started_at=now.isoformat(timespec="seconds"),
     )

@@ -20,17 +20,45 @@ class TargetKind(StrEnum):
 
     FILE = "file"
     BLOCK = "block"
+    SIMULATED = "simulated"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationFacts:
+    """What a simulated drive is made from.
+
+    ``scale``: each simulated page stands for so many, so that ``simulated_bytes`` times ``scale`` is the
+    capacity. ``seed`` is the drive's own. ``assumed`` are the dotted names of the parameters whose values
+    nothing published supports.
+    """
+
+    preset: str
+    summary: str
+    model: str
+    scale: int
+    simulated_bytes: int
+    seed: int
+    assumed: tuple[str, ...]
+
+    def __str__(self) -> str:
+        return f"preset {self.preset}, scale 1:{self.scale}"
 
 
 @dataclass(frozen=True, slots=True)
 class TargetFacts:
-    """The device under test as the engine sees it."""
+    """The device under test as the engine sees it; ``simulation`` is None for one that exists."""
 
     kind: TargetKind
     name: str
     path: str
     user_capacity_bytes: int
     sector_bytes: int
+    simulation: SimulationFacts | None = None
+
+    @property
+    def scale(self) -> int:
+        """How many bytes of the target one byte stands for that can be reached: 1 for a drive that exists."""
+        return 1 if self.simulation is None else self.simulation.scale
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +66,7 @@ class PurgeReport:
     """What the purge was and how it was proven (PTS 3.2, 7.3.1).
 
     ``ran`` is False where no purge was made. ``changed_samples`` of ``samples`` marked places read
-    back without their mark after the purge.
+    back without their mark after the purge; of a simulated drive, pages that hold no data any more.
     """
 
     ran: bool

@@ -20,7 +20,14 @@ from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Fact, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
+from openpts.vocabulary.facts import (
+    Fact,
+    PurgeReport,
+    SimulationFacts,
+    TargetFacts,
+    TargetKind,
+    WriteCacheReport,
+)
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
@@ -110,6 +117,26 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
         (1, 1, failed),
     ]
     assert run.ledger == (DEVIATION, DEVIATION)
+
+
+def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path: Path) -> None:
+    simulation = SimulationFacts(HOSTILE, "a drive", "page-mapped", 67, 10**9, 2**63 - 1, ("a.b", HOSTILE))
+    target = TargetFacts(TargetKind.SIMULATED, "sim:x", "sim:x?scale=67", 67 * 10**9, 512, simulation)
+    RunWriter.create(tmp_path / "run", replace(manifest(), target=target)).close()
+    assert read_run(tmp_path / "run").manifest.target == target
+
+
+def test_a_record_from_before_there_were_simulated_drives_can_be_read(tmp_path: Path) -> None:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
+    changed = connection.execute(
+        "UPDATE manifest SET json = json_remove(json, '$.simulation') WHERE section = 'target'"
+        " AND json LIKE '%simulation%'"
+    ).rowcount
+    connection.commit()
+    connection.close()
+    assert changed == 1
+    assert read_run(tmp_path / "run").manifest == manifest()
 
 
 def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:

@@ -1,0 +1,68 @@
+"""What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from typing import Protocol
+
+from openpts.device.consent import Consent
+from openpts.device.guard import open_target
+from openpts.device.reading import open_for_reading
+from openpts.device.simulated_target import names_simulated, parse_simulated_target
+from openpts.device.target import parse_target
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.options import Demand, NativeOptions
+from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.simulated_device import SimulatedDevice
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.stimulus import Step
+
+
+class DeviceUnderTest(Protocol):
+    """A device that is ours until the test ends."""
+
+    @property
+    def facts(self) -> TargetFacts:
+        """The device as an engine sees it."""
+
+    def identity(self) -> Facts:
+        """What it is (PTS 5.4), under the keys of the report's header."""
+
+    def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
+        """What it is not: entries of the ledger of a run of these steps on it.
+
+        Raises UsageError where the figures would say nothing at all.
+        """
+
+    def notes(self, step: Step) -> tuple[str, ...]:
+        """What an operator should know before reading figures of this step."""
+
+    def engine(
+        self, demand: Demand, seed: int, options: NativeOptions, *, near: bool, first_thread: int = 0
+    ) -> AbstractContextManager[CapturingEngine]:
+        """An engine on it, stopped at the end.
+
+        ``near``: its threads run on the processors near the device instead of ``options.cpus``, where
+        ``first_thread`` threads of others are already.
+        """
+
+    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        """Purge it and prove it, with what a purge of such a device is not. Raises PurgeError."""
+
+    def write_cache(self, required_enabled: bool) -> WriteCacheReport:
+        """The volatile write cache, set as required where openpts may set it, and read back."""
+
+
+@contextmanager
+def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iterator[DeviceUnderTest]:
+    """The device that the operator's text names, closed at the end.
+
+    What exists is opened by the guard if anything on it is to change. Raises OpenptsError.
+    """
+    if names_simulated(text):
+        yield SimulatedDevice.of(parse_simulated_target(text))
+        return
+    target, roots = parse_target(text), SystemRoots()
+    with open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened:
+        yield PhysicalDevice(opened, roots)

@@ -1,0 +1,189 @@
+"""A simulated drive as the device under test."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Self
+
+from openpts.device.simulated_identity import simulated_facts
+from openpts.device.simulated_target import DriveState, SimulatedTarget
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.errors import PurgeError, UsageError
+from openpts.host.memory import available_memory_bytes
+from openpts.simulation.presets import SHIPPED, Preset, load_preset
+from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.stimulus import Step
+
+DEFAULT_SEED: Final = 1
+"""Of a drive whose seed nobody named: then equal orders have equal drives."""
+
+PURGE_METHOD: Final = "purge of the simulated drive"
+_WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedDevice:
+    """Implements openpts.runner.bench.DeviceUnderTest: nothing that exists is touched."""
+
+    drive: SimulatedDrive
+    preset: Preset
+
+    @classmethod
+    def of(cls, target: SimulatedTarget) -> Self:
+        """Make the drive, and wear it in if it shall be.
+
+        Raises UsageError if there is no such preset, or none of that size, scale and state.
+        """
+        preset = load_preset(target.preset)
+        capacity_bytes, scale = size_and_scale(target, preset)
+        seed = DEFAULT_SEED if target.seed is None else target.seed
+        whole = SimulatedTarget(target.preset, capacity_bytes, scale, seed, target.state)
+        drive = _new_drive(preset, str(whole), capacity_bytes, scale, seed)
+        if target.state is DriveState.WORN_IN:
+            drive.jump_start()
+        return cls(drive, preset)
+
+    @property
+    def facts(self) -> TargetFacts:
+        """See the protocol."""
+        return self.drive.facts
+
+    def identity(self) -> Facts:
+        """See the protocol."""
+        return simulated_facts(self.facts, self.drive.simulation)
+
+    def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
+        """See the protocol: there is no device, and a scale changes its shape."""
+        concerns = self._concerns(steps)
+        for concern in concerns:
+            if concern.severity is Severity.REFUSE:
+                raise UsageError(f"{self.facts.path}: {concern.message}")
+        return (
+            Deviation(
+                rule_id="PTS-GEN-05",
+                clause="1.1, 6 (2)",
+                required="block I/O to the device itself",
+                used=f"I/O to a simulated drive in virtual time: {self.drive.simulation}",
+                effect="nothing is measured: all figures are those of a model",
+            ),
+            *(
+                Deviation(
+                    rule_id="PTS-GEN-05",
+                    clause="1.1, 6 (2)",
+                    required="a scale that leaves the figures as they are",
+                    used=f"scale 1:{self.facts.scale}, which bears on: {concern.subject}",
+                    effect=concern.message,
+                )
+                for concern in concerns
+            ),
+        )
+
+    def notes(self, step: Step) -> tuple[str, ...]:
+        """See the protocol."""
+        notes = [f"SIMULATED, {self.drive.simulation}: not a measurement of a drive"]
+        reads = step.stimulus is not None and step.stimulus.operations.read
+        if reads and not self.drive.pages_with_data():
+            notes.append("the drive is new: reads of what was never written do not reach its flash")
+        return (*notes, *(concern.message for concern in self._concerns([step])))
+
+    def _concerns(self, steps: Sequence[Step]) -> tuple[ScaleConcern, ...]:
+        return scale_concerns(self.preset, self.facts.user_capacity_bytes, self.facts.scale, steps)
+
+    @contextmanager
+    def engine(
+        self,
+        demand: Demand,
+        seed: int,
+        options: NativeOptions,
+        *,
+        near: bool,  # noqa: ARG002 no processor is near a drive that is nowhere
+        first_thread: int = 0,  # noqa: ARG002
+    ) -> Iterator[CapturingEngine]:
+        """See the protocol."""
+        engine = self.drive.engine(demand, seed, options)
+        try:
+            yield engine
+        finally:
+            engine.stop()
+
+    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        """See the protocol: data written before must be gone, and nothing else may be left."""
+        marked = self.drive.mark()
+        started_at = datetime.now(UTC)
+        duration_ns = self.drive.purge()
+        if left := self.drive.pages_with_data():
+            raise PurgeError(
+                f"the purge of {self.facts.name} ended without an error, but {left:,} of {marked:,} pages "
+                "still hold data: this drive can't be purged; "
+                "to test it all the same use --purge none, which the report discloses"
+            )
+        report = PurgeReport(
+            ran=True,
+            method=PURGE_METHOD,
+            detail="all pages without data afterwards; the time is that of the model",
+            started_at=started_at.isoformat(timespec="seconds"),
+            duration_ns=duration_ns,
+            samples=marked,
+            changed_samples=marked,
+        )
+        return report, ()
+
+    def write_cache(self, required_enabled: bool) -> WriteCacheReport:
+        """See the protocol."""
+        self.drive.set_write_cache(required_enabled)
+        return WriteCacheReport(
+            required=ENABLED if required_enabled else DISABLED,
+            actual=_WORDS[self.drive.write_cache()],
+            source="the simulated drive",
+        )
+
+
+def check_preset(preset: Preset) -> None:
+    """Make a drive of the preset in its own size. Raises UsageError, with the place of what makes no sense.
+
+    Only the drive itself knows all of its parameters; what plans with them comes after this.
+    """
+    SimulatedDrive(
+        preset.text,
+        path=preset.name if preset.place == SHIPPED else preset.place,
+        capacity_bytes=preset.capacity_bytes,
+        scale=default_scale(preset, preset.capacity_bytes),
+        seed=DEFAULT_SEED,
+    )
+
+
+def _new_drive(preset: Preset, path: str, capacity_bytes: int, scale: int, seed: int) -> SimulatedDrive:
+    """The kernel promises more memory than there is, so that is asked for before it is taken.
+
+    How small a drive may be, only the drive itself can tell; what would do, the planner.
+    """
+    check_preset(preset)
+    concerns = size_concerns(preset, capacity_bytes, scale, available_memory_bytes(SystemRoots()))
+    if too_large := [concern.message for concern in concerns if concern.subject in {"pages", "memory"}]:
+        raise UsageError(f"{path}: {'; '.join(too_large)}")
+    try:
+        return SimulatedDrive(
+            preset.text,
+            path=path,
+            capacity_bytes=capacity_bytes,
+            scale=scale,
+            seed=seed,
+            label=preset.label,
+        )
+    except UsageError as error:
+        if not concerns:
+            raise
+        raise UsageError(f"{error}; {concerns[0].message}") from error
+
+
+def size_and_scale(target: SimulatedTarget, preset: Preset) -> tuple[int, int]:
+    """Nominal capacity in bytes and scale: the operator's, otherwise those of the preset."""
+    capacity_bytes = target.capacity_bytes or preset.capacity_bytes
+    return capacity_bytes, target.scale or default_scale(preset, capacity_bytes)

@@ -1,0 +1,96 @@
+"""What names a simulated drive, and what is told to whoever names it wrongly."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openpts.device.simulated_target import (
+    DriveState,
+    SimulatedTarget,
+    names_simulated,
+    parse_simulated_target,
+)
+from openpts.device.target import parse_target
+from openpts.errors import UsageError
+
+# a preset's name or path: anything on one line
+PRESETS = st.text(
+    st.characters(exclude_categories=("C", "Zl", "Zp"), exclude_characters="?"), min_size=1, max_size=60
+)
+TARGETS = st.builds(
+    SimulatedTarget,
+    PRESETS,
+    st.none() | st.integers(1, 2**63 - 1),
+    st.none() | st.integers(1, 2**32 - 1),
+    st.none() | st.integers(0, 2**63 - 1),
+    st.sampled_from(DriveState),
+)
+
+
+def test_a_name_alone_leaves_all_to_the_preset() -> None:
+    assert parse_simulated_target("sim:enterprise-tlc") == SimulatedTarget("enterprise-tlc")
+
+
+def test_capacity_scale_and_seed_come_in_any_order() -> None:
+    wanted = SimulatedTarget("client-qlc", 64_000_000_000, 8, 3)
+    assert parse_simulated_target("sim:client-qlc?seed=3&capacity=64GB&scale=8") == wanted
+
+
+def test_a_preset_of_ones_own_is_a_path() -> None:
+    assert parse_simulated_target("sim:./my drives/a?b.toml?seed=1").preset == "./my drives/a?b.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("sim:", "names no preset"),
+        ("sim:?scale=1", "names no preset"),
+        ("sim:x\n", "control characters"),
+        ("sim:x?", "'' after the ? of a simulated drive is unknown"),
+        ("sim:x?size=1GB", "'size=1GB' after the ? of a simulated drive is unknown"),
+        ("sim:x?scale", "'scale' after the ? of a simulated drive is unknown"),
+        ("sim:x?scale=2&scale=2", "scale is there twice"),
+        ("sim:x?scale=2&", "'' after the ?"),
+        ("sim:x?scale=0", "a whole number from 1 to 4,294,967,295"),
+        ("sim:x?scale=4294967296", "a whole number from 1"),
+        ("sim:x?scale=1.5", "scale=1.5 makes no sense"),
+        ("sim:x?scale=+2", "scale=+2 makes no sense"),
+        ("sim:x?scale=\u0663", "makes no sense"),
+        ("sim:x?seed=-1", "a whole number from 0"),
+        ("sim:x?seed=9223372036854775808", "a whole number from 0"),
+        ("sim:x?state=old", "it is one of new, worn-in"),
+        ("sim:x?capacity=0", "no capacity that a drive can have"),
+        ("sim:x?capacity=64G", "is not a size"),
+        ("sim:x?capacity=100000PB", "no capacity that a drive can have"),
+    ],
+)
+def test_what_names_no_simulated_drive(text: str, says: str) -> None:
+    with pytest.raises(UsageError) as raised:
+        parse_simulated_target(text)
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+@given(TARGETS)
+def test_a_simulated_target_reads_back_what_it_writes(target: SimulatedTarget) -> None:
+    assert parse_simulated_target(str(target)) == target
+
+
+@given(st.text(max_size=100))
+def test_any_query_is_a_drive_or_one_clear_line(query: str) -> None:
+    assert len(complaint(f"sim:x?{query}").splitlines()) <= 1
+
+
+def complaint(text: str) -> str:
+    try:
+        parse_simulated_target(text)
+    except UsageError as error:
+        return str(error)
+    return ""
+
+
+def test_what_needs_a_drive_that_exists_refuses_a_simulated_one() -> None:
+    assert names_simulated("sim:x")
+    assert not names_simulated("file:sim:x")
+    with pytest.raises(UsageError, match="sim:enterprise-tlc is a simulated drive, and this needs one that"):
+        parse_target("sim:enterprise-tlc")

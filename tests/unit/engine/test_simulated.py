@@ -1,0 +1,196 @@
+"""The engine of simulated drives keeps the contract that all engines keep."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.engine.contract import EngineStoppedError
+from openpts.engine.options import CaptureOrder, CompletionWait, Demand, IoPath, NativeOptions
+from openpts.engine.simulated import SimulatedEngine
+from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.errors import UsageError
+from openpts.units import KIB, MIB, NS_PER_S
+from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, StopRule
+from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+
+IOPS = 1000.0
+DEMAND = Demand(tc=2, qd=8, block_size_bytes=MIB)
+
+
+def drive_of(folder: Path, *, scale: int = 1, iops: float = IOPS) -> SimulatedDrive:
+    preset = write_oracle(folder, [iops], by="seconds")
+    return SimulatedDrive(
+        preset.read_text(), path=f"sim:{preset}", capacity_bytes=CAPACITY_BYTES, scale=scale, seed=3
+    )
+
+
+@pytest.fixture
+def drive(tmp_path: Path) -> SimulatedDrive:
+    return drive_of(tmp_path)
+
+
+@pytest.fixture
+def engine(drive: SimulatedDrive) -> Iterator[SimulatedEngine]:
+    engine = drive.engine(DEMAND, 7, NativeOptions())
+    yield engine
+    engine.stop()
+
+
+def step(stop: StopRule, read_pct: int = 65, block_size_bytes: int = 4 * KIB) -> Step:
+    return Step(Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, 2, 8, ActiveRange()), stop)
+
+
+def wait(engine: SimulatedEngine) -> Sample:
+    sample = engine.poll(20)
+    assert sample is not None
+    return sample
+
+
+def test_the_facts_say_what_was_made(tmp_path: Path) -> None:
+    facts = drive_of(tmp_path, scale=4).facts
+    assert facts.kind is TargetKind.SIMULATED
+    assert (facts.name, facts.user_capacity_bytes) == ("sim:oracle-of-a-test", CAPACITY_BYTES)
+    assert facts.simulation is not None
+    assert (facts.scale, facts.simulation.simulated_bytes) == (4, CAPACITY_BYTES // 4)
+    assert (facts.simulation.model, facts.simulation.seed) == ("oracle", 3)
+
+
+def test_an_hour_takes_no_hour_and_is_told_whole(engine: SimulatedEngine) -> None:
+    hour = Duration.seconds(3600)
+    engine.submit([step(hour)])
+    sample = wait(engine)
+    assert (sample.state, sample.ended_by) == (StepState.COMPLETE, "duration")
+    assert 3600 * NS_PER_S <= sample.elapsed_ns < 3601 * NS_PER_S
+    assert sample.iops == pytest.approx(IOPS, rel=1e-6)
+    assert len(sample.intervals) in {3600, 3601}
+    assert sum(interval.ios for interval in sample.intervals) == sample.ios
+    assert sample.cpu is None
+
+
+def test_a_sample_carries_its_step_and_agrees_with_itself(engine: SimulatedEngine) -> None:
+    steps = [step(IoCount(500)), step(ByteAmount(8 * MIB), 0, 64 * KIB), step(Duration.seconds(2), 100)]
+    engine.submit(steps)
+    samples = [wait(engine) for _ in steps]
+    assert [sample.step for sample in samples] == steps
+    assert samples[0].ios == 500
+    assert samples[1].bytes == 8 * MIB
+    assert samples[2].write.ios == 0
+    for sample in samples:
+        assert sample.state is StepState.COMPLETE
+        assert sample.step.stimulus is not None
+        assert sample.bytes == sample.ios * sample.step.stimulus.block_size_bytes
+        merged = LatencyDistribution.merged([o.histogram for o in (sample.read, sample.write) if o.ios])
+        assert merged.count == sample.ios
+    assert samples[0].gap_ns is None
+    for before, after in pairwise(samples):
+        assert after.gap_ns == after.started_ns - before.started_ns - before.elapsed_ns
+
+
+def test_littles_law_holds_to_the_nanosecond_or_so(engine: SimulatedEngine) -> None:
+    engine.submit([step(IoCount(100_000))])
+    sample = wait(engine)
+    assert sample.mean_latency_ns is not None
+    # 16 are outstanding, but while the step begins and ends
+    assert sample.mean_latency_ns == pytest.approx(16 / IOPS * NS_PER_S, rel=1e-3)
+
+
+def test_counts_of_a_scaled_drive_are_those_of_the_whole(tmp_path: Path) -> None:
+    engine = drive_of(tmp_path, scale=4).engine(DEMAND, 7, NativeOptions())
+    engine.submit([step(IoCount(40_000), 0)])
+    sample = wait(engine)
+    engine.stop()
+    assert sample.ios == 40_000
+    assert sample.write.bytes == 40_000 * 4 * KIB
+    assert sample.iops == pytest.approx(IOPS, rel=1e-3)
+    assert LatencyDistribution.merged([sample.write.histogram]).count == 10_000
+
+
+def test_a_stop_ends_the_step_that_runs(tmp_path: Path) -> None:
+    engine = drive_of(tmp_path, iops=1e6).engine(DEMAND, 7, NativeOptions(interval_histograms=False))
+    engine.submit([step(Duration.seconds(10**8)), step(Duration.seconds(1))])
+    assert engine.poll(0.05) is None
+    progress = engine.progress()
+    assert progress.steps_begun == 1
+    assert progress.ios > 0
+    assert progress.oldest is None
+    engine.stop()
+    sample = wait(engine)
+    assert sample.state is StepState.INTERRUPTED
+    assert sample.ios >= progress.ios
+    with pytest.raises(EngineStoppedError):
+        engine.poll(1)
+    with pytest.raises(EngineStoppedError):
+        engine.submit([step(Duration.seconds(1))])
+
+
+def test_intervals_are_shown_while_the_step_runs(tmp_path: Path) -> None:
+    engine = drive_of(tmp_path, iops=1e6).engine(DEMAND, 7, NativeOptions(interval_histograms=False))
+    engine.submit([step(Duration.seconds(10**8))])
+    assert engine.poll(0.2) is None
+    first = engine.new_intervals()
+    assert [interval.index for interval in first] == list(range(len(first)))
+    assert engine.poll(0.2) is None
+    second = engine.new_intervals()
+    assert second[0].index == len(first)
+    engine.stop()
+    assert len(wait(engine).intervals) >= len(first) + len(second)
+
+
+def test_equal_seeds_have_equal_samples(tmp_path: Path) -> None:
+    samples = []
+    for _ in range(2):
+        engine = drive_of(tmp_path).engine(DEMAND, 7, NativeOptions())
+        engine.submit([step(IoCount(2000)), step(Duration.seconds(3))])
+        samples.append([wait(engine), wait(engine)])
+        engine.stop()
+    assert samples[0] == samples[1]
+
+
+def test_a_step_that_makes_no_sense_is_refused(engine: SimulatedEngine) -> None:
+    with pytest.raises(UsageError):
+        engine.submit([step(IoCount(1), block_size_bytes=2 * MIB)])
+
+
+def test_a_capture_has_every_simulated_io(drive: SimulatedDrive, tmp_path: Path) -> None:
+    (tmp_path / "all").mkdir()
+    options = NativeOptions(capture=CaptureOrder(tmp_path / "all", 4 * KIB))
+    engine = drive.engine(DEMAND, 7, options)
+    engine.submit([step(IoCount(1234))])
+    assert wait(engine).ios == 1234
+    summary = engine.finish()
+    assert summary is not None
+    assert (summary.ios, summary.discarded_ios) == (1234, 0)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (NativeOptions(io_path=IoPath.IO_URING), "--io-path io_uring"),
+        (NativeOptions(cpus=(0, 1)), "--cpus"),
+        (NativeOptions(completion_wait=CompletionWait.BATCHED), "--wait"),
+    ],
+)
+def test_what_only_real_hosts_have_is_refused(
+    drive: SimulatedDrive, options: NativeOptions, says: str
+) -> None:
+    with pytest.raises(UsageError, match=says):
+        drive.engine(DEMAND, 7, options)
+
+
+def test_a_preset_of_nonsense_names_the_target(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="sim:mine: "):
+        SimulatedDrive("name = 3", path="sim:mine", capacity_bytes=1, scale=1, seed=1)
+
+
+def test_marks_are_data_until_the_purge(drive: SimulatedDrive) -> None:
+    assert drive.pages_with_data() == 0
+    marked = drive.mark()
+    assert marked == drive.pages_with_data() == 64
+    assert drive.purge() >= 0
+    assert drive.pages_with_data() == 0

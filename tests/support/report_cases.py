@@ -8,9 +8,32 @@ from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.model import Report
 from openpts.report.write import default_date
-from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import SimulationFacts, TargetKind
 from openpts.vocabulary.sample import StepState
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
+
+SIMULATION = SimulationFacts(
+    preset="enterprise-tlc",
+    summary="a synthetic drive of the enterprise kind",
+    model="page-mapped",
+    scale=67,
+    simulated_bytes=28_662_438_957,
+    seed=1,
+    assumed=(
+        "page_mapped.wear.mean_erases",
+        "page_mapped.wear.deviation_share",
+        *(f"page_mapped.thermal.parameter_{number}_k_per_w" for number in range(12)),
+        "capacity_bytes",
+    ),
+)
+NO_DEVICE = Deviation(
+    "PTS-GEN-05",
+    "1.1, 6 (2)",
+    "block I/O to the device itself",
+    f"I/O to a simulated drive in virtual time: {SIMULATION}",
+    "nothing is measured: all figures are those of a model",
+)
 
 CASES = {
     "steady": Synthetic(),
@@ -42,6 +65,16 @@ CASES = {
     "bare": Synthetic(facts=False, purge=False, precondition=False),
     "slow": Synthetic(scale=0.0002, step_s=60),
     "fast": Synthetic(scale=14, histograms=True),
+    "simulated": Synthetic(kind=TargetKind.SIMULATED, simulation=SIMULATION, deviations=(NO_DEVICE,)),
+    "simulated, shortened": Synthetic(
+        rounds=2,
+        steady_round=None,
+        kind=TargetKind.SIMULATED,
+        simulation=SIMULATION,
+        deviations=(NO_DEVICE,),
+        step_s=2,
+        max_rounds=2,
+    ),
 }
 
 

@@ -17,7 +17,15 @@ from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile, TestConditions
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
+from openpts.vocabulary.facts import (
+    Fact,
+    Facts,
+    PurgeReport,
+    SimulationFacts,
+    TargetFacts,
+    TargetKind,
+    WriteCacheReport,
+)
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
@@ -95,6 +103,7 @@ class Synthetic:
     state: RunState = RunState.COMPLETE
     state_reason: str | None = None
     kind: TargetKind = TargetKind.BLOCK
+    simulation: SimulationFacts | None = None
     step_s: int = 60
     max_rounds: int = 25
     precondition: bool = True
@@ -156,6 +165,7 @@ def _manifest(wanted: Synthetic, conditions: TestConditions) -> Manifest:
             text or "/dev/nvme9n1",
             CAPACITY_BYTES,
             4096 if wanted.skip_half_kib else 512,
+            wanted.simulation,
         ),
         **facts,
         started_at="2025-01-14T08:11:00Z",

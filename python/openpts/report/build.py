@@ -38,7 +38,7 @@ def build_report(run: Run, report_date: str) -> Report:
     model = fact_text(manifest.dut, "model", printable(manifest.target.name))
     report = Report(
         schema_version=SCHEMA_VERSION,
-        title="SSD Performance Test Report: IOPS",
+        title=f"{'SIMULATED ' if manifest.target.simulation else ''}SSD Performance Test Report: IOPS",
         subtitle=f"{drive_name(manifest)} - {manifest.conditions.profile.revision}",
         run_name=f"{brief(model)} - {test_id}",
         report_date=report_date,

@@ -4,12 +4,12 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report import cells
 from openpts.report.facts_table import items_table
-from openpts.report.header import date_and_time, drive_name, purge_method, write_cache
+from openpts.report.header import KINDS, date_and_time, drive_name, purge_method, write_cache
 from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import fact_text, person_text, printable
+from openpts.report.simulated_drive import simulation_items
 from openpts.report.standing import Standing, state_sentence
 from openpts.units import format_capacity
-from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.sample import StepState
 
 
@@ -53,7 +53,7 @@ def summary_table(test: str, state: str, deviations: int, values: tuple[tuple[st
 def _drive_table(run: Run) -> Table:
     manifest = run.manifest
     dut, target = manifest.dut, manifest.target
-    kind = "raw block device" if target.kind is TargetKind.BLOCK else "FILE (no raw device)"
+    kind = KINDS[target.kind]
     return items_table(
         "cover-drive",
         "Device and run",
@@ -62,11 +62,15 @@ def _drive_table(run: Run) -> Table:
             ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
             ("User capacity", format_capacity(target.user_capacity_bytes)),
             ("Target", f"{printable(target.name)} - {kind}"),
+            *simulation_items(run),
             ("Interface", fact_text(dut, "interface")),
             ("Class", manifest.conditions.profile.revision),
             ("Test run", f"{date_and_time(manifest.started_at)} to {date_and_time(manifest.ended_at)}"),
             ("Purge; write cache", f"{purge_method(manifest.purge)}; {write_cache(manifest.write_cache)}"),
-            ("Host", f"{fact_text(manifest.host, 'cpu')}; {fact_text(manifest.host, 'operating_system')}"),
+            (
+                "Simulated on" if target.simulation else "Host",
+                f"{fact_text(manifest.host, 'cpu')}; {fact_text(manifest.host, 'operating_system')}",
+            ),
             (
                 "Operator, auditor, sponsor",
                 ", ".join(

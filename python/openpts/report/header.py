@@ -6,11 +6,17 @@ from openpts.record.manifest import Manifest
 from openpts.report.model import Header, HeaderGroup, HeaderRow
 from openpts.report.printable import NOT_REPORTED, brief, fact_text, person_text, printable, value_text
 from openpts.units import format_capacity
-from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
+from openpts.vocabulary.facts import Facts, PurgeReport, TargetKind, WriteCacheReport
 
 ROWS: Final = 10
 NOT_RUN: Final = "NOT RUN"
 NO_REFERENCE_PLATFORM: Final = "not SNIA RTP"
+KINDS: Final = {
+    TargetKind.BLOCK: "raw block device",
+    TargetKind.FILE: "FILE (no raw device)",
+    TargetKind.SIMULATED: "SIMULATED (no device)",
+}
+"""What a target is, in words."""
 
 Rows = tuple[tuple[str, str], ...]
 

@@ -51,9 +51,13 @@ def _purge_verdict(run: Run) -> Verdict:
     if not purge.samples:
         return Verdict(f"Purge run ({printable(purge.method)}); its effect was not checked by reading back.")
     proven = purge.changed_samples == purge.samples
+    gone = (
+        "marked places read back without their mark"
+        if run.manifest.target.simulation is None
+        else "pages that held data hold none any more"
+    )
     return Verdict(
-        f"Purge run ({printable(purge.method)}): {purge.changed_samples:,} of {purge.samples:,} "
-        "marked places read back without their mark.",
+        f"Purge run ({printable(purge.method)}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
         "pass" if proven else "fail",
     )
 

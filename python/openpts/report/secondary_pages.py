@@ -6,9 +6,13 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.report import cells
 from openpts.report.matrix_pages import Matrix, matrix_table
-from openpts.report.model import Cell, Page, Verdict
+from openpts.report.model import Block, Cell, Page, Verdict
 
 _SURE_COUNT_FACTOR: Final = 1.5
+_NO_CPU: Final = (
+    "CPU System Usage and CPU IO Wait: not recorded in any step of this run. "
+    "Average Power, IOPS/W: not reported (no power meter)."
+)
 
 
 def response_times_page(matrix: Matrix, title: str) -> Page:
@@ -47,14 +51,24 @@ def merged_tail_page(matrix: Matrix, title: str) -> Page:
                 "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)",
                 _tail_merged,
             ),
-            matrix_table(matrix, "cpu-sys", "CPU System Usage (%)", lambda cell: _share(cell.cpu_sys_pct)),
-            matrix_table(
-                matrix,
-                "cpu-iowait",
-                "CPU IO Wait (%)",
-                lambda cell: _share(cell.cpu_iowait_pct),
-                note="Share of all processors. Average Power, IOPS/W: not reported (no power meter).",
-            ),
+            *_cpu_blocks(matrix),
+        ),
+    )
+
+
+def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
+    """Two tables, or a sentence where no step has a figure for them: two pages of n/a say no more."""
+    measured = matrix.results.cells.values()
+    if measured and all(cell.cpu_sys_pct is None for cell in measured):
+        return (Verdict(_NO_CPU),)
+    return (
+        matrix_table(matrix, "cpu-sys", "CPU System Usage (%)", lambda cell: _share(cell.cpu_sys_pct)),
+        matrix_table(
+            matrix,
+            "cpu-iowait",
+            "CPU IO Wait (%)",
+            lambda cell: _share(cell.cpu_iowait_pct),
+            note="Share of all processors. Average Power, IOPS/W: not reported (no power meter).",
         ),
     )
 

@@ -3,11 +3,11 @@
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.facts_table import remaining, sourced, sourced_table
-from openpts.report.header import NO_REFERENCE_PLATFORM, date_and_time
+from openpts.report.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time
 from openpts.report.model import Page, Table
 from openpts.report.printable import person_text, printable
+from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
 from openpts.units import format_block_size, format_capacity, format_duration
-from openpts.vocabulary.facts import TargetKind
 
 _HOST = (
     ("Manufacturer and model", "system"),
@@ -48,6 +48,7 @@ def setup_page(run: Run, report_date: str) -> Page:
             _hardware(manifest),
             _software(manifest),
             _device(manifest),
+            *simulation_tables(manifest),
             _parameters(manifest),
         ),
         mandatory=True,
@@ -96,7 +97,12 @@ def _software(manifest: Manifest) -> Table:
             _of_either(_FILE_SYSTEM[0], manifest, _FILE_SYSTEM[1]),
             sourced(_SOFTWARE[0], manifest.software, _SOFTWARE[1]),
             *remaining(manifest.software, [_SOFTWARE[1]]),
-            *((f"Engine: {label}", value, source) for label, value, source in remaining(manifest.engine, ())),
+            *(
+                (f"Engine: {label}", value, source)
+                for label, value, source in remaining(
+                    manifest.engine, filter(is_shown_as_geometry, manifest.engine)
+                )
+            ),
             ("Command line", printable(" ".join(manifest.command_line)) or "not recorded", "run record"),
         ],
     )
@@ -104,7 +110,7 @@ def _software(manifest: Manifest) -> Table:
 
 def _device(manifest: Manifest) -> Table:
     target = manifest.target
-    kind = "raw block device" if target.kind is TargetKind.BLOCK else "FILE (no raw device)"
+    kind = KINDS[target.kind]
     shown = [key for _, key in (*_DUT, *_PATH, _FILE_SYSTEM)] + ["capacity", "sector"]
     return sourced_table(
         "setup-device",

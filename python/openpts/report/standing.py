@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.report.printable import printable
+from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.facts import TargetKind
 
 _UNFINISHED = {
@@ -26,7 +27,7 @@ class Standing:
 def standing_of(run: Run, *, shortened: bool) -> Standing:
     """Judge a run from its facts; ``shortened`` says that its steps, passes or rounds were cut.
 
-    Conformant is only a finished, uncut run on a raw device whose ledger is empty.
+    Conformant is only a finished, uncut run on a raw device that exists, and whose ledger is empty.
     """
     red_line = _red_line(run.manifest, shortened=shortened)
     conformant = not run.ledger and not red_line
@@ -49,6 +50,8 @@ def _red_line(manifest: Manifest, *, shortened: bool) -> str:
     adjectives = [
         word for word in (_UNFINISHED.get(manifest.state), "SHORTENED" if shortened else None) if word
     ]
+    if mark := simulation_mark(manifest.target):
+        return f"{', '.join(adjectives)} RUN, {mark}" if adjectives else mark
     if not (on_file or adjectives):
         return ""
     what = " ".join([", ".join(adjectives), "RUN"]).strip()

@@ -9,6 +9,7 @@ from openpts.analysis.matrix import MatrixCell
 from openpts.analysis.round_test import RoundTestResults, analyse_round_test
 from openpts.analysis.rounds import TestPoint
 from openpts.record.reader import Run
+from openpts.report.simulated_drive import simulation_mark
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.verdict import SteadyStateReport
 
@@ -21,6 +22,7 @@ def summarise(run: Run) -> dict[str, Any]:
         manifest.conditions, numbered, manifest.outcome.steady_round if manifest.outcome else None
     )
     summary: dict[str, Any] = {
+        "simulated": simulation_mark(manifest.target) or None,
         "run": str(run.folder),
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,

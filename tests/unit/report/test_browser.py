@@ -56,11 +56,23 @@ PROBE = """
 """
 
 
+CSV_PROBE = """
+<script>addEventListener("load", () => setTimeout(async () => {
+  const blobs = []; URL.createObjectURL = (blob) => { blobs.push(blob); return "#"; };
+  const savers = [...document.querySelectorAll("caption > button")];
+  savers.forEach((saver) => saver.click());
+  const firsts = await Promise.all(blobs.map(async (blob) => (await blob.text()).split("\\r\\n")[0]));
+  console.log("SEEN " + JSON.stringify({ title: document.title, tables: savers.length, firsts }));
+}, 300));</script>
+"""
+
+
 def browse(page: Path, scratch: Path) -> list[str]:
     """What the page wrote to the console.
 
     The photograph of all of it makes frames, and only in a frame does a plot come alive.
     """
+    scratch.mkdir(exist_ok=True)
     done = subprocess.run(
         [
             str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
@@ -75,13 +87,19 @@ def browse(page: Path, scratch: Path) -> list[str]:
     return re.findall(r'CONSOLE:\d+\] "(.*)", source:', done.stderr)
 
 
+def probed(html: Path, probe: str, scratch: Path) -> Path:
+    """The page with a script of ours at its end."""
+    page = scratch / "probed.html"
+    before, _, after = html.read_text().rpartition("</body>")  # Vega's own code holds the tag as well
+    page.write_text(f"{before}{probe}</body>{after}")
+    return page
+
+
 def test_controls_work_and_the_console_stays_silent(reports: Reports, tmp_path: Path) -> None:
     (_, html) = write_report(reports.folder("steady"), out=tmp_path, pdf=False)
-    page = tmp_path / "probed.html"
-    before, _, after = html.read_text().rpartition("</body>")  # Vega's own code holds the tag as well
-    page.write_text(f"{before}{PROBE}</body>{after}")
-    for _ in range(6):  # without a screen, whether a frame is made in time is up to the browser
-        (line,) = browse(page, tmp_path)
+    page = probed(html, PROBE, tmp_path)
+    for attempt in range(6):  # without a screen, whether a frame is made in time is up to the browser
+        (line,) = browse(page, tmp_path / str(attempt))  # the page remembers its theme in the profile
         seen = json.loads(line.removeprefix("SEEN "))
         if seen["live"]:
             break
@@ -98,6 +116,18 @@ def test_controls_work_and_the_console_stays_silent(reports: Reports, tmp_path: 
     assert float(seen["csv"].splitlines()[2].split(",")[1]) == pytest.approx(152934, abs=5)
     assert seen["unnamed"] == 0
     assert seen["requests"] == []
+
+
+def test_a_simulated_drive_is_named_in_the_title_and_in_each_exported_table(
+    reports: Reports, tmp_path: Path
+) -> None:
+    (_, html) = write_report(reports.folder("simulated"), out=tmp_path, pdf=False)
+    (line,) = browse(probed(html, CSV_PROBE, tmp_path), tmp_path)
+    seen = json.loads(line.removeprefix("SEEN "))
+    mark = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"
+    assert seen["title"].startswith(mark)
+    assert seen["tables"] > 20
+    assert seen["firsts"] == [f'"{mark}"'] * seen["tables"]
 
 
 @pytest.mark.parametrize("case", ["hostile", "nothing", "two rounds", "fast"])

@@ -22,6 +22,11 @@ DEVIATION = Deviation("PTS-IOPS-14", "7.2", "60 s per step", "2 s per step", "ca
         ("failed", "FAILED RUN - not a measurement after PTS"),
         ("nothing", "UNFINISHED RUN - not a measurement after PTS"),
         ("no half KiB", ""),
+        ("simulated", "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"),
+        (
+            "simulated, shortened",
+            "SHORTENED RUN, SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive",
+        ),
     ],
 )
 def test_red_line_follows_from_the_facts(reports: Reports, case: str, red_line: str) -> None:
@@ -70,3 +75,11 @@ def test_the_ledger_is_printed(reports: Reports) -> None:
     assert "conformance-ledger" not in reports("steady").tables()
     row = reports("hostile").tables()["conformance-ledger"].rows[0]
     assert len(row.cells) == 4
+
+
+def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Reports) -> None:
+    run = read_run(reports.folder("simulated"))
+    assert run.ledger[0].rule_id == "PTS-GEN-05"
+    standing = standing_of(replace(run, ledger=()), shortened=False)
+    assert not standing.conformant
+    assert "can't be called conformant: SIMULATED" in standing.bottom_line

@@ -183,7 +183,8 @@
     const head = [...table.querySelectorAll(".heads th")].map((cell) => field(cell.textContent.trim(), false));
     const rows = [...table.tBodies[0].rows].map((row) =>
       [...row.cells].map((cell) => field(content(cell), "value" in cell.dataset)).join(","));
-    return [`${field(table.caption.firstChild.textContent.trim(), false)}`, head.join(","), ...rows].join("\r\n") + "\r\n";
+    const warning = document.body.dataset.redLine ? [field(document.body.dataset.redLine, false)] : [];
+    return [...warning, `${field(table.caption.firstChild.textContent.trim(), false)}`, head.join(","), ...rows].join("\r\n") + "\r\n";
   };
 
   document.querySelectorAll(".table > table").forEach((table) => {

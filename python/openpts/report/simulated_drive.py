@@ -1,0 +1,103 @@
+"""What a report says of a simulated drive: its mark, its lines of the cover, its table of the set-up page."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from textwrap import wrap
+from typing import Final
+
+from openpts.record.manifest import Manifest
+from openpts.record.reader import Run
+from openpts.report.facts_table import sourced_table
+from openpts.report.model import Table
+from openpts.report.printable import brief, printable, value_text
+from openpts.units import format_capacity, format_duration
+from openpts.vocabulary.facts import Facts, SimulationFacts, TargetFacts
+
+_GEOMETRY: Final = "geometry_"
+_LINE: Final = 200
+_PRESET: Final = "preset"
+_ASSUMED: Final = "assumed: nothing published supports it"
+
+
+def simulation_mark(target: TargetFacts) -> str:
+    """What stands over every figure of a simulated drive; empty for one that exists."""
+    if target.simulation is None:
+        return ""
+    return f"SIMULATED, {_name_text(target.simulation)} - not a measurement of a drive"
+
+
+def is_shown_as_geometry(engine_fact: str) -> bool:
+    """Whether the table of the simulated drive has this fact of the engine."""
+    return engine_fact.startswith(_GEOMETRY)
+
+
+def simulation_items(run: Run) -> list[tuple[str, str]]:
+    """Rows of the cover; none for a drive that exists."""
+    simulation = run.manifest.target.simulation
+    if simulation is None:
+        return []
+    return [
+        ("Simulation", f"{_name_text(simulation)}, seed {simulation.seed}: {_size_text(simulation)}"),
+        ("Simulated time", f"{format_duration(_simulated_ns(run))}, from the first step to the last"),
+        ("Assumed parameters", f"{len(simulation.assumed)}, see the set-up page"),
+    ]
+
+
+def _simulated_ns(run: Run) -> int:
+    """Time that passed for the drive: its clock stands still between steps."""
+    samples = [step.sample for step in run.steps]
+    return samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns if samples else 0
+
+
+def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
+    """The table of the set-up page; none for a drive that exists."""
+    simulation = manifest.target.simulation
+    if simulation is None:
+        return ()
+    return (
+        sourced_table(
+            "setup-simulation",
+            "Simulated drive",
+            [
+                ("Preset", printable(simulation.preset), _PRESET),
+                ("What it stands for", printable(simulation.summary), _PRESET),
+                ("Model", printable(simulation.model), _PRESET),
+                ("Simulated part", _size_text(simulation), "scale"),
+                ("Scale", f"1:{simulation.scale}: one simulated page stands for so many", "target"),
+                ("Seed of the drive", str(simulation.seed), "target"),
+                *_geometry_rows(manifest.engine),
+                *_assumed_rows(simulation),
+            ],
+            note="Times and counts of steps are those of the whole drive: simulated ones times the scale. "
+            "Response times are as simulated; percentiles are stated for as many I/Os as were simulated.",
+        ),
+    )
+
+
+def _name_text(simulation: SimulationFacts) -> str:
+    return f"preset {brief(printable(simulation.preset))}, scale 1:{simulation.scale}"
+
+
+def _size_text(simulation: SimulationFacts) -> str:
+    return f"{format_capacity(simulation.simulated_bytes)} ({simulation.simulated_bytes:,} bytes) simulated"
+
+
+def _geometry_rows(engine: Facts) -> Iterator[tuple[str, str, str]]:
+    for name, fact in engine.items():
+        if is_shown_as_geometry(name):
+            label = printable(name.removeprefix(_GEOMETRY)).replace("_", " ")
+            yield f"Geometry: {label}", value_text(fact), printable(fact.source)
+
+
+def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]:
+    """A row for each part of the model: a list of dozens of dotted names would be read by nobody."""
+    if not simulation.assumed:
+        yield "Assumed parameters", "none", _PRESET
+    parts: dict[str, list[str]] = defaultdict(list)
+    for name in simulation.assumed:
+        part, _, last = name.rpartition(".")
+        parts[part].append(last)
+    for part, names in parts.items():
+        of_part = brief(printable(part.partition(".")[2] or part or "drive"))
+        for line in wrap(", ".join(printable(name) for name in names), _LINE):
+            yield f"Assumed: {of_part}", line, _ASSUMED

@@ -1,0 +1,120 @@
+"""What a report says of a drive that does not exist: everywhere that it doesn't, and what it is made from."""
+
+from dataclasses import replace
+
+import pytest
+
+from openpts.record.reader import read_run
+from openpts.report.build import build_report
+from openpts.report.html import render_html
+from openpts.report.model import Table, Verdict
+from openpts.report.pdf import render_pdf
+from openpts.report.summary import summarise
+from openpts.report.write import default_date
+from openpts.vocabulary.facts import Fact
+from tests.support.report_cases import SIMULATION, Reports
+from tests.support.synthetic_run import HOSTILE
+
+MARK = "SIMULATED, preset enterprise-tlc, scale 1:67 - not a measurement of a drive"
+
+
+def rows_of(table: Table) -> dict[str, str]:
+    return {row.head.text: row.cells[0].text for row in table.rows}
+
+
+def test_the_summary_for_machines_is_marked(reports: Reports) -> None:
+    summary = summarise(read_run(reports.folder("simulated")))
+    assert summary["simulated"] == MARK
+    assert summary["target"]["simulation"]["seed"] == 1
+    real = summarise(read_run(reports.folder("steady")))
+    assert real["simulated"] is None
+    assert real["target"]["simulation"] is None
+
+
+def test_every_page_of_the_html_has_the_mark_on_paper_and_on_the_screen(reports: Reports) -> None:
+    report = reports("simulated")
+    html = render_html(report, {})
+    assert f"<title>{MARK} | " in html
+    pages = len(report.sections[0].pages)
+    # on the screen one line that stays in view; on paper one above the header of each page of the test
+    assert html.count(f'<p class="alert" role="note">{MARK}</p>') == 1
+    assert html.count(f'<p class="alert">{MARK}</p>') == pages
+
+
+def test_the_cover_says_what_was_simulated(reports: Reports) -> None:
+    tables = reports("simulated").tables()
+    cover = rows_of(tables["cover-drive"])
+    assert cover["Target"].endswith("SIMULATED (no device)")
+    assert cover["Simulation"] == (
+        "preset enterprise-tlc, scale 1:67, seed 1: 28.7 GB (28,662,438,957 bytes) simulated"
+    ).replace("28.7 GB", "29 GB")
+    assert cover["Assumed parameters"] == "15, see the set-up page"
+    assert "Simulated on" in cover
+    assert "Host" not in cover
+    assert "Simulation" not in rows_of(reports("steady").tables()["cover-drive"])
+
+
+def test_the_set_up_page_names_every_assumed_parameter(reports: Reports) -> None:
+    table = reports("simulated").tables()["setup-simulation"]
+    rows = rows_of(table)
+    assert rows["Preset"] == "enterprise-tlc"
+    assert rows["Seed of the drive"] == "1"
+    assert rows["Assumed: wear"] == "mean_erases, deviation_share"
+    assert rows["Assumed: drive"] == "capacity_bytes"
+    lines = [row.cells[0].text for row in table.rows if row.head.text.startswith("Assumed")]
+    named = {name for line in lines for name in line.rstrip(",").split(", ")}
+    assert named == {name.rpartition(".")[2] for name in SIMULATION.assumed}
+    assert "setup-simulation" not in reports("steady").tables()
+
+
+def test_geometry_stands_beside_the_preset_and_not_among_the_software(reports: Reports) -> None:
+    run = read_run(reports.folder("simulated"))
+    engine = {**run.manifest.engine, "geometry_superblocks": Fact("804", "model of preset enterprise-tlc")}
+    report = build_report(replace(run, manifest=replace(run.manifest, engine=engine)), default_date(run))
+    assert rows_of(report.tables()["setup-simulation"])["Geometry: superblocks"] == "804"
+    software = rows_of(report.tables()["setup-software"])
+    assert not any("eometry" in item for item in software)
+    assert any(item.startswith("Engine: ") for item in software)
+
+
+def test_the_proof_of_a_purge_is_that_of_a_simulated_drive(reports: Reports) -> None:
+    def verdict(case: str) -> str:
+        (page,) = (page for page in reports(case).pages() if page.id == "iops-preparation")
+        first = page.blocks[0]
+        assert isinstance(first, Verdict)
+        return first.text
+
+    assert verdict("simulated").endswith("64 of 64 pages that held data hold none any more.")
+    assert verdict("steady").endswith("64 of 64 marked places read back without their mark.")
+
+
+def test_processors_that_nobody_looked_at_are_a_sentence_and_no_tables(reports: Reports) -> None:
+    run = read_run(reports.folder("simulated"))
+    unseen = tuple(replace(step, sample=replace(step.sample, cpu=None)) for step in run.steps)
+    tables = build_report(replace(run, steps=unseen), default_date(run)).tables()
+    assert {"iops-cpu-sys", "iops-cpu-iowait"} <= reports("simulated").tables().keys()
+    assert not {"iops-cpu-sys", "iops-cpu-iowait"} & tables.keys()
+    assert "iops-merged-tail" in tables
+
+
+def test_a_drive_that_does_not_exist_is_never_conformant(reports: Reports) -> None:
+    blocks = [block for page in reports("simulated").front for block in page.blocks]
+    verdicts = [block for block in blocks if isinstance(block, Verdict) and "deviation" in block.text]
+    assert {verdict.tone for verdict in verdicts} == {"fail"}
+
+
+def test_a_hostile_preset_stays_text(reports: Reports) -> None:
+    run = read_run(reports.folder("simulated"))
+    hostile = replace(SIMULATION, preset=HOSTILE, summary=HOSTILE, model=HOSTILE, assumed=(HOSTILE,))
+    target = replace(run.manifest.target, simulation=hostile)
+    report = build_report(replace(run, manifest=replace(run.manifest, target=target)), default_date(run))
+    html = render_html(report, {})
+    assert "<script>alert" not in html
+    assert "SIMULATED, preset &lt;script&gt;" in html
+    assert "scale 1:67 - not a measurement of a drive" in report.red_line
+    assert render_pdf(report, {}).startswith(b"%PDF")
+
+
+@pytest.mark.parametrize("case", ["simulated", "simulated, shortened"])
+def test_the_title_of_the_report_begins_with_it(reports: Reports, case: str) -> None:
+    assert reports(case).title == "SIMULATED SSD Performance Test Report: IOPS"

@@ -35,9 +35,10 @@ Words = TypeVar("Words", StimulusWords, StopWords, EngineWords, ConsentWords)
 def io(targets: tuple[str, ...], as_json: bool, **options: Any) -> int:
     """Measure one stimulus, with every I/O timed. Only reads, unless told otherwise.
 
-    TARGET is a drive such as /dev/nvme0n1 or a file as file:PATH; several are measured at the same
-    time. Reading needs no consent and leaves the target as it is. A --mix with writes, or trims, DESTROY
-    DATA: they need the consent that a test needs, and take file:PATH?size=SIZE for a new scratch file.
+    TARGET is a drive such as /dev/nvme0n1, a file as file:PATH, or a simulated drive, new each time, as
+    sim:PRESET?capacity=SIZE&scale=N&seed=N; several are measured at the same time. Reading needs no
+    consent and leaves the target as it is. A --mix with writes, or trims, DESTROY DATA: on what exists they
+    need the consent that a test needs, and take file:PATH?size=SIZE for a new scratch file.
     The first of the rules that stop ends the measurement.
     """
     results = MeasurementResults()

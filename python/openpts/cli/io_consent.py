@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from openpts.device.block_device import BlockDevice
 from openpts.device.consent import Consent
 from openpts.device.serial_number import serial_number
+from openpts.device.simulated_target import names_simulated
 from openpts.device.target import FileTarget, parse_target
 from openpts.system_files import SystemRoots
 
@@ -24,6 +25,8 @@ class ConsentWords:
 
         Raises TargetError and UsageError as parse_target does.
         """
+        if names_simulated(target):
+            return Consent()  # no data of anybody's
         parsed = parse_target(target)
         if isinstance(parsed, FileTarget):
             return Consent(overwrite_file=self.overwrite_file)

@@ -1,5 +1,6 @@
 """What `openpts io` says while it measures: a line for each interval, and on a terminal where it stands."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ from rich.text import Text
 from openpts.cli.io_figures import Figures, counted
 from openpts.cli.io_summary import latency_text
 from openpts.cli.log_lines import hang_text
+from openpts.cli.simulated_time import simulated_time_text
 from openpts.engine.contract import EngineProgress
 from openpts.runner.hangs import HANG_NS
 from openpts.runner.measurement_events import (
@@ -78,6 +80,7 @@ class IntervalLines:
     several: bool
     _names: dict[int, str] = field(default_factory=dict)
     _headed: bool = False
+    _simulated_from_s: dict[int, float] = field(default_factory=dict)
 
     def of(self, event: MeasurementEvent) -> list[str]:
         """The lines that an event is worth."""
@@ -85,6 +88,8 @@ class IntervalLines:
             case MeasurementStarted(number, target):
                 taken = target.name in self._names.values()
                 self._names[number] = target.path if taken else target.name
+                if target.simulation is not None:
+                    self._simulated_from_s[number] = time.monotonic()
                 return _start_lines(event)
             case IntervalsEnded(number, intervals):
                 shown = [interval for interval in intervals if not self._is_tail(interval)]
@@ -93,6 +98,9 @@ class IntervalLines:
                 )
             case OutstandingIoHangs(number, io):
                 return [f"{self._names[number]}: {hang_text(io)}"]
+            case MeasurementEnded(number, sample) if number in self._simulated_from_s:
+                wall_s = time.monotonic() - self._simulated_from_s[number]
+                return [simulated_time_text(sample.elapsed_ns + sample.step.ramp_ns, wall_s)]
         return []
 
     def _heading(self) -> list[str]:
@@ -133,10 +141,14 @@ class Standing:
     """Where the measurements stand, all of them together, for the last line of a terminal."""
 
     _progress: dict[int, EngineProgress] = field(default_factory=dict)
+    _simulated: set[int] = field(default_factory=set)
+    _began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
 
     def hear(self, event: MeasurementEvent) -> None:
         """Take in one event."""
         match event:
+            case MeasurementStarted(number, target) if target.simulation is not None:
+                self._simulated.add(number)
             case MeasurementTicked(number, progress):
                 self._progress[number] = progress
             case MeasurementEnded(number):
@@ -148,8 +160,11 @@ class Standing:
             return ""
         now = self._progress.values()
         elapsed_ns = max(progress.step_elapsed_ns for progress in now)
+        elapsed = format_duration(elapsed_ns)
+        if self._progress.keys() <= self._simulated:
+            elapsed = simulated_time_text(elapsed_ns, time.monotonic() - self._began_s)
         text = (
-            f"{format_duration(elapsed_ns)}, {sum(progress.ios for progress in now):,} I/Os, "
+            f"{elapsed}, {sum(progress.ios for progress in now):,} I/Os, "
             f"{format_capacity(sum(progress.bytes for progress in now))}; Ctrl-C stops"
         )
         hanging = [p.oldest for p in now if p.oldest is not None and p.oldest.age_ns >= HANG_NS]
@@ -158,7 +173,7 @@ class Standing:
 
 def _start_lines(started: MeasurementStarted) -> list[str]:
     target, engine = started.target, started.engine
-    path = engine["io_path"].value
+    path = engine["io_path" if "io_path" in engine else "engine"].value
     capacity = format_capacity(target.user_capacity_bytes)
     what = f"{target.path}, {capacity}, sector {target.sector_bytes} B"
     stimulus = started.step.stimulus

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from openpts.cli.io_figures import FURTHER_PERCENTILES, PERCENTILES, Figures, counted
+from openpts.report.simulated_drive import simulation_mark
 from openpts.runner.measurement_events import CaptureEnded, MeasurementStarted
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import CpuShares, Interval, Sample
@@ -23,6 +24,7 @@ def measurement_json(
         if operation.ios or name in _ALWAYS
     }
     return {
+        "simulated": simulation_mark(started.target) or None,
         "target": msgspec.to_builtins(started.target),
         "stimulus": msgspec.to_builtins(sample.step.stimulus),
         "stop": msgspec.to_builtins(sample.step.stop),

@@ -15,6 +15,12 @@ from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.sample import CpuShares, Sample, StepState
 
 _PROBE_SOURCE: Final = "probe of the target"
+_FACTS: Final = {
+    "waiting": ("completion_wait",),
+    "processors": ("processors",),
+    "overhead": ("own_latency", "own_cpu_time", "own_overhead"),
+    "clock": ("clock",),
+}
 
 
 def print_summary(
@@ -73,16 +79,23 @@ def _lines(started: MeasurementStarted, sample: Sample, alone: bool) -> Iterator
     for note in started.notes:
         yield "note", note
     facts = started.engine
-    reason = _values(facts, "io_path_reason")
-    yield "I/O path", f"{facts['io_path'].value}, chosen by {facts['io_path'].source}; {reason}"
-    yield "probe", _probe_text(facts)
-    yield "waiting", _values(facts, "completion_wait")
-    yield "processors", _values(facts, "processors")
+    if "io_path" in facts:
+        path, reason = facts["io_path"], _values(facts, "io_path_reason")
+        yield "I/O path", f"{path.value}, chosen by {path.source}; {reason}"
+        yield "probe", _probe_text(facts)
+    for name in ("waiting", "processors"):
+        yield from _fact_line(facts, name)
     if sample.cpu is not None:
         yield "CPU time", _cpu_text(sample.cpu, sum(o.ios for o in sample.operations.values()), alone)
-    yield "overhead", _values(facts, "own_latency", "own_cpu_time", "own_overhead")
-    yield "clock", _values(facts, "clock")
+    for name in ("overhead", "clock"):
+        yield from _fact_line(facts, name)
     yield "seed", str(started.seed)
+
+
+def _fact_line(facts: Facts, name: str) -> Iterator[tuple[str, str]]:
+    """What the engine says under that name, if it says anything; simulated hosts have no processors."""
+    if any(key in facts for key in _FACTS[name]):
+        yield name, _values(facts, *_FACTS[name])
 
 
 def _capture_text(capture: CaptureEnded) -> str:

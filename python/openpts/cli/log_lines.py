@@ -1,6 +1,7 @@
 """What happens in a run, said in lines."""
 
 from openpts.cli.progress import RunProgress, steady_state_lines
+from openpts.cli.simulated_time import simulated_time_text
 from openpts.engine.contract import OutstandingIo
 from openpts.record.manifest import Manifest
 from openpts.runner.events import (
@@ -17,7 +18,7 @@ from openpts.runner.events import (
 )
 from openpts.runner.hangs import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.sample import Sample
 
 
@@ -42,7 +43,7 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
         case SteadyStateJudged(number, _):
             lines = [f"steady state after round {number}? {line}" for line in steady_state_lines(progress)]
         case RunEnded():
-            lines = [_end_line(event)]
+            lines = [_end_line(event), *_simulated_lines(progress)]
     return lines
 
 
@@ -71,19 +72,37 @@ def hang_text(io: OutstandingIo) -> str:
 
 
 def time_text(progress: RunProgress) -> str:
-    """Time since the start and the longest time left."""
+    """Time since the start and the longest time left; of a simulated drive, its time and ours."""
     remaining_s = progress.remaining_s()
-    left = "" if remaining_s is None else f", at most {format_duration(round(remaining_s * NS_PER_S))} left"
-    return f"{format_duration(round(progress.elapsed_s * NS_PER_S))} elapsed{left}"
+    left = "" if remaining_s is None else f", at most {_duration_text(remaining_s)} left"
+    if not progress.simulated:
+        return f"{_duration_text(progress.elapsed_s)} elapsed{left}"
+    if remaining_s is not None and progress.engine_ns:
+        waiting_s = remaining_s * progress.elapsed_s / (progress.engine_ns / NS_PER_S)
+        left = f"{left} (in {_duration_text(waiting_s)})"
+    return f"{simulated_time_text(progress.engine_ns, progress.elapsed_s)}{left}"
+
+
+def _duration_text(duration_s: float) -> str:
+    return format_duration(round(duration_s * NS_PER_S))
 
 
 def _order_line(manifest: Manifest) -> str:
     conditions, target = manifest.conditions, manifest.target
+    capacity = f"{_simulation_text(target)}{format_capacity(target.user_capacity_bytes)}"
     return (
         f"{conditions.test.upper()} test, {conditions.profile.revision}, on {target.name} "
-        f"({format_capacity(target.user_capacity_bytes)}, sector {target.sector_bytes} B), "
+        f"({capacity}, sector {target.sector_bytes} B), "
         f"TC {conditions.tc} QD {conditions.qd}, seed {conditions.seed}"
     )
+
+
+def _simulation_text(target: TargetFacts) -> str:
+    return "" if target.simulation is None else f"SIMULATED, scale 1:{target.scale}, "
+
+
+def _simulated_lines(progress: RunProgress) -> list[str]:
+    return [simulated_time_text(progress.engine_ns, progress.elapsed_s)] if progress.simulated else []
 
 
 def _purge_line(report: PurgeReport) -> str:

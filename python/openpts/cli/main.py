@@ -9,8 +9,10 @@ import click
 from openpts.cli.crosscheck import crosscheck_command
 from openpts.cli.devices import devices
 from openpts.cli.io import io
+from openpts.cli.rehearse import rehearse_command
 from openpts.cli.report import report
 from openpts.cli.run import run
+from openpts.cli.sim import sim
 from openpts.errors import OpenptsError
 
 _EXIT_CODES = """\b
@@ -37,6 +39,10 @@ Examples
       The real thing: erases the drive and takes many hours.
   openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10
       Random reads for ten seconds, every I/O timed: nothing is written without consent.
+  openpts run iops sim:enterprise-tlc
+      The same test on a simulated drive in virtual time: minutes instead of hours, and no drive needed.
+  openpts io "sim:client-qlc?capacity=64GB&seed=2" --mix 0/100 --bs 128k --pattern sequential --fills 1
+      Fill a simulated drive of that capacity, and see when its cache ends.
   openpts report openpts-runs/S3R1-20261120T220000Z-iops
       Make the report again from a run folder, on any machine.
 """
@@ -80,6 +86,8 @@ cli.add_command(run)
 cli.add_command(io)
 cli.add_command(crosscheck_command)
 cli.add_command(report)
+cli.add_command(sim)
+cli.add_command(rehearse_command)
 cli.add_command(devices)
 
 

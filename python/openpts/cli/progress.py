@@ -1,4 +1,7 @@
-"""Follows a run's events and knows where it stands; the displays only draw what is here."""
+"""Follows a run's events and knows where it stands; the displays only draw what is here.
+
+Rates and what is left are told in the time of the engine's clock, which is ours unless a drive is simulated.
+"""
 
 import time
 from collections.abc import Sequence
@@ -25,19 +28,21 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
-_RATE_SPAN_S = 1.0
+_RATE_SPAN_NS = NS_PER_S
 
 
 @dataclass(slots=True)
 class RunProgress:
     """Where the run stands; rates are of the last second.
 
-    ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen.
+    ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen. ``simulated``: time passes for
+    the drive as fast as it can be computed.
     """
 
     phase: str = "starting"
     conditions: TestConditions | None = None
     capacity_bytes: int = 0
+    simulated: bool = False
     round_number: int | None = None
     steps: tuple[Step, ...] = ()
     position: int = 0
@@ -47,7 +52,8 @@ class RunProgress:
     verdicts: tuple[SteadyStateReport, ...] = ()
     judged_round: int | None = None
     began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
-    _rates: list[tuple[float, int, int]] = field(default_factory=list)
+    _rates: list[tuple[int, int, int]] = field(default_factory=list)
+    _ended_ns: int = 0
     _now: EngineProgress = field(default_factory=lambda: EngineProgress(0, 0, 0, 0))
     _ios_before: int = 0
     _bytes_before: int = 0
@@ -58,10 +64,12 @@ class RunProgress:
             case RunStarted(_, manifest):
                 self.conditions = manifest.conditions
                 self.capacity_bytes = manifest.target.user_capacity_bytes
+                self.simulated = manifest.target.simulation is not None
             case PurgeStarted():
                 self.phase = "purge"
-            case PurgeFinished():
+            case PurgeFinished(report):
                 self.phase = "purged"
+                self._ended_ns += report.duration_ns
             case StepsStarted(round_number, steps):
                 self.phase = "preconditioning" if round_number is None else "round"
                 self.round_number, self.steps, self.position = round_number, steps, 0
@@ -69,8 +77,11 @@ class RunProgress:
             case Ticked(_, position, step, progress):
                 self.position = position
                 self._tick(step, progress)
-            case StepFinished(_, position, _):
+            case StepFinished(_, position, sample):
                 self.position = position + 1
+                self._ended_ns += sample.elapsed_ns
+                if len(self._rates) < 2:  # over before there was a rate, as steps in virtual time are
+                    self.iops_now, self.bytes_per_s_now = sample.iops, sample.bandwidth_bytes_per_s
                 self._begin_step()
             case SteadyStateJudged(round_number, reports):
                 self.judged_round, self.verdicts = round_number, reports
@@ -81,6 +92,11 @@ class RunProgress:
     def elapsed_s(self) -> float:
         """Since the run began."""
         return time.monotonic() - self.began_s
+
+    @property
+    def engine_ns(self) -> int:
+        """Time of purge and steps on the engine's clock."""
+        return self._ended_ns + self._now.step_elapsed_ns
 
     @property
     def step(self) -> Step | None:
@@ -99,7 +115,10 @@ class RunProgress:
         return min(1.0, done / len(self.steps)) if self.steps else 0.0
 
     def remaining_s(self) -> float | None:
-        """Longest time still to come; None while it can't be known. Steady state may end it sooner."""
+        """Longest time still to come on the engine's clock; None while it can't be known.
+
+        Steady state may end it sooner.
+        """
         if self.conditions is None:
             return None
         round_s = self.conditions.round_duration_ns / NS_PER_S
@@ -119,17 +138,19 @@ class RunProgress:
         self._rates.clear()
 
     def _tick(self, step: Step, progress: EngineProgress) -> None:
-        now_s = time.monotonic()
+        now_ns = progress.step_elapsed_ns
+        if now_ns < self._now.step_elapsed_ns:
+            self._rates.clear()  # it is the next step's already
         self._now = progress
-        if progress.step_elapsed_ns < step.ramp_ns:
+        if now_ns < step.ramp_ns:
             self._ios_before, self._bytes_before = progress.ios, progress.bytes
-        self._rates.append((now_s, progress.ios, progress.bytes))
-        while len(self._rates) > 2 and now_s - self._rates[1][0] >= _RATE_SPAN_S:
+        self._rates.append((now_ns, progress.ios, progress.bytes))
+        while len(self._rates) > 2 and now_ns - self._rates[1][0] >= _RATE_SPAN_NS:
             self._rates.pop(0)
-        then_s, ios, amount_bytes = self._rates[0]
-        if now_s > then_s:
-            self.iops_now = (progress.ios - ios) / (now_s - then_s)
-            self.bytes_per_s_now = (progress.bytes - amount_bytes) / (now_s - then_s)
+        then_ns, ios, amount_bytes = self._rates[0]
+        if now_ns > then_ns:
+            self.iops_now = (progress.ios - ios) * NS_PER_S / (now_ns - then_ns)
+            self.bytes_per_s_now = (progress.bytes - amount_bytes) * NS_PER_S / (now_ns - then_ns)
         self.step_fraction = done_fraction(step.stop, self._counts(step), self.capacity_bytes)
 
     def _counts(self, step: Step) -> StepCounts:

@@ -33,7 +33,7 @@ from openpts.runner.events import (
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.facts import PurgeReport, SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, Steady, SteadyFigure
@@ -76,42 +76,104 @@ def ticked(round_number: int | None, position: int, step: Step, **progress: Any)
     return Ticked(round_number, position, step, now)
 
 
-def test_rates_are_those_of_the_last_second(clock: Clock) -> None:
+def ios_after(elapsed_s: float) -> int:
+    """A drive that does 1000 I/Os per second, and after three seconds 5000."""
+    return round(min(3, elapsed_s) * 1000 + max(0, elapsed_s - 3) * 5000)
+
+
+# in 0.1 s of ours a drive does what it does in 0.1 s; a simulated one lives for as long as was computed
+@pytest.mark.parametrize("tick_s", [0.1, 0.5, 7.0])
+def test_rates_are_those_of_the_last_second_of_the_engine(tick_s: float) -> None:
     progress = RunProgress()
     progress.hear(STARTED)
     progress.hear(StepsStarted(1, (POINT,) * 56))
-    for _ in range(50):
-        clock.now_s += 0.1
-        elapsed = round((clock.now_s - 1000) * NS_PER_S)
-        rate = 1000 if clock.now_s < 1003 else 5000
-        ios = round(min(3, clock.now_s - 1000) * 1000 + max(0, clock.now_s - 1003) * 5000)
-        progress.hear(ticked(1, 0, POINT, step_elapsed_ns=elapsed, ios=ios, bytes=ios * 4096))
-    assert progress.iops_now == pytest.approx(rate)
-    assert progress.bytes_per_s_now == pytest.approx(rate * 4096)
+    for number in range(60):
+        elapsed_s = tick_s * number
+        ios = ios_after(elapsed_s)
+        progress.hear(
+            ticked(1, 0, POINT, step_elapsed_ns=round(elapsed_s * NS_PER_S), ios=ios, bytes=ios * 4096)
+        )
+    assert progress.iops_now == pytest.approx(5000)
+    assert progress.bytes_per_s_now == pytest.approx(5000 * 4096)
 
 
-def test_the_longest_time_left_counts_all_rounds_that_may_come(clock: Clock) -> None:
+def test_the_next_step_does_not_inherit_a_rate() -> None:
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(1, (POINT,) * 56))
+    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=0, ios=0))
+    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=9 * NS_PER_S // 10, ios=90_000))
+    # the engine has gone on to the next step, whose predecessor's sample is not here yet
+    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S // 10, ios=100_000))
+    progress.hear(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S // 5, ios=100_200))
+    assert progress.iops_now == pytest.approx(2000)
+
+
+SIMULATED_TARGET = TargetFacts(
+    TargetKind.SIMULATED,
+    "sim:enterprise-tlc",
+    "sim:enterprise-tlc?capacity=1600000000000&scale=67&seed=1",
+    10**9,
+    512,
+    SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 10**9 // 67, 1, ()),
+)
+SIMULATED = RunStarted(STARTED.folder, replace(STARTED.manifest, target=SIMULATED_TARGET))
+
+
+def test_steps_that_are_over_at_once_show_the_rate_that_they_had() -> None:
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(1, (POINT, POINT)))
+    progress.hear(StepFinished(1, 0, complete(POINT)))
+    assert progress.iops_now == pytest.approx(1000)
+    assert progress.bytes_per_s_now == pytest.approx(1000 * 4 * KIB)
+
+
+def test_a_simulated_run_tells_the_time_of_the_drive_and_ours(clock: Clock) -> None:
+    progress = RunProgress()
+    progress.hear(SIMULATED)
+    progress.hear(StepsStarted(3, (POINT,) * 56))
+    for position in range(28):
+        progress.hear(StepFinished(3, position, complete(POINT)))
+    clock.now_s += 0.285
+    progress.hear(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
+    # 28.5 s of the drive in 0.285 s: what is left takes a hundredth of its time
+    assert time_text(progress) == "simulated 28.50 s in 0.28 s, at most 4 min 12 s left (in 2.52 s)"
+
+
+def test_a_simulated_run_says_so_first_and_last(clock: Clock) -> None:
+    clock.now_s += 2
+    lines = log_of(
+        SIMULATED,
+        StepsStarted(1, (POINT, POINT)),
+        StepFinished(1, 0, complete(POINT)),
+        StepFinished(1, 1, complete(POINT)),
+        RunEnded(RunState.COMPLETE, None, Outcome(5, 5)),
+    )
+    assert "on sim:enterprise-tlc (SIMULATED, scale 1:67, 1.00 GB" in lines[0]
+    assert lines[-1] == "simulated 2.00 s in 0.00 s"
+
+
+def test_the_longest_time_left_counts_all_rounds_that_may_come() -> None:
     progress = RunProgress()
     progress.hear(STARTED)
     assert progress.remaining_s() is None  # the speed of preconditioning is not known yet
     progress.hear(StepsStarted(None, (WIPC,)))
     progress.hear(ticked(None, 0, WIPC))
-    clock.now_s += 1
-    progress.hear(ticked(None, 0, WIPC, bytes=250_000_000))
+    progress.hear(ticked(None, 0, WIPC, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
     assert progress.remaining_s() == pytest.approx(3 + 7 * 56)
     progress.hear(StepsStarted(3, (POINT,) * 56))
     progress.hear(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
     assert progress.remaining_s() == pytest.approx(5 * 56 - 28.5)
 
 
-def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full(clock: Clock) -> None:
+def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None:
     by_fills = Step(WIPC.stimulus, DriveFills(1))
     progress = RunProgress()
     progress.hear(STARTED)
     progress.hear(StepsStarted(None, (by_fills,)))
     progress.hear(ticked(None, 0, by_fills))
-    clock.now_s += 1
-    progress.hear(ticked(None, 0, by_fills, bytes=250_000_000))
+    progress.hear(ticked(None, 0, by_fills, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
     assert progress.step_fraction == pytest.approx(0.25)  # the target holds 1 GB
     assert progress.remaining_s() == pytest.approx(3 + 7 * 56)
 
@@ -257,7 +319,7 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock
     for part in (
         "round 6 of at most 7",
         "28 of 56   RND 4 KiB 0/100",
-        "12,345 IOPS, 50.6 MB/s",
+        "24,690 IOPS, 101.1 MB/s",
         "1.00 s elapsed, at most 1 min 24 s left",
         "RND 64 KiB RW65: not steady, range 46.4 %",
     ):

@@ -6,6 +6,7 @@ import pytest
 
 from openpts.cli import io_consent
 from openpts.cli.io_consent import ConsentWords
+from openpts.device.consent import Consent
 from openpts.device.target import BlockTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
@@ -32,3 +33,8 @@ def test_another_drives_word_confirms_nothing() -> None:
     consent = ConsentWords(serials=("SERIAL-sdb",)).for_target("/dev/sda", SystemRoots())
     assert consent.confirm_serial != "SERIAL-sda"
     assert ConsentWords().for_target("/dev/sda", SystemRoots()).confirm_serial is None
+
+
+def test_a_simulated_drive_needs_no_word() -> None:
+    words = ConsentWords(serials=("SERIAL-sdb",), overwrite_file=True, erase_signatures=True)
+    assert words.for_target("sim:enterprise-tlc", SystemRoots()) == Consent()

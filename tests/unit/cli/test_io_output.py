@@ -9,6 +9,7 @@ import pytest
 from rich.console import Console
 
 from openpts._native import Histogram
+from openpts.cli import io_display
 from openpts.cli.io_display import IntervalLines, Standing
 from openpts.cli.io_figures import Figures
 from openpts.cli.io_result import MeasurementResults
@@ -22,7 +23,7 @@ from openpts.runner.measurement_events import (
     OutstandingIoHangs,
 )
 from openpts.units import NS_PER_S
-from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
+from openpts.vocabulary.facts import Fact, SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
@@ -238,3 +239,65 @@ def test_a_hanging_io_is_said_while_it_hangs() -> None:
     assert "1,234 I/Os" in standing.text()
     standing.hear(MeasurementEnded(0, SAMPLE))
     assert not standing.text()
+
+
+SIMULATED = replace(
+    STARTED,
+    target=TargetFacts(
+        TargetKind.SIMULATED,
+        "sim:tlc",
+        "sim:tlc?scale=67",
+        67 * 10**9,
+        512,
+        SimulationFacts("tlc", "a drive", "page-mapped", 67, 10**9, 1, ()),
+    ),
+    engine={"engine": Fact("simulated drive", "test"), "clock": Fact("virtual", "computed")},
+)
+
+
+class Clock:
+    """Our time as the test says it is."""
+
+    now_s = 100.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(io_display, "time", clock)
+    return clock
+
+
+def test_a_simulated_drive_tells_its_time_and_ours(clock: Clock) -> None:
+    lines, standing = IntervalLines(NS_PER_S, several=False), Standing()
+    (start, *_) = lines.of(SIMULATED)
+    assert start.endswith("by simulated drive")
+    standing.hear(SIMULATED)
+    clock.now_s += 3.2
+    standing.hear(MeasurementTicked(0, EngineProgress(1, 840 * NS_PER_S, 1234, 5_000_000)))
+    assert standing.text().startswith("simulated 14 min 0 s in 3.20 s, 1,234 I/Os")
+    assert lines.of(MeasurementEnded(0, SAMPLE)) == ["simulated 2.00 s in 3.20 s"]
+    assert lines.of(MeasurementEnded(1, SAMPLE)) == []
+
+
+def test_beside_a_real_drive_the_last_line_has_the_real_time(clock: Clock) -> None:
+    standing = Standing()
+    for event in (SIMULATED, replace(STARTED, number=1)):
+        standing.hear(event)
+    for number in (0, 1):
+        standing.hear(MeasurementTicked(number, EngineProgress(1, 5 * NS_PER_S, 10, 10)))
+    assert standing.text().startswith("5.00 s, 20 I/Os")
+
+
+def test_the_result_of_a_simulated_drive_is_marked_and_has_no_lines_of_a_host() -> None:
+    sample = replace(SAMPLE, cpu=None)
+    result = json.loads(printed(SIMULATED, MeasurementEnded(0, sample), as_json=True))
+    assert result["simulated"] == "SIMULATED, preset tlc, scale 1:67 - not a measurement of a drive"
+    assert json.loads(printed(STARTED, MeasurementEnded(0, SAMPLE), as_json=True))["simulated"] is None
+    text = printed(SIMULATED, MeasurementEnded(0, sample), as_json=False)
+    names = {line.split("  ")[0] for line in text.splitlines()}
+    assert {"clock", "seed", "ended"} <= names
+    assert not names & {"I/O path", "probe", "waiting", "processors", "overhead", "CPU time"}

@@ -1,0 +1,118 @@
+"""`openpts rehearse`: what a test would be like on a drive, without the drive."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from openpts.cli.finite import FiniteRange
+from openpts.cli.option_group import together
+from openpts.cli.rehearse_text import print_rehearsal, rehearsal_object
+from openpts.cli.run import display_on
+from openpts.cli.shortening import Shortening, conditions_options
+from openpts.host.memory import available_memory_bytes
+from openpts.rehearsal.rehearse import Plan, rehearse
+from openpts.rehearsal.subject import Wishes, subject_of
+from openpts.rehearsal.tests import TESTS
+from openpts.report.write import write_report
+from openpts.system_files import SystemRoots
+from openpts.units import MB, parse_size_bytes
+from openpts.vocabulary.conditions import Profile
+
+_DEFAULT_SEED = 1
+_MOST_SCALE = 2**32 - 1
+
+_above_zero = FiniteRange(min=0, min_open=True)
+
+_drive_options = together(
+    click.option(
+        "--like",
+        metavar="DEVICE|PRESET",
+        help="The drive that is meant, such as /dev/nvme0n1, which is not even opened; or a preset.",
+    ),
+    click.option(
+        "--data-sheet",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="TOML file with name, capacity_bytes, class and [rated].",
+    ),
+    click.option("--class", "drive_class", metavar="PRESET", help="The preset that behaves most like it."),
+    click.option("--capacity", metavar="SIZE", help="User capacity, such as 3.84TB."),
+    click.option("--tbw", type=_above_zero, metavar="TB", help="Rated endurance: terabytes written."),
+    click.option("--random-write-iops", type=_above_zero, help="Rated 4 KiB random write IOPS."),
+    click.option("--random-read-iops", type=_above_zero, help="Rated 4 KiB random read IOPS."),
+    click.option("--sequential-write", type=_above_zero, metavar="MB/s", help="Rated sequential write."),
+)
+
+_rehearsal_options = together(
+    click.option("--nines", type=click.IntRange(1, 9), help="Nines of a percentile that shall be shown."),
+    click.option(
+        "--scale",
+        type=click.IntRange(1, _MOST_SCALE),
+        help="One simulated page stands for so many; as many as bring the simulated part to 24 GB.",
+    ),
+    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
+    click.option("--no-report", is_flag=True, help="Don't write the expected report."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
+)
+
+
+@click.command("rehearse")
+@click.argument("test", type=click.Choice(list(TESTS)))
+@_drive_options
+@conditions_options
+@_rehearsal_options
+def rehearse_command(
+    test: str,
+    *,
+    profile: str,
+    seed: int | None,
+    nines: int | None,
+    scale: int | None,
+    out: Path | None,
+    no_report: bool,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Carry out TEST on a simulated drive that stands for a real one, in virtual time.
+
+    Prints how long the test would take, what it would write, when steady state is to be expected, and what
+    in the plan would not work; the expected report lies in the run folder. Nothing is written to any
+    drive. Promises of the data sheet are compared with the model: nothing is adjusted to them.
+    Without --seed the seed is 1, so that equal words have equal rehearsals.
+    """
+    subject = subject_of(_wishes(options), SystemRoots())
+    plan = Plan(
+        test=TESTS[test],
+        profile=Profile(profile),
+        adjust=Shortening(**options),
+        seed=_DEFAULT_SEED if seed is None else seed,
+        nines=nines,
+        scale=scale,
+        folder=out,
+        command_line=tuple(sys.argv[1:]),
+    )
+    stream = sys.stderr if as_json else sys.stdout
+    with display_on(stream) as hear:
+        rehearsal = rehearse(subject, plan, [hear], available_memory_bytes(SystemRoots()))
+    reports = [] if no_report else write_report(rehearsal.run.folder)
+    if as_json:
+        click.echo(json.dumps(rehearsal_object(rehearsal, reports), indent=2))
+    else:
+        print_rehearsal(sys.stdout, rehearsal, reports)
+
+
+def _wishes(options: dict[str, Any]) -> Wishes:
+    """Take the words about the drive out of the options; those of the conditions stay."""
+    capacity = options.pop("capacity")
+    sequential_write = options.pop("sequential_write")
+    rated = {name: options.pop(name) for name in ("tbw", "random_write_iops", "random_read_iops")}
+    rated["sequential_write_bytes_per_s"] = None if sequential_write is None else sequential_write * MB
+    return Wishes(
+        like=options.pop("like"),
+        data_sheet=options.pop("data_sheet"),
+        drive_class=options.pop("drive_class"),
+        capacity_bytes=None if capacity is None else parse_size_bytes(capacity),
+        rated={name: value for name, value in rated.items() if value is not None},
+    )

@@ -1,0 +1,161 @@
+"""Holds a simulated drive against what is published about its class, and against theory."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from openpts.engine.contract import EngineStoppedError
+from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.simulated import SimulatedEngine
+from openpts.engine.simulated_drive import SimulatedDrive, write_amplification
+from openpts.errors import RunFailedError
+from openpts.simulation.figures import Figure, Io, JumpStart, Preparation, Unit, figures_of
+from openpts.simulation.presets import Preset
+from openpts.units import MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
+from openpts.vocabulary.sample import Sample, StepState
+
+# Simulated and theoretical write amplification are the same within this.
+THEORY_TOLERANCE_PCT: Final = 0.5
+_NS_PER_MINUTE: Final = 60 * NS_PER_S
+
+
+@dataclass(frozen=True, slots=True)
+class Amplification:
+    """Write amplification of uniform random writes, simulated and by theory."""
+
+    over_provisioning: float
+    write_amplification: float
+    theory: float
+
+    @property
+    def deviation_pct(self) -> float:
+        """How far the simulation is above theory."""
+        return 100 * (self.write_amplification / self.theory - 1)
+
+    @property
+    def holds(self) -> bool:
+        """Whether they are the same."""
+        return abs(self.deviation_pct) <= THEORY_TOLERANCE_PCT
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """A published figure and that of the model."""
+
+    figure: Figure
+    model: float
+
+    @property
+    def deviation_pct(self) -> float:
+        """How far the model is above the published figure."""
+        return self.figure.deviation_pct(self.model)
+
+    @property
+    def holds(self) -> bool:
+        """Whether the model is as near as claimed."""
+        return self.figure.holds(self.model)
+
+    def as_object(self) -> dict[str, Any]:
+        """As an object of a JSON array."""
+        return {
+            "figure": self.figure.name,
+            "published": self.figure.published,
+            "unit": self.figure.unit.value,
+            "source": self.figure.source,
+            "model": self.model,
+            "deviation_pct": self.deviation_pct,
+            "tolerance_pct": self.figure.tolerance_pct,
+            "claim": self.figure.claim,
+            "pass": self.holds,
+            "note": self.figure.note,
+        }
+
+
+def check_amplification(preset: Preset, over_provisioning: float, seed: int) -> Amplification:
+    """Write amplification of a preset's collection at that share of spare, against theory."""
+    simulated, theory = write_amplification(preset.text, over_provisioning=over_provisioning, seed=seed)
+    return Amplification(over_provisioning, simulated, theory)
+
+
+def check_figures(preset: Preset, seed: int) -> Iterator[Checked]:
+    """Every published figure of a preset, in the order of its file.
+
+    Raises UsageError if the figures make no sense, RunFailedError if the drive fails on the way.
+    """
+    for figure in figures_of(preset):
+        yield check_figure(preset, figure, seed)
+
+
+def check_figure(preset: Preset, figure: Figure, seed: int) -> Checked:
+    """One published figure, on new drives."""
+    model = _measured(preset, figure, figure.prepare, seed)
+    if figure.reference is not None:
+        model *= 100 / _measured(preset, figure, figure.reference, seed)
+    return Checked(figure, model)
+
+
+def _measured(preset: Preset, figure: Figure, preparation: Preparation, seed: int) -> float:
+    drive = SimulatedDrive(
+        preset.text,
+        path=f"sim:{preset.name}",
+        capacity_bytes=figure.capacity_bytes or preset.capacity_bytes,
+        scale=figure.scale,
+        seed=seed,
+    )
+    elements = (*preparation, figure.measure)
+    steps = [element for element in elements if isinstance(element, Io)]
+    demand = Demand(
+        max(step.tc for step in steps),
+        max(step.qd for step in steps),
+        max(step.block_size_bytes for step in steps),
+    )
+    engine = drive.engine(demand, seed, NativeOptions())
+    for element in preparation:
+        if isinstance(element, JumpStart):
+            drive.jump_start()
+        else:
+            engine.submit([element.step(figure.scale)])
+            _next_sample(engine, figure)
+    before = _nand_pages(drive)
+    engine.submit([figure.measure.step(figure.scale)])
+    sample = _next_sample(engine, figure)
+    if figure.unit is Unit.HOST_SHARE:
+        host_pages, all_pages = (now - then for now, then in zip(_nand_pages(drive), before, strict=True))
+        return 100 * host_pages / all_pages
+    return _quantity(figure.unit, sample)
+
+
+def _nand_pages(drive: SimulatedDrive) -> tuple[int, int]:
+    """Pages programmed so far: those of the host, and all."""
+    log = drive.smart()
+    return int(log["nand_pages_host"] or 0), int(log["nand_pages_total"] or 0)
+
+
+def _next_sample(engine: SimulatedEngine, figure: Figure) -> Sample:
+    try:
+        while (sample := engine.poll(1.0)) is None:
+            pass
+    except EngineStoppedError as error:
+        raise RunFailedError(f"{figure.name}: {error}") from error
+    if sample.state is not StepState.COMPLETE:
+        reason = sample.failure.reason if sample.failure else sample.state
+        raise RunFailedError(f"{figure.name}: {reason}")
+    return sample
+
+
+def _quantity(unit: Unit, sample: Sample) -> float:
+    match unit:
+        case Unit.IOPS:
+            return sample.iops
+        case Unit.MB_PER_S | Unit.SPEED_SHARE:
+            return sample.bandwidth_bytes_per_s / MB
+        case Unit.MIB_PER_S:
+            return sample.bandwidth_bytes_per_s / MIB
+        case Unit.MEAN_LATENCY_US:
+            return (sample.mean_latency_ns or 0.0) / NS_PER_US
+        case Unit.MAX_LATENCY_MS:
+            return (sample.max_latency_ns or 0) / NS_PER_MS
+        case Unit.MINUTES:
+            return sample.elapsed_ns / _NS_PER_MINUTE
+        case Unit.HOST_SHARE:
+            raise TypeError("not a figure of a sample")

@@ -1,0 +1,125 @@
+"""The real drive that a rehearsal stands for: from sysfs, from a data sheet, or a preset as it is."""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.drive_name import name_with_model
+from openpts.errors import UsageError
+from openpts.rehearsal.matching import matched_preset, traits_of
+from openpts.simulation.presets import Preset, load_preset
+from openpts.system_files import SystemRoots
+
+# What a data sheet promises, under the keys of a preset's [rated].
+RATED: Final = (
+    "tbw",
+    "random_write_iops",
+    "random_read_iops",
+    "sequential_write_bytes_per_s",
+    "sequential_read_bytes_per_s",
+)
+_SHEET_KEYS: Final = {"name", "capacity_bytes", "class", "rated"}
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """A drive to be rehearsed: its own capacity and promises, and the preset that behaves most like it.
+
+    ``reason`` says why it is this preset.
+    """
+
+    name: str
+    capacity_bytes: int
+    rated: Mapping[str, float]
+    preset: Preset
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the operator says about the drive; None leaves it to the device, the data sheet or the preset."""
+
+    like: str | None
+    data_sheet: Path | None
+    drive_class: str | None
+    capacity_bytes: int | None
+    rated: Mapping[str, float]
+
+
+def subject_of(wishes: Wishes, roots: SystemRoots) -> Subject:
+    """The drive that the operator means. Of a device only sysfs is read: it is not even opened.
+
+    What was said by options counts more than a data sheet, and that more than device and preset.
+    Raises UsageError or TargetError.
+    """
+    subject = _like(wishes, roots)
+    sheet = _read_sheet(wishes.data_sheet) if wishes.data_sheet else {}
+    drive_class = wishes.drive_class or sheet.get("class")
+    if drive_class is not None:
+        reason = "the operator's choice" if wishes.drive_class else "the data sheet's class"
+        preset = load_preset(drive_class)
+        subject = (
+            replace(subject, preset=preset, reason=reason)
+            if subject
+            else Subject(preset.name, preset.capacity_bytes, preset.rated, preset, reason)
+        )
+    if subject is None:
+        raise UsageError(
+            "say what drive is meant: --like with a drive or a preset, or --class with a preset "
+            "(`openpts sim list` has them)"
+        )
+    if sheet or wishes.capacity_bytes or (wishes.like is not None and wishes.drive_class):
+        # the promises of a class are those of another drive
+        subject = replace(subject, rated={})
+    return replace(
+        subject,
+        name=sheet.get("name", subject.name),
+        capacity_bytes=wishes.capacity_bytes or sheet.get("capacity_bytes") or subject.capacity_bytes,
+        rated={**subject.rated, **sheet.get("rated", {}), **wishes.rated},
+    )
+
+
+def _like(wishes: Wishes, roots: SystemRoots) -> Subject | None:
+    if wishes.like is None:
+        return None
+    if not wishes.like.startswith(f"{roots.dev}/"):
+        preset = load_preset(wishes.like)
+        return Subject(preset.name, preset.capacity_bytes, preset.rated, preset, "named by the operator")
+    return subject_of_disk(BlockDevice.of_node(Path(wishes.like), roots).whole, wishes.drive_class)
+
+
+def subject_of_disk(disk: BlockDevice, drive_class: str | None) -> Subject:
+    """A drive of this machine, by the class that the operator chose or by what the kernel tells of it."""
+    if drive_class is None:
+        preset_name, reason = matched_preset(traits_of(disk))
+    else:
+        preset_name, reason = drive_class, "the operator's choice"
+    return Subject(name_with_model(disk), disk.capacity_bytes, {}, load_preset(preset_name), reason)
+
+
+def _read_sheet(path: Path) -> dict[str, Any]:
+    try:
+        sheet = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(f"can't read the data sheet {path}: {error.strerror}") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"the data sheet {path} is no TOML: {error}") from error
+    unknown = sorted(set(sheet) - _SHEET_KEYS)
+    rated = sheet.get("rated", {})
+    wrong = sorted(set(rated) - set(RATED)) if isinstance(rated, dict) else ["rated"]
+    if unknown or wrong:
+        raise UsageError(
+            f"the data sheet {path} has {', '.join([*unknown, *wrong])}; known are "
+            f"{', '.join(sorted(_SHEET_KEYS))} and below [rated] {', '.join(RATED)}"
+        )
+    numbers = {"capacity_bytes": sheet.get("capacity_bytes", 1), **rated}
+    for key in ("name", "class"):
+        if not isinstance(sheet.get(key, ""), str):
+            raise UsageError(f"the data sheet {path} has {key} = {sheet[key]!r}, which is no text")
+    for key, value in numbers.items():
+        if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
+            raise UsageError(f"the data sheet {path} has {key} = {value!r}, which is no number above 0")
+    return sheet

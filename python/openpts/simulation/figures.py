@@ -1,0 +1,182 @@
+"""Published figures of a preset: how each comes about on the simulated drive, and how near it must come.
+
+They stand in the preset's file as ``[[figures]]``. Each is complete in itself: a new drive is brought into
+a state by ``prepare``, ``measure`` is done once, and one quantity of it is held against ``published``::
+
+    [[figures]]
+    name = "RND 4 KiB 0/100 in steady state"
+    source = "title and place of the document"
+    published = 190_000
+    unit = "IOPS"
+    tolerance_pct = 5
+    capacity_bytes = 32_000_000_000
+    scale = 8
+    prepare = [{ do = "jump-start" }]
+    measure = { block_kib = 4, tc = 4, qd = 64, seconds = 0.5 }
+
+Seconds are those of the simulated drive: they don't change with the scale. With ``reference``, another
+preparation, the figure is the share of what the same measurement gives after that one, in per cent.
+"""
+
+import math
+from enum import StrEnum
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta, Struct
+
+from openpts.errors import UsageError
+from openpts.simulation.presets import Preset
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.data_pattern import RandomData, ReducibleData, ZeroData
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import DriveFills, Duration, StopRule
+
+Positive = Annotated[float, Meta(gt=0)]
+Percent = Annotated[float, Meta(ge=0, le=100)]
+Count = Annotated[int, Meta(ge=1, le=4096)]
+
+
+class Unit(StrEnum):
+    """What is compared, by the unit in which it is published."""
+
+    IOPS = "IOPS"
+    MB_PER_S = "MB/s"
+    MIB_PER_S = "MiB/s"
+    MEAN_LATENCY_US = "us, mean"
+    MAX_LATENCY_MS = "ms, longest"
+    MINUTES = "min"
+    SPEED_SHARE = "% of the speed"
+    HOST_SHARE = "% of NAND writes"
+
+
+class Direction(StrEnum):
+    """On which side of a published figure the model is claimed to be, where no more is claimed."""
+
+    ABOVE = "above"
+    BELOW = "below"
+
+
+class Io(Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="io"):
+    """I/O until a time has passed or so many times the user capacity was transferred: one of the two."""
+
+    block_kib: Positive
+    pattern: Literal["random", "sequential"] = "random"
+    read_pct: Annotated[int, Meta(ge=0, le=100)] = 0
+    tc: Count = 1
+    qd: Count = 32
+    range_pct: tuple[Percent, Percent] = (0, 100)
+    entropy_pct: Percent = 100
+    seconds: Positive | None = None
+    fills: Positive | None = None
+
+    @property
+    def block_size_bytes(self) -> int:
+        """The transfer size."""
+        return round(self.block_kib * KIB)
+
+    def step(self, scale: int) -> Step:
+        """The step on a drive of that scale."""
+        stimulus = Stimulus.of(
+            AccessPattern(self.pattern),
+            self.block_size_bytes,
+            self.read_pct,
+            self.tc,
+            self.qd,
+            ActiveRange(*self.range_pct),
+        )
+        data = (
+            RandomData()
+            if self.entropy_pct == 100
+            else ReducibleData(self.entropy_pct)
+            if self.entropy_pct
+            else ZeroData()
+        )
+        return Step(msgspec.structs.replace(stimulus, data=data), self._stop(scale))
+
+    def _stop(self, scale: int) -> StopRule:
+        if self.seconds is None:
+            assert self.fills is not None  # noqa: S101 checked when the figure is read
+            return DriveFills(self.fills)
+        return Duration(round(self.seconds * scale * NS_PER_S))
+
+
+class Idle(Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="idle"):
+    """Nothing for this long."""
+
+    seconds: Positive
+
+    def step(self, scale: int) -> Step:
+        """The step on a drive of that scale."""
+        return Step(None, Duration(round(self.seconds * scale * NS_PER_S)))
+
+
+class JumpStart(Struct, frozen=True, forbid_unknown_fields=True, tag_field="do", tag="jump-start"):
+    """The state that long random writing over the whole drive leaves."""
+
+
+Preparation = tuple[Io | Idle | JumpStart, ...]
+
+
+class Figure(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A published figure. ``source`` names the document and the place in it.
+
+    Exactly one of ``tolerance_pct``, ``factor`` and ``direction`` says what is claimed: how near the model
+    comes in per cent, that it is right to a factor, or on which side it is.
+    """
+
+    name: str
+    source: str
+    published: Positive
+    unit: Unit
+    measure: Io
+    prepare: Preparation = ()
+    reference: Preparation | None = None
+    tolerance_pct: Positive | None = None
+    factor: Annotated[float, Meta(gt=1)] | None = None
+    direction: Direction | None = None
+    capacity_bytes: Annotated[int, Meta(ge=1)] | None = None
+    scale: Annotated[int, Meta(ge=1)] = 1
+    note: str = ""
+
+    def __post_init__(self) -> None:
+        """What the types can't say."""
+        if sum(claim is not None for claim in (self.tolerance_pct, self.factor, self.direction)) != 1:
+            raise ValueError("give exactly one of tolerance_pct, factor and direction")
+        steps = [self.measure, *self.prepare, *(self.reference or ())]
+        if any((step.seconds is None) == (step.fills is None) for step in steps if isinstance(step, Io)):
+            raise ValueError("give I/O either seconds or fills")
+        if (self.unit is Unit.SPEED_SHARE) != (self.reference is not None):
+            raise ValueError(f"a reference goes with {Unit.SPEED_SHARE.value!r}, and only with it")
+
+    @property
+    def claim(self) -> str:
+        """What is claimed, as a table prints it."""
+        if self.tolerance_pct is not None:
+            return f"within {self.tolerance_pct:g} %"
+        if self.factor is not None:
+            return f"within a factor of {self.factor:g}"
+        return f"{self.direction} only"
+
+    def holds(self, model: float) -> bool:
+        """Whether the model's figure is as near as claimed."""
+        if self.tolerance_pct is not None:
+            return abs(self.deviation_pct(model)) <= self.tolerance_pct
+        if self.factor is not None:
+            return model > 0 and abs(math.log(model / self.published)) <= math.log(self.factor)
+        return model > self.published if self.direction is Direction.ABOVE else model < self.published
+
+    def deviation_pct(self, model: float) -> float:
+        """How far the model is above the published figure."""
+        return 100 * (model / self.published - 1)
+
+
+def figures_of(preset: Preset) -> tuple[Figure, ...]:
+    """The published figures of a preset.
+
+    Raises UsageError with the place of what makes no sense.
+    """
+    try:
+        return msgspec.convert(preset.figures, tuple[Figure, ...])
+    except msgspec.ValidationError as error:
+        raise UsageError(f"the figures of the preset {preset.name} make no sense: {error}") from error

@@ -1,0 +1,275 @@
+"""How far a drive may be scaled down before its shape changes: the planner of simulated runs."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from typing import Final
+
+from openpts.simulation.presets import Preset
+from openpts.simulation.shape import Shape, expected_iops, shape_of
+from openpts.units import GB, NS_PER_S, format_capacity, format_duration
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import Duration, FirstOf
+
+# A drive of this size has its tables in under a hundred MB, and its runs take minutes.
+SIMULATED_BYTES_AT_MOST: Final = 24 * GB
+# Below this number of superblocks each of them shows as a step in the curve.
+FEWEST_SUPERBLOCKS: Final = 300
+# A phase should be so many times as long as what the one before leaves behind ...
+SETTLINGS_PER_PHASE: Final = 20
+# ... and says nothing at all if it is not even twice as long.
+FEWEST_SETTLINGS_PER_PHASE: Final = 2
+# n nines need 10^n I/Os; PTS 9.2 and 10.2 recommend half as many again.
+IOS_PER_TAIL_IO: Final = 1.5
+# The buffer is not scaled: beyond this share of a burst it lifts the burst's figure.
+BUFFER_SHARE_OF_BURST: Final = 0.1
+# Map, reverse map, bitmap.
+TABLE_BYTES_PER_PAGE: Final = 9.5
+# Pages are numbered in 32 bits.
+MOST_PAGES: Final = 2**32 - 2
+
+
+class Severity(StrEnum):
+    """What a concern is to lead to."""
+
+    REFUSE = "refuse"
+    WARN = "warn"
+
+
+@dataclass(frozen=True, slots=True)
+class ScaleConcern:
+    """Why figures of a scaled drive would differ from those of the drive that it stands for.
+
+    ``message`` has the number, the limit and the next step; ``subject`` names the condition in a word or two.
+    """
+
+    severity: Severity
+    subject: str
+    message: str
+
+
+def default_scale(preset: Preset, capacity_bytes: int) -> int:
+    """The smallest scale that brings the simulated part to 24 GB or less; an oracle keeps its size."""
+    if preset.model == "oracle":
+        return 1
+    return max(1, -(-capacity_bytes // SIMULATED_BYTES_AT_MOST))
+
+
+def scale_concerns(
+    preset: Preset,
+    capacity_bytes: int,
+    scale: int,
+    steps: Sequence[Step],
+    *,
+    nines: int | None = None,
+    available_memory_bytes: int | None = None,
+) -> tuple[ScaleConcern, ...]:
+    """What speaks against this scale for these steps, refusals first; empty if nothing does.
+
+    ``steps`` are in the order in which they will run: one that follows an idle gap counts as a burst.
+    ``nines`` is how many of a percentile the operator wants to see.
+    """
+    shape = shape_of(preset, capacity_bytes, scale)
+    if shape is None:
+        return ()
+    found = [
+        *_superblocks(shape, scale),
+        *_phases(shape, scale, steps),
+        *_bursts(shape, scale, steps),
+        *_nines(shape, scale, steps, nines),
+        *_tails(shape, scale),
+        *_memory(shape, scale, available_memory_bytes),
+    ]
+    return tuple(sorted(found, key=lambda concern: concern.severity is not Severity.REFUSE))
+
+
+def settled_step_ns(preset: Preset, capacity_bytes: int, scale: int, steps: Sequence[Step]) -> int:
+    """The shortest length that gives no step a concern about its phase; 0 where nothing has to settle."""
+    shape = shape_of(preset, capacity_bytes, scale)
+    if shape is None:
+        return 0
+    settling_ns = max((_settling_ns(shape, step) for step, _ in _timed(steps)), default=0.0)
+    return math.ceil(SETTLINGS_PER_PHASE * settling_ns * scale)
+
+
+def size_concerns(
+    preset: Preset, capacity_bytes: int, scale: int, available_memory_bytes: int | None
+) -> tuple[ScaleConcern, ...]:
+    """What speaks against so large or so small a drive, before one is made: pages and memory, superblocks."""
+    shape = shape_of(preset, capacity_bytes, scale)
+    if shape is None:
+        return ()
+    return (*_memory(shape, scale, available_memory_bytes), *_superblocks(shape, scale))
+
+
+def duration_ns(step: Step) -> int | None:
+    """How long a step lasts at most by its stop rule; None where time doesn't end it."""
+    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
+    lengths = [rule.duration_ns for rule in rules if isinstance(rule, Duration)]
+    return min(lengths) if lengths else None
+
+
+def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
+    if not shape.rows or shape.superblocks >= FEWEST_SUPERBLOCKS:
+        return
+    needed_bytes = FEWEST_SUPERBLOCKS * shape.superblock_user_bytes
+    message = (
+        f"the simulated {format_capacity(shape.user_bytes)} make {shape.superblocks} superblocks; "
+        f"below {FEWEST_SUPERBLOCKS} each of them shows in the curve: "
+    )
+    if scale > 1:
+        fitting = max(1, int(scale * (shape.user_bytes / needed_bytes)))
+        yield ScaleConcern(Severity.REFUSE, "superblocks", message + f"take a scale of {fitting} or less")
+    else:
+        least = format_capacity(round(needed_bytes))
+        yield ScaleConcern(Severity.WARN, "superblocks", message + f"take a capacity of {least} or more")
+
+
+def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleConcern]:
+    """The phase that is shortest against what settles in it."""
+    worst: tuple[float, Step, int, float] | None = None
+    for step, length_ns in _timed(steps):
+        settling_ns = _settling_ns(shape, step)
+        settlings = length_ns / scale / settling_ns if settling_ns else SETTLINGS_PER_PHASE
+        if worst is None or settlings < worst[0]:
+            worst = (settlings, step, length_ns, settling_ns)
+    if worst is None or worst[0] >= SETTLINGS_PER_PHASE:
+        return
+    settlings, step, length_ns, settling_ns = worst
+    refused = settlings < FEWEST_SETTLINGS_PER_PHASE
+    limit = FEWEST_SETTLINGS_PER_PHASE if refused else SETTLINGS_PER_PHASE
+    enough_ns = limit * settling_ns
+    fitting = int(length_ns / enough_ns)
+    simulated = f" ({_milliseconds(length_ns / scale)} at scale {scale})" if scale > 1 else ""
+    smaller = f"a scale of {fitting} or less, or " if fitting >= 1 else ""
+    yield ScaleConcern(
+        Severity.REFUSE if refused else Severity.WARN,
+        "phase length",
+        f"{step} lasts {format_duration(length_ns)}{simulated}, {settlings:.2g} times what buffer and queue "
+        f"need to settle ({_milliseconds(settling_ns)}), and {limit} times are needed; "
+        f"take {smaller}steps of at least {format_duration(round(enough_ns * scale))}",
+    )
+
+
+def _timed(steps: Sequence[Step]) -> Iterator[tuple[Step, int]]:
+    """The steps with I/O that time ends, and how long each lasts."""
+    for step in steps:
+        length_ns = duration_ns(step)
+        if step.stimulus is not None and length_ns is not None:
+            yield step, length_ns
+
+
+def _settling_ns(shape: Shape, step: Step) -> float:
+    """How far into this step what was before it can reach: by the buffer, or by the queue."""
+    return max(shape.settling_ns, _queue_ns(shape, step))
+
+
+def _queue_ns(shape: Shape, step: Step) -> float:
+    """How long the drive needs for all that is outstanding at once, with every command at full speed."""
+    stimulus = step.stimulus
+    assert stimulus is not None  # noqa: S101 idle gaps are left out before
+    return stimulus.toio / expected_iops(shape, stimulus, fresh=True) * NS_PER_S
+
+
+def _bursts(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleConcern]:
+    """The shortest burst of writes after an idle gap, against the buffer, whose size is never scaled."""
+    lengths = [
+        length_ns
+        for gap, burst in pairwise(steps)
+        if gap.stimulus is None
+        and burst.stimulus is not None
+        and burst.stimulus.operations.write
+        and (length_ns := duration_ns(burst)) is not None
+    ]
+    if not lengths or not shape.buffer_bytes or scale == 1:
+        return
+    burst_bytes = min(lengths) / scale / NS_PER_S * shape.fresh_write_bytes_per_s
+    share = shape.buffer_bytes / burst_bytes
+    if share <= BUFFER_SHARE_OF_BURST:
+        return
+    fitting = max(1, int(scale * BUFFER_SHARE_OF_BURST / share))
+    yield ScaleConcern(
+        Severity.WARN,
+        "bursts",
+        f"the write buffer of {format_capacity(shape.buffer_bytes)} is {100 * share:.0f} % of what a burst "
+        f"of {format_duration(min(lengths))} writes at scale {scale}, and lifts its figures by up to that; "
+        f"{100 * BUFFER_SHARE_OF_BURST:.0f} % is the limit: take a scale of {fitting} or less",
+    )
+
+
+def _nines(shape: Shape, scale: int, steps: Sequence[Step], nines: int | None) -> Iterator[ScaleConcern]:
+    """The step that shows the fewest nines, if those are fewer than asked."""
+    counts = [
+        (expected_iops(shape, step.stimulus) * length_ns / NS_PER_S / scale, step)
+        for step in steps
+        if step.stimulus is not None
+        and step.stimulus.operations.read + step.stimulus.operations.write
+        and (length_ns := duration_ns(step)) is not None
+    ]
+    if nines is None or not counts:
+        return
+    ios, step = min(counts, key=lambda count: count[0])
+    needed = ios_for_nines(nines)
+    if ios < needed:
+        yield ScaleConcern(
+            Severity.WARN,
+            "nines",
+            f"{step} simulates about {ios:,.0f} I/Os at scale {scale}; {nines} nines need {needed:,}, "
+            f"so {nines_of(ios)} will be shown: take a smaller scale or steps {times_text(needed / ios)} "
+            "times as long",
+        )
+
+
+def ios_for_nines(nines: int) -> int:
+    """I/Os that a percentile of so many nines needs."""
+    return round(IOS_PER_TAIL_IO * float(10**nines))
+
+
+def nines_of(ios: float) -> int:
+    """How many nines so many I/Os can show."""
+    nines = 0
+    while ios_for_nines(nines + 1) <= ios:
+        nines += 1
+    return nines
+
+
+def times_text(times: float) -> str:
+    """How many times as long, in two digits at least: ``1.3``, ``226``."""
+    return f"{times:,.0f}" if times >= 10 else f"{times:.2g}"
+
+
+def _tails(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
+    if scale > 1 and shape.rows and shape.rows != shape.rows_of_real_drive:
+        yield ScaleConcern(
+            Severity.WARN,
+            "tails",
+            f"superblocks have {shape.rows} rows at scale {scale} and {shape.rows_of_real_drive} in the "
+            "drive that it stands for: percentiles from 99 on and maxima depend on that; "
+            "compare them at equal scale and capacity only",
+        )
+
+
+def _memory(shape: Shape, scale: int, available_bytes: int | None) -> Iterator[ScaleConcern]:
+    if shape.physical_pages > MOST_PAGES:
+        yield ScaleConcern(
+            Severity.REFUSE,
+            "pages",
+            f"the simulated drive has {shape.physical_pages:,} pages of 4 KiB; a map has "
+            f"{MOST_PAGES:,} at most: take a scale of {math.ceil(scale * shape.physical_pages / MOST_PAGES)} "
+            "or more",
+        )
+    needed_bytes = round(shape.physical_pages * TABLE_BYTES_PER_PAGE)
+    if available_bytes is not None and needed_bytes > available_bytes:
+        fitting = math.ceil(scale * needed_bytes / max(1, available_bytes))
+        yield ScaleConcern(
+            Severity.REFUSE,
+            "memory",
+            f"the tables of the simulated drive need {format_capacity(needed_bytes)}, "
+            f"{format_capacity(available_bytes)} of memory are available: take a scale of {fitting} or more",
+        )
+
+
+def _milliseconds(time_ns: float) -> str:
+    return f"{time_ns / 1e6:.3g} ms"

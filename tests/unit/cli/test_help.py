@@ -1,0 +1,27 @@
+"""Every option and argument of the command line is explained."""
+
+from collections.abc import Iterator
+
+import click
+
+from openpts.cli.main import cli
+
+
+def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
+    for name, command in group.commands.items():
+        yield f"{path} {name}", command
+        if isinstance(command, click.Group):
+            yield from commands(command, f"{path} {name}")
+
+
+def test_every_command_and_every_option_says_what_it_does() -> None:
+    found = dict(commands(cli, "openpts"))
+    assert {"openpts sim check", "openpts rehearse", "openpts run iops"} <= set(found)
+    for path, command in found.items():
+        assert command.help, path
+        for parameter in command.params:
+            if isinstance(parameter, click.Option):
+                assert parameter.help, f"{path} {parameter.name}"
+            else:
+                word = (parameter.metavar or parameter.name or "").strip("[].").upper()
+                assert word.rstrip("S") in command.help.upper(), f"{path} {parameter.name}"

@@ -1,0 +1,119 @@
+"""Published figures in a preset's file: how they are read, and when they hold."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openpts.errors import UsageError
+from openpts.simulation.figures import Figure, Io, JumpStart, Unit, figures_of
+from openpts.simulation.presets import Preset, load_preset, shipped_presets
+from openpts.vocabulary.data_pattern import RandomData, ReducibleData, ZeroData
+from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stop import DriveFills, Duration
+
+WHOLE: dict[str, Any] = {
+    "name": "RND 4 KiB 0/100",
+    "source": "a document, 3.3",
+    "published": 200,
+    "unit": "IOPS",
+    "tolerance_pct": 5,
+    "prepare": [{"do": "jump-start"}, {"do": "idle", "seconds": 2}],
+    "measure": {"block_kib": 4, "tc": 4, "qd": 64, "seconds": 0.5},
+}
+RELATIVE = {"unit": "% of the speed", "reference": []}
+
+
+def read(**changes: Any) -> Figure:
+    entries = {key: value for key, value in {**WHOLE, **changes}.items() if value is not None}
+    (figure,) = figures_of(replace(load_preset("theory"), figures=(entries,)))
+    return figure
+
+
+@pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
+def test_the_figures_that_ship_are_read_and_have_names_of_their_own(preset: Preset) -> None:
+    figures = figures_of(preset)
+    assert len({figure.name for figure in figures}) == len(figures)
+    assert (preset.name == "theory") == (not figures)
+
+
+def test_a_figure_is_read_as_it_is_written() -> None:
+    figure = read()
+    assert figure.published == 200
+    assert figure.unit is Unit.IOPS
+    assert isinstance(figure.prepare[0], JumpStart)
+    idle = figure.prepare[1]
+    assert not isinstance(idle, JumpStart)
+    assert idle.step(68).stop == Duration.seconds(136)
+    assert idle.step(68).stimulus is None
+
+
+def test_seconds_are_those_of_the_simulated_drive_and_fills_need_no_scale() -> None:
+    assert read().measure.step(68).stop == Duration.seconds(34)
+    filling = Io(block_kib=128, pattern="sequential", fills=0.5)
+    assert filling.step(68).stop == DriveFills(0.5)
+
+
+def test_the_stimulus_is_the_one_that_is_written() -> None:
+    stimulus = Io(block_kib=0.5, read_pct=65, tc=2, qd=8, range_pct=(10, 20), seconds=1).step(1).stimulus
+    assert stimulus is not None
+    assert str(stimulus) == "RND 0.5 KiB 65/35"
+    assert (stimulus.tc, stimulus.qd, stimulus.active_range) == (2, 8, ActiveRange(10, 20))
+
+
+@pytest.mark.parametrize(
+    ("entropy_pct", "data"), [(100, RandomData()), (46, ReducibleData(46)), (0, ZeroData())]
+)
+def test_entropy_chooses_what_is_written(entropy_pct: float, data: object) -> None:
+    stimulus = Io(block_kib=4, entropy_pct=entropy_pct, seconds=1).step(1).stimulus
+    assert stimulus is not None
+    assert stimulus.data == data
+
+
+@pytest.mark.parametrize(
+    ("claim", "holding", "missing", "words"),
+    [
+        ({"tolerance_pct": 5}, (190.01, 209.99), (189.9, 210.1), "within 5 %"),
+        ({"tolerance_pct": None, "factor": 2}, (100, 400), (99.9, 400.1, 0), "within a factor of 2"),
+        ({"tolerance_pct": None, "direction": "above"}, (200.1,), (200, 199), "above only"),
+        ({"tolerance_pct": None, "direction": "below"}, (199.9, 0), (200, 201), "below only"),
+    ],
+)
+def test_a_claim_holds_up_to_its_edge(
+    claim: dict[str, Any], holding: tuple[float, ...], missing: tuple[float, ...], words: str
+) -> None:
+    figure = read(**claim)
+    assert figure.claim == words
+    assert all(figure.holds(model) for model in holding)
+    assert not any(figure.holds(model) for model in missing)
+
+
+def test_the_deviation_is_that_of_the_model_from_what_was_published() -> None:
+    assert read().deviation_pct(230) == pytest.approx(15)
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"tolerance_pct": None}, "exactly one of tolerance_pct"),
+        ({"factor": 2}, "exactly one of tolerance_pct"),
+        ({"published": 0}, "published"),
+        ({"published": None}, "published"),
+        ({"unit": "furlongs"}, "furlongs"),
+        ({"colour": "red"}, "colour"),
+        ({"measure": {"block_kib": 4}}, "either seconds or fills"),
+        ({"measure": {"block_kib": 4, "seconds": 1, "fills": 1}}, "either seconds or fills"),
+        ({"measure": {"block_kib": 4, "seconds": 1, "read_pct": 101}}, "read_pct"),
+        ({"prepare": [{"do": "dance"}]}, "dance"),
+        ({"unit": "% of the speed"}, "reference"),
+        ({"reference": []}, "reference"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_with_its_place(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        read(**changes)
+    assert "the figures of the preset theory" in str(caught.value)
+
+
+def test_a_share_of_the_speed_has_a_reference() -> None:
+    assert read(**RELATIVE).reference == ()

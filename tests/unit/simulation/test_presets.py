@@ -1,0 +1,133 @@
+"""Presets: those that ship, and what is said about files that make no sense."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import UsageError
+from openpts.simulation.presets import SHIPPED, Preset, load_preset, shipped_presets
+
+NAMES = [
+    "client-qlc",
+    "enterprise-tlc",
+    "log-block",
+    "mlc",
+    "oracle",
+    "pslc",
+    "sata-reduction",
+    "theory",
+    "tlc",
+]
+SMALLEST = """
+name = "mine"
+summary = "a drive of mine"
+capacity_bytes = 1_000_000_000
+
+[oracle.rate]
+by = "steps"
+every = 1
+iops = [100.0]
+"""
+
+
+def own(tmp_path: Path, text: str) -> Preset:
+    path = tmp_path / "mine.toml"
+    path.write_text(text, encoding="utf-8")
+    return load_preset(str(path))
+
+
+def test_every_preset_ships_under_its_name() -> None:
+    assert [preset.name for preset in shipped_presets()] == NAMES
+    for name in NAMES:
+        assert load_preset(name).name == name
+        assert load_preset(name).place == SHIPPED
+
+
+@pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)
+def test_what_a_shipped_preset_assumes_is_what_it_has(preset: Preset) -> None:
+    assert len(set(preset.assumed)) == len(preset.assumed)
+    for name in preset.assumed:
+        assert preset.parameter(name) is not None, name
+
+
+def test_a_parameter_is_found_by_its_dotted_name_and_only_by_it() -> None:
+    preset = load_preset("enterprise-tlc")
+    assert preset.parameter("page_mapped.nand.program_us") == 2880.0
+    assert preset.parameter("page_mapped.nand.no_such") is None
+    assert preset.parameter("name.length") is None
+
+
+def test_a_users_own_file_is_read_by_its_path(tmp_path: Path) -> None:
+    preset = own(tmp_path, SMALLEST)
+    assert preset.name == "mine"
+    assert preset.model == "oracle"
+    assert preset.sector_bytes == 512
+    assert preset.place == str(tmp_path / "mine.toml")
+    assert preset.text == SMALLEST
+
+
+def test_an_unknown_name_lists_all_that_ship() -> None:
+    with pytest.raises(UsageError) as caught:
+        load_preset("entreprise-tlc")
+    for name in NAMES:
+        assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        (SMALLEST.replace("every = 1", "every ="), "line 8"),
+        (SMALLEST.replace('name = "mine"', ""), "no name"),
+        (SMALLEST.replace('"a drive of mine"', "3"), "no text"),
+        (SMALLEST.replace("1_000_000_000", "1e9"), "no whole number"),
+        (SMALLEST.replace("1_000_000_000", "true"), "no whole number"),
+        (SMALLEST.replace("[oracle.rate]", "[orakel.rate]"), "exactly one"),
+        (SMALLEST + "[log_block]\n", "exactly one"),
+    ],
+)
+def test_a_file_that_makes_no_sense_is_refused_by_name(tmp_path: Path, text: str, words: str) -> None:
+    with pytest.raises(UsageError, match=words) as caught:
+        own(tmp_path, text)
+    assert "mine.toml" in str(caught.value)
+
+
+def test_a_missing_file_and_one_that_is_no_text_are_told(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="No such file"):
+        load_preset(str(tmp_path / "none.toml"))
+    (tmp_path / "bytes.toml").write_bytes(b"name = \xff")
+    with pytest.raises(UsageError, match="byte 7"):
+        load_preset(str(tmp_path / "bytes.toml"))
+
+
+def test_a_file_without_end_is_no_preset() -> None:
+    with pytest.raises(UsageError, match="/dev/zero has more than 1,000,000 bytes"):
+        load_preset("/dev/zero")
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ('name = "a\\u001b[31mb"', "no line of text"),
+        ('name = ""', "no line of text"),
+        ("capacity_bytes = -5", "a number from 1 to"),
+        ("capacity_bytes = 9223372036854775808", "a number from 1 to"),
+    ],
+)
+def test_a_name_is_printable_and_a_capacity_above_0(tmp_path: Path, line: str, words: str) -> None:
+    key = line.partition(" ")[0]
+    lines = [line if old.startswith(f"{key} ") else old for old in SMALLEST.splitlines()]
+    assert line in lines
+    with pytest.raises(UsageError, match=words):
+        own(tmp_path, "\n".join(lines))
+
+
+def test_an_edited_copy_does_not_pass_for_the_preset_that_ships(tmp_path: Path) -> None:
+    shipped = load_preset("client-qlc")
+    assert shipped.label == "client-qlc"
+    assert own(tmp_path, shipped.text).label == "client-qlc"
+    assert own(tmp_path, shipped.text + "\n# faster\n").label == "client-qlc as edited in mine.toml"
+
+
+def test_a_target_in_the_place_of_a_preset_is_told_which_part_of_it_is_meant() -> None:
+    with pytest.raises(UsageError, match="its preset alone is 'client-qlc'"):
+        load_preset("sim:client-qlc?capacity=64GB")

@@ -1,0 +1,242 @@
+"""The planner: each condition at its edge."""
+
+from dataclasses import replace
+
+import pytest
+
+from openpts.simulation.presets import Preset, load_preset
+from openpts.simulation.scale import (
+    ScaleConcern,
+    Severity,
+    default_scale,
+    ios_for_nines,
+    nines_of,
+    scale_concerns,
+    times_text,
+)
+from openpts.simulation.shape import expected_iops, shape_of
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
+
+GB = 10**9
+CAPACITY = 1_600_321_314_816
+ENTERPRISE = load_preset("enterprise-tlc")
+IDLE = Step(None, Duration.seconds(5))
+
+
+def step(seconds: float, *, block_size_bytes: int = 4096, read_pct: int = 0, toio: int = 256) -> Step:
+    stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, read_pct, 1, toio, ActiveRange())
+    return Step(stimulus, Duration.seconds(seconds))
+
+
+def concern(
+    subject: str, capacity_bytes: int, scale: int, *steps: Step, preset: Preset = ENTERPRISE, **facts: int
+) -> ScaleConcern | None:
+    found = [
+        each
+        for each in scale_concerns(preset, capacity_bytes, scale, steps, **facts)
+        if each.subject == subject
+    ]
+    assert len(found) <= 1
+    return found[0] if found else None
+
+
+@pytest.mark.parametrize(
+    ("capacity_bytes", "scale"), [(1, 1), (24 * GB, 1), (24 * GB + 1, 2), (48 * GB, 2), (CAPACITY, 67)]
+)
+def test_the_default_scale_is_the_smallest_that_simulates_24_gb_or_less(
+    capacity_bytes: int, scale: int
+) -> None:
+    assert default_scale(ENTERPRISE, capacity_bytes) == scale
+
+
+def test_an_oracle_is_never_scaled_by_itself() -> None:
+    assert default_scale(load_preset("oracle"), CAPACITY) == 1
+
+
+def test_nothing_speaks_against_long_steps_at_full_size() -> None:
+    assert scale_concerns(ENTERPRISE, CAPACITY, 1, [step(60), IDLE, step(60)], nines=4) == ()
+
+
+def capacity_of_superblocks(superblocks: int) -> int:
+    pages = superblocks * 64 * 24 / 1.28
+    return round(pages + 1) * 4096
+
+
+def test_fewer_than_300_superblocks_are_refused_if_a_smaller_scale_has_more() -> None:
+    assert concern("superblocks", 10 * capacity_of_superblocks(300), 10) is None
+    found = concern("superblocks", 10 * capacity_of_superblocks(299), 10)
+    assert found is not None
+    assert found.severity is Severity.REFUSE
+    assert "299 superblocks" in found.message
+    assert "scale of 9 or less" in found.message
+    assert concern("superblocks", 10 * capacity_of_superblocks(299), 9) is None
+
+
+def test_a_drive_that_is_small_itself_is_only_warned_of() -> None:
+    found = concern("superblocks", capacity_of_superblocks(299), 1)
+    assert found is not None
+    assert found.severity is Severity.WARN
+    assert "take a capacity of" in found.message
+
+
+def test_a_scale_that_fits_is_named_even_if_nothing_is_left_to_simulate() -> None:
+    found = concern("superblocks", CAPACITY, 10**9)
+    assert found is not None
+    fitting = CAPACITY // capacity_of_superblocks(300)
+    assert f"scale of {fitting} or less" in found.message
+    assert concern("superblocks", CAPACITY, fitting) is None
+
+
+def settling_s(preset: Preset, scale: int, measured: Step) -> float:
+    shape = shape_of(preset, CAPACITY, scale)
+    assert shape is not None
+    assert measured.stimulus is not None
+    queue_s = measured.stimulus.toio / expected_iops(shape, measured.stimulus, fresh=True)
+    return max(shape.settling_ns / 1e9, queue_s)
+
+
+@pytest.mark.parametrize("measured", [step(60), step(60, block_size_bytes=2**20)])
+def test_a_phase_is_20_times_what_buffer_or_queue_need_and_at_the_very_least_twice(measured: Step) -> None:
+    scale = 68
+    settled_s = settling_s(ENTERPRISE, scale, measured) * scale
+    severities = []
+    for settlings in (20.01, 19.99, 2.01, 1.99):
+        phase = replace_length(measured, settlings * settled_s)
+        found = concern("phase length", CAPACITY, scale, phase)
+        severities.append(None if found is None else found.severity)
+    assert severities == [None, Severity.WARN, Severity.WARN, Severity.REFUSE]
+
+
+def replace_length(measured: Step, seconds: float) -> Step:
+    return Step(measured.stimulus, Duration.seconds(seconds))
+
+
+def test_the_longest_scale_that_a_phase_allows_is_named_and_is_right() -> None:
+    phase = step(60, block_size_bytes=2**20)
+    found = concern("phase length", CAPACITY, 273, phase)
+    assert found is not None
+    assert found.severity is Severity.REFUSE
+    fitting = int(found.message.split("a scale of ")[1].split()[0])
+    severities = [concern("phase length", CAPACITY, scale, phase) for scale in (fitting, fitting + 1)]
+    assert [each.severity if each else None for each in severities] == [Severity.WARN, Severity.REFUSE]
+
+
+def test_the_worst_phase_is_named_and_amounts_are_no_phases() -> None:
+    fill = Step(step(1).stimulus, ByteAmount(1))
+    found = concern("phase length", CAPACITY, 67, fill, step(600), step(0.1, read_pct=100), step(60))
+    assert found is not None
+    assert found.message.startswith("RND 4 KiB 100/0 lasts 0.10 s")
+    assert concern("phase length", CAPACITY, 67, fill) is None
+
+
+def test_a_rule_of_several_ends_after_its_shortest_time() -> None:
+    either = Step(step(1).stimulus, FirstOf((Duration.seconds(600), IoCount(5), Duration.seconds(0.1))))
+    assert concern("phase length", CAPACITY, 67, either) is not None
+
+
+def test_a_burst_is_held_against_the_buffer_that_is_not_scaled() -> None:
+    # 12 MiB of buffer against 5 s at 2.18 GB/s: a tenth at scale 86.8
+    burst = [step(60), IDLE, step(5), IDLE, step(5)]
+    assert concern("bursts", CAPACITY, 86, *burst) is None
+    found = concern("bursts", CAPACITY, 273, *burst)
+    assert found is not None
+    assert found.severity is Severity.WARN
+    assert "31 %" in found.message
+    assert "scale of 86 or less" in found.message
+    assert concern("bursts", CAPACITY, 273, step(60), step(5)) is None
+    assert concern("bursts", CAPACITY, 273, IDLE, step(5, read_pct=100)) is None
+
+
+@pytest.mark.parametrize(("nines", "ios"), [(3, 1500), (4, 15_000), (5, 150_000), (9, 1_500_000_000)])
+def test_nines_need_half_as_many_again_as_they_count(nines: int, ios: int) -> None:
+    assert ios_for_nines(nines) == ios
+    assert nines_of(ios) == nines
+    assert nines_of(ios - 1) == nines - 1
+
+
+def test_fewer_nines_are_promised_where_too_few_ios_are_simulated() -> None:
+    shape = shape_of(ENTERPRISE, CAPACITY, 1)
+    assert shape is not None
+    stimulus = step(1).stimulus
+    assert stimulus is not None
+    seconds_of_five = 150_000 / expected_iops(shape, stimulus)
+    for scale in (1, 67):
+        enough, short = (step(scale * factor * seconds_of_five) for factor in (1.001, 0.999))
+        assert concern("nines", CAPACITY, scale, enough, nines=5) is None
+        found = concern("nines", CAPACITY, scale, enough, short, nines=5)
+        assert found is not None
+        assert "so 4 will be shown" in found.message
+        assert "steps 1 times as long" in found.message
+        assert concern("nines", CAPACITY, scale, short) is None
+
+
+@pytest.mark.parametrize(
+    ("times", "text"), [(1.26, "1.3"), (9.94, "9.9"), (225.6, "226"), (17_000, "17,000")]
+)
+def test_how_many_times_as_long_is_a_plain_number(times: float, text: str) -> None:
+    assert times_text(times) == text
+
+
+def test_tails_are_told_to_depend_on_the_rows_of_a_scaled_drive() -> None:
+    assert concern("tails", CAPACITY, 1) is None
+    found = concern("tails", CAPACITY, 67)
+    assert found is not None
+    assert "8 rows at scale 67 and 544" in found.message
+
+
+def test_tables_must_fit_into_memory() -> None:
+    need = round(9.5 * round(1.28 * (CAPACITY // 67 // 4096)))
+    assert concern("memory", CAPACITY, 67, available_memory_bytes=need) is None
+    found = concern("memory", CAPACITY, 67, available_memory_bytes=need - 1)
+    assert found is not None
+    assert "take a scale of 68 or more" in found.message
+    assert found.severity is Severity.REFUSE
+
+
+def test_pages_must_be_numbered_in_32_bits() -> None:
+    most = int((2**32 - 2) / 1.28) * 4096
+    assert concern("pages", most, 1) is None
+    found = concern("pages", most + 10 * 4096, 1)
+    assert found is not None
+    assert found.severity is Severity.REFUSE
+
+
+def test_refusals_come_first_and_every_concern_says_what_to_do() -> None:
+    found = scale_concerns(
+        ENTERPRISE, CAPACITY, 2000, [IDLE, step(5), step(0.1)], nines=5, available_memory_bytes=1
+    )
+    assert [each.subject for each in found] == [
+        "superblocks",
+        "phase length",
+        "memory",
+        "bursts",
+        "nines",
+        "tails",
+    ]
+    assert [each.severity for each in found] == [Severity.REFUSE] * 3 + [Severity.WARN] * 3
+    for each in found:
+        assert "take" in each.message or "compare" in each.message
+
+
+def test_a_drive_that_collects_at_once_needs_longer_phases() -> None:
+    stick = load_preset("tlc")
+    at_once = shape_of(stick, 32 * GB, 2)
+    paced = shape_of(
+        replace(
+            stick,
+            parameters={
+                **stick.parameters,
+                "page_mapped": {
+                    **stick.parameters["page_mapped"],
+                    "collection": {**stick.parameters["page_mapped"]["collection"], "pace": "paced"},
+                },
+            },
+        ),
+        32 * GB,
+        2,
+    )
+    assert at_once is not None
+    assert paced is not None
+    assert at_once.settling_ns == pytest.approx((at_once.rows * 3500 + 5000) * 1000)
+    assert paced.settling_ns < at_once.settling_ns / 5

@@ -6,7 +6,7 @@ BIN    := $(VENV)/bin
 DEMO   := build/demo
 JOBS   ?= 2
 
-.PHONY: setup demo test test-rust test-python loom miri fuzz lint format bench docs wheel clean help
+.PHONY: setup demo test test-rust test-python loom miri fuzz lint format bench nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -72,8 +72,12 @@ bench: setup  ## speed: against fio on the same targets, gaps between steps, str
 	$(BIN)/python -m benches.step_gap
 	cargo bench --quiet --locked
 
+nines: setup  ## nine nines over 2 x 10^9 I/Os of a simulated drive whose latencies are known (minutes)
+	$(BIN)/python -m benches.nine_nines
+
 docs: setup  ## build/docs: the manual as a web site
 	$(BIN)/python docs/command_line.py
+	$(BIN)/python docs/simulated_curves.py
 	$(BIN)/mkdocs build --quiet --strict
 
 wheel: setup  ## a wheel for any Python from 3.11 on, in target/wheels

@@ -1,0 +1,59 @@
+"""The IOPS test with one test point instead of 56, so that a step of the drive's script is a round."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from openpts.device.consent import Consent
+from openpts.pts.iops import TRACKING
+from openpts.record.manifest import People
+from openpts.runner.events import Listener
+from openpts.runner.preparation import PurgeChoice
+from openpts.runner.run import FinishedRun, Order, run_iops
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.verdict import TrackingVariable
+
+POINT = TRACKING[0]
+"""RND 4 KiB 0/100."""
+
+STEPS_BEFORE_ROUNDS = 1
+"""Steps with I/O between purge and first round: preconditioning."""
+
+
+def run_one_point(
+    preset: Path | str,
+    folder: Path,
+    *,
+    max_rounds: int = 25,
+    step_s: float = 60,
+    point: TrackingVariable = POINT,
+    purge: PurgeChoice = PurgeChoice.AUTO,
+    seed: int = 7,
+    profile: Profile = Profile.ENTERPRISE,
+    listeners: tuple[Listener, ...] = (),
+) -> FinishedRun:
+    """The run with the runner that any device has."""
+
+    def adjust(conditions: TestConditions) -> TestConditions:
+        return replace(
+            conditions,
+            read_pcts=(point.read_pct,),
+            block_sizes_bytes=(point.block_size_bytes,),
+            tracking=(point,),
+            max_rounds=max_rounds,
+            step_duration_ns=round(step_s * NS_PER_S),
+            precondition_block_size_bytes=128 * KIB,
+        )
+
+    order = Order(
+        target=f"sim:{preset}",
+        profile=profile,
+        adjust=adjust,
+        consent=Consent(),
+        purge_choice=purge,
+        people=People(),
+        command_line=("run", "iops", f"sim:{preset}"),
+        folder=folder,
+        seed=seed,
+    )
+    return run_iops(order, listeners)

@@ -1,0 +1,63 @@
+"""Every preset is as near to what is published about its class as its file claims."""
+
+import json
+
+import pytest
+from click.testing import CliRunner
+
+from openpts.cli.sim import sim
+from openpts.rehearsal.check import check_amplification, check_figure
+from openpts.simulation.figures import Figure, figures_of
+from openpts.simulation.presets import Preset, load_preset, shipped_presets
+
+FIGURES = [
+    pytest.param(preset, figure, id=f"{preset.name}: {figure.name}")
+    for preset in shipped_presets()
+    for figure in figures_of(preset)
+]
+
+
+@pytest.mark.parametrize(("preset", "figure"), FIGURES)
+def test_a_published_figure(preset: Preset, figure: Figure) -> None:
+    checked = check_figure(preset, figure, seed=1)
+    assert checked.holds, (
+        f"published {figure.published:,.6g} {figure.unit.value}, model {checked.model:,.6g}: "
+        f"{checked.deviation_pct:+.2f} %, claimed {figure.claim}"
+    )
+
+
+@pytest.mark.parametrize("over_provisioning", [0.07, 0.125, 0.28])
+def test_write_amplification_is_that_of_theory(over_provisioning: float) -> None:
+    row = check_amplification(load_preset("theory"), over_provisioning, seed=2)
+    assert row.holds, f"simulated {row.write_amplification}, theory {row.theory}"
+
+
+def test_rows_of_theory_as_json() -> None:
+    words = ["check", "--preset", "theory", "--over-provisioning", "0.28", "--json"]
+    result = CliRunner().invoke(sim, words, catch_exceptions=False)
+    assert result.exit_code == 0
+    (row,) = json.loads(result.output)
+    assert set(row) == {"over_provisioning", "write_amplification", "theory"}
+    assert row["over_provisioning"] == 0.28
+    assert row["write_amplification"] == pytest.approx(2.49, rel=0.01)
+
+
+def test_a_check_prints_a_row_for_each_figure_and_ends_well() -> None:
+    result = CliRunner().invoke(sim, ["check", "oracle"], catch_exceptions=False)
+    assert result.exit_code == 0
+    assert "Rate of the first part" in result.output
+    assert "1 of 1 figures are as near as claimed" in result.output
+
+
+def test_a_check_of_ones_own_drive_fails_where_a_figure_is_missed(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    own = tmp_path_factory.mktemp("own") / "own.toml"
+    own.write_text(load_preset("oracle").text.replace("published = 300", "published = 400"))
+    result = CliRunner().invoke(sim, ["check", "--preset", str(own), "--json"], catch_exceptions=False)
+    assert result.exit_code == 1
+    (row,) = json.loads(result.output)
+    assert row["pass"] is False
+    assert row["published"] == 400
+    assert row["model"] == pytest.approx(300, rel=0.005)
+    assert row["deviation_pct"] == pytest.approx(-25, abs=0.5)

@@ -1,0 +1,151 @@
+"""`openpts io` and its relatives on simulated drives, as a user starts them."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.device.openpts_process import openpts
+from tests.support.oracle_presets import write_oracle
+
+# of 10,000 in a row: 9000 take 100 us, 900 take 1 ms, 90 take 10 ms, 9 take 20 ms and 1 takes 50 ms
+LAW_NS = {9000: 100_000, 9900: 1_000_000, 9990: 10_000_000, 9999: 20_000_000, 10_000: 50_000_000}
+PERIOD = 10_000
+HISTOGRAM_ERROR = 1 / 1024
+LAW_TOML = f"""
+[oracle.latency]
+period = {PERIOD}
+factor = 7919
+law = [{", ".join(f"{{ below = {below}, ns = {ns} }}" for below, ns in LAW_NS.items())}]
+"""
+
+
+def law_percentile_ns(percentile: float) -> int:
+    """By counting."""
+    rank = round(percentile / 100 * PERIOD)
+    return next(ns for below, ns in LAW_NS.items() if rank <= below)
+
+
+def test_percentiles_are_those_of_the_law(tmp_path: Path) -> None:
+    write_oracle(tmp_path, [1e6], by="seconds", extra=LAW_TOML)
+    ended = openpts(
+        *("io", "sim:oracle-of-a-test.toml", "--qd", "1", "--tc", "1", "--bs", "4k", "--mix", "100/0"),
+        *("--ios", str(30 * PERIOD), "--seed", "5", "--json"),
+        cwd=tmp_path,
+    )
+    assert ended.exit_code == 0, ended.stderr
+    total = ended.json["total"]
+    assert total["ios"] == 30 * PERIOD
+    shares = zip(LAW_NS.items(), [0, *LAW_NS], strict=False)
+    mean_ns = sum((below - before) * ns for (below, ns), before in shares) / PERIOD
+    assert total["mean_latency_ns"] == pytest.approx(mean_ns)
+    assert (total["min_latency_ns"], total["max_latency_ns"]) == (100_000, 50_000_000)
+    for percentile in (50, 90, 99, 99.9, 99.99):
+        told_ns = total["percentiles_ns"][f"{percentile:g}"]
+        assert told_ns == pytest.approx(law_percentile_ns(percentile), rel=HISTOGRAM_ERROR)
+    assert total["percentiles_ns"]["99.999"] == pytest.approx(50_000_000, rel=HISTOGRAM_ERROR)
+    assert ended.json["simulated"].startswith("SIMULATED, preset oracle-of-a-test, scale 1:1")
+    assert ended.json["cpu"] is None
+
+
+def test_an_hour_is_told_with_its_time(tmp_path: Path) -> None:
+    write_oracle(tmp_path, [100], by="seconds")
+    ended = openpts(
+        *("io", "sim:oracle-of-a-test.toml", "--mix", "0/100", "--seconds", "3600", "--interval", "600"),
+        cwd=tmp_path,
+    )
+    assert ended.exit_code == 0, ended.stderr
+    lines = ended.stdout.splitlines()
+    assert "by simulated drive" in lines[0]
+    assert lines[1].startswith("note: SIMULATED, preset oracle-of-a-test, scale 1:1: not a measurement")
+    rates = [line.split() for line in lines[3:9]]
+    assert [row[0] for row in rates] == ["600.0", "1,200.0", "1,800.0", "2,400.0", "3,000.0", "3,600.0"]
+    assert {row[1] for row in rates} == {"100"}
+    assert any(line.startswith("simulated 1 h 0 min in ") for line in lines)
+    assert not any(line.startswith(("I/O path", "probe", "processors", "CPU time")) for line in lines)
+
+
+def test_two_drives_are_measured_at_once(tmp_path: Path) -> None:
+    write_oracle(tmp_path, [100], by="seconds", name="slow")
+    write_oracle(tmp_path, [1000], by="seconds", name="fast")
+    ended = openpts("io", "sim:slow.toml", "sim:fast.toml", "--seconds", "10", "--json", cwd=tmp_path)
+    assert ended.exit_code == 0, ended.stderr
+    assert [target["total"]["iops"] for target in ended.json["targets"]] == pytest.approx([100, 1000])
+
+
+def test_each_io_can_be_kept(tmp_path: Path) -> None:
+    write_oracle(tmp_path, [1000], by="seconds")
+    ended = openpts(
+        *("io", "sim:oracle-of-a-test.toml", "--ios", "1000", "--capture", "all", "--json"), cwd=tmp_path
+    )
+    assert ended.exit_code == 0, ended.stderr
+    assert ended.json["capture"]["ios"] == 1000
+    assert list((tmp_path / "all").glob("*.parquet"))
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--io-path", "sync"), "--io-path sync: there is no way of the kernel to a simulated drive"),
+        (("--cpus", "0"), "--cpus: the threads of a simulated host run on no processor"),
+        (("--wait", "batched"), "--wait: a simulated host sees each completion when it happens"),
+    ],
+)
+def test_what_only_real_hosts_have_is_refused_by_name(
+    tmp_path: Path, words: tuple[str, ...], says: str
+) -> None:
+    write_oracle(tmp_path, [1000])
+    ended = openpts("io", "sim:oracle-of-a-test.toml", *words, cwd=tmp_path)
+    assert ended.exit_code == 2
+    assert says in ended.complaint
+
+
+@pytest.mark.parametrize("words", [("--io-path", "sync"), ("--cpus", "0")])
+def test_a_test_refuses_it_too_and_leaves_no_folder(tmp_path: Path, words: tuple[str, ...]) -> None:
+    write_oracle(tmp_path, [1000])
+    ended = openpts("run", "iops", "sim:oracle-of-a-test.toml", *words, "--out", "run", cwd=tmp_path)
+    assert ended.exit_code == 2
+    assert ended.complaint.startswith(f"openpts: {words[0]}")
+    assert not (tmp_path / "run").exists()
+
+
+def test_fio_has_nothing_to_compare_with(tmp_path: Path) -> None:
+    ended = openpts("crosscheck", "sim:enterprise-tlc", cwd=tmp_path)
+    assert ended.exit_code == 2
+    assert "is a simulated drive, and this needs one that exists" in ended.complaint
+
+
+def test_a_run_from_the_command_line(tmp_path: Path) -> None:
+    write_oracle(tmp_path, [5000], by="seconds")
+    ended = openpts(
+        *("run", "iops", "sim:oracle-of-a-test.toml?seed=9", "--quick", "--seed", "1", "--out", "run"),
+        "--json",
+        cwd=tmp_path,
+    )
+    assert ended.exit_code == 0, ended.stderr
+    assert ended.json["steady_state"]["round"] == 5
+    assert {round(cell["iops"]) for cell in ended.json["iops"]} == {5000}
+    assert ended.json["simulated"] == (
+        "SIMULATED, preset oracle-of-a-test, scale 1:1 - not a measurement of a drive"
+    )
+    report = json.loads((tmp_path / "run/report.json").read_bytes())
+    assert report["red_line"].startswith("SHORTENED RUN, SIMULATED, preset oracle-of-a-test")
+    assert (tmp_path / "run/report.pdf").stat().st_size > 10_000
+    assert "simulated " in ended.stderr
+    assert "SIMULATED, scale 1:1" in ended.stderr
+
+
+def test_a_drive_that_is_worn_in_is_in_the_steady_state_of_a_long_run(tmp_path: Path) -> None:
+    def iops(state: str, fills: str) -> float:
+        ended = openpts(
+            *("io", f"sim:theory?capacity=1GiB&state={state}", "--mix", "0/100", "--bs", "4k", "--qd", "64"),
+            *("--fills", fills, "--seed", "2", "--json"),
+            cwd=tmp_path,
+        )
+        assert ended.exit_code == 0, ended.stderr
+        return float(ended.json["total"]["iops"])
+
+    # the last two drive writes of a long run, against the first tenth of one
+    settled = 2 / (14 / iops("new", "14") - 12 / iops("new", "12"))
+    assert iops("worn-in", "0.1") == pytest.approx(settled, rel=0.03)
+    assert iops("worn-in", "0.1") < iops("new", "0.1") / 2

@@ -1,0 +1,237 @@
+"""Whole runs on simulated drives, through the same runner, record and report as any other."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import InterruptedRunError, PurgeError, RunFailedError, TargetError, UsageError
+from openpts.record.manifest import Manifest, RunState
+from openpts.record.reader import read_run
+from openpts.report.summary import summarise
+from openpts.report.write import write_report
+from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
+from openpts.runner.preparation import PurgeChoice
+from openpts.runner.simulated_device import PURGE_METHOD
+from openpts.units import KIB
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TrackingVariable
+from tests.simulated.one_point import run_one_point
+from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+
+STEADY = [1000.0]
+READS = TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 100)
+
+
+def test_the_record_knows_what_was_simulated(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, STEADY)
+    finished = run_one_point(f"{preset}?seed=42", tmp_path / "run", step_s=1)
+    manifest = read_run(finished.folder).manifest
+    assert manifest.state is RunState.COMPLETE
+    assert manifest.target.kind is TargetKind.SIMULATED
+    assert manifest.target.user_capacity_bytes == CAPACITY_BYTES
+    simulation = manifest.target.simulation
+    assert simulation is not None
+    assert (simulation.preset, simulation.scale, simulation.seed) == ("oracle-of-a-test", 1, 42)
+    assert simulation.simulated_bytes == CAPACITY_BYTES
+    assert manifest.dut["serial"].value == "SIM002A"
+    assert manifest.engine["engine"].value == "simulated drive"
+    assert manifest.engine["clock"].value == "virtual"
+    assert "io_path" not in manifest.engine
+
+
+def test_no_simulated_run_is_conformant(tmp_path: Path) -> None:
+    run = read_run(run_one_point(write_oracle(tmp_path, STEADY), tmp_path / "run").folder)
+    assert run.ledger[0].rule_id == "PTS-GEN-05"
+    assert "simulated drive in virtual time: preset oracle-of-a-test, scale 1:1" in run.ledger[0].used
+    assert summarise(run)["simulated"].startswith("SIMULATED, preset oracle-of-a-test, scale 1:1")
+
+
+def without_dates(manifest: Manifest) -> Manifest:
+    purge = None if manifest.purge is None else replace(manifest.purge, started_at="")
+    return replace(manifest, test_id="", started_at="", ended_at="", purge=purge)
+
+
+@pytest.mark.parametrize("target", ["oracle", "enterprise-tlc?capacity=8GB&scale=2"])
+def test_equal_orders_leave_equal_run_folders(tmp_path: Path, target: str) -> None:
+    if target == "oracle":
+        target = str(write_oracle(tmp_path, [1000, 800.5, 900]))
+    folders = [
+        run_one_point(target, tmp_path / name, step_s=2, max_rounds=2).folder for name in ("first", "second")
+    ]
+    first, second = (read_run(folder, interval_histograms=True) for folder in folders)
+    assert first.steps == second.steps
+    assert first.ledger == second.ledger
+    assert without_dates(first.manifest) == without_dates(second.manifest)
+    assert list(first.manifest.engine) == list(second.manifest.engine)
+
+
+def test_a_scale_leaves_times_and_counts_nominal(tmp_path: Path) -> None:
+    """One in four is simulated, and all of them are told."""
+    preset = write_oracle(tmp_path, STEADY)
+    whole = read_run(run_one_point(preset, tmp_path / "whole", step_s=4).folder)
+    scaled = read_run(run_one_point(f"{preset}?scale=4", tmp_path / "scaled", step_s=4).folder)
+    assert scaled.manifest.target.user_capacity_bytes == CAPACITY_BYTES
+    assert scaled.manifest.target.simulation is not None
+    assert scaled.manifest.target.simulation.simulated_bytes == CAPACITY_BYTES // 4
+    for one, other in zip(whole.steps, scaled.steps, strict=True):
+        assert other.sample.iops == pytest.approx(one.sample.iops, rel=1e-6)
+        # what is outstanding when the time is over is not scaled
+        assert other.sample.elapsed_ns == pytest.approx(one.sample.elapsed_ns, rel=0.2)
+        assert other.sample.bytes == other.sample.ios * one.sample.bytes // one.sample.ios
+    assert scaled.steps[0].sample.bytes == 2 * CAPACITY_BYTES
+
+
+def test_a_purge_is_proven_by_what_was_written_before(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    preset = write_oracle(tmp_path, STEADY)
+    finished = run_one_point(preset, tmp_path / "run", step_s=1, listeners=(heard.append,))
+    (report,) = [event.report for event in heard if isinstance(event, PurgeFinished)]
+    assert (report.ran, report.method) == (True, PURGE_METHOD)
+    assert report.changed_samples == report.samples > 0
+    assert read_run(finished.folder).manifest.purge == report
+
+
+@pytest.mark.parametrize(
+    ("purge", "says"),
+    [
+        ("absent", "the purge of sim:oracle-of-a-test failed"),
+        ("fails", "the purge of sim:oracle-of-a-test failed"),
+        ("lies", "ended without an error, but"),
+    ],
+)
+def test_a_purge_that_does_not_purge_ends_the_run(tmp_path: Path, purge: str, says: str) -> None:
+    preset = write_oracle(tmp_path, STEADY, purge=purge)
+    with pytest.raises(PurgeError, match=says) as raised:
+        run_one_point(preset, tmp_path / "run", step_s=1)
+    assert "--purge none" in str(raised.value)
+    run = read_run(tmp_path / "run")
+    assert run.manifest.state is RunState.FAILED
+    assert not run.steps
+    without = run_one_point(preset, tmp_path / "without", step_s=1, purge=PurgeChoice.NONE)
+    assert "PTS-PRG-01" in {entry.rule_id for entry in read_run(without.folder).ledger}
+
+
+@pytest.mark.parametrize(
+    ("cache", "profile", "required", "found", "deviates"),
+    [
+        ("write_cache = true", Profile.ENTERPRISE, "WCD", "WCD", False),
+        ("write_cache = true", Profile.CLIENT, "WCE", "WCE", False),
+        ("write_cache = false", Profile.CLIENT, "WCE", "WCE", False),
+        ("", Profile.ENTERPRISE, "WCD", "no volatile cache", False),
+        ("", Profile.CLIENT, "WCE", "no volatile cache", True),
+    ],
+)
+def test_the_write_cache_is_set_as_the_test_wants_it(
+    tmp_path: Path, cache: str, profile: Profile, required: str, found: str, deviates: bool
+) -> None:
+    preset = write_oracle(tmp_path, STEADY, oracle=cache)
+    run = read_run(run_one_point(preset, tmp_path / "run", step_s=1, profile=profile).folder)
+    report = run.manifest.write_cache
+    assert report is not None
+    assert (report.required, report.actual) == (required, found)
+    assert ("PTS-CACHE-01" in {entry.rule_id for entry in run.ledger}) is deviates
+
+
+def test_a_drive_that_turns_read_only_leaves_an_honest_result(tmp_path: Path) -> None:
+    # in the third round: preconditioning writes the capacity twice, each round 4 MB
+    limit = 2 * CAPACITY_BYTES + 10_000_000
+    preset = write_oracle(tmp_path, STEADY, extra=f"[oracle.errors]\nread_only_after_bytes = {limit}\n")
+    with pytest.raises(RunFailedError, match="write of 4096 B at byte"):
+        run_one_point(preset, tmp_path / "run", step_s=1)
+    run = read_run(tmp_path / "run")
+    assert run.manifest.state is RunState.FAILED
+    assert [step.sample.state for step in run.steps[:-1]] == [StepState.COMPLETE] * 3
+    last = run.steps[-1]
+    assert (last.round_number, last.sample.state) == (3, StepState.FAILED)
+    assert last.sample.failure is not None
+    assert last.sample.failure.operation == "write"
+    assert summarise(run)["complete_rounds"] == 2
+    (report,) = write_report(tmp_path / "run", html=False, pdf=False)
+    assert json.loads(report.read_bytes())["red_line"].startswith("FAILED, SHORTENED RUN, SIMULATED")
+
+
+def test_an_unreadable_sector_is_named(tmp_path: Path) -> None:
+    every_page = list(range(0, CAPACITY_BYTES // 512, 8 * 16))  # one in sixteen
+    preset = write_oracle(tmp_path, STEADY, extra=f"[oracle.errors]\nunreadable_lbas = {every_page}\n")
+    with pytest.raises(RunFailedError, match="read of 4096 B at byte"):
+        run_one_point(preset, tmp_path / "run", step_s=1, point=READS)
+    failure = read_run(tmp_path / "run").steps[-1].sample.failure
+    assert failure is not None
+    assert failure.offset_bytes // 512 in every_page
+
+
+def test_a_stop_keeps_what_was_simulated(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [1e7], by="seconds")  # more I/Os than anybody waits for
+
+    def stop(event: Event) -> None:
+        if isinstance(event, Ticked) and event.round_number == 1:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError):
+        run_one_point(preset, tmp_path / "run", step_s=10**6, listeners=(stop,))
+    run = read_run(tmp_path / "run")
+    assert run.manifest.state is RunState.INTERRUPTED
+    assert [(step.round_number, step.sample.state) for step in run.steps] == [
+        (None, StepState.COMPLETE),
+        (1, StepState.INTERRUPTED),
+    ]
+    assert run.steps[-1].sample.iops == pytest.approx(1e7, rel=1e-3)
+
+
+def test_events_come_in_the_order_of_the_script(tmp_path: Path) -> None:
+    heard: list[Event] = []
+    run_one_point(write_oracle(tmp_path, STEADY), tmp_path / "run", step_s=1, listeners=(heard.append,))
+    finished = [event for event in heard if isinstance(event, StepFinished)]
+    assert [event.round_number for event in finished] == [None, 1, 2, 3, 4, 5]
+
+
+def test_what_is_too_small_for_the_queue_is_refused_with_its_scale(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, STEADY)
+    with pytest.raises(TargetError, match=r"too small for the queue.*at scale 1:64"):
+        run_one_point(f"{preset}?scale=64", tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_an_unknown_preset_names_those_that_there_are(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="enterprise-tlc"):
+        run_one_point("enterprise", tmp_path / "run")
+    with pytest.raises(UsageError, match="can't read the preset"):
+        run_one_point(tmp_path / "missing.toml", tmp_path / "run")
+
+
+def test_a_preset_that_makes_no_sense_is_one_line(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, STEADY, extra="[oracle.errors]\nunwritable = 3\n")
+    with pytest.raises(UsageError, match="unwritable") as raised:
+        run_one_point(preset, tmp_path / "run")
+    assert str(preset) in str(raised.value)
+
+
+def test_a_scale_under_which_figures_say_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="take a scale of"):
+        run_one_point("enterprise-tlc?capacity=8GB&scale=64", tmp_path / "run", step_s=1)
+    assert not (tmp_path / "run").exists()
+
+
+def test_a_scale_that_bears_on_figures_is_in_the_ledger(tmp_path: Path) -> None:
+    folder = run_one_point(
+        "enterprise-tlc?capacity=8GB&scale=2", tmp_path / "run", step_s=2, max_rounds=1
+    ).folder
+    used = [entry.used for entry in read_run(folder).ledger]
+    assert any(text.startswith("scale 1:2, which bears on: tails") for text in used)
+
+
+# two seeds, one drive each: they differ where something is left to chance, and in what they are called
+def test_the_seed_of_the_drive_is_its_serial_number(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, STEADY)
+    serials = [
+        read_run(run_one_point(f"{preset}?seed={seed}", tmp_path / str(seed), step_s=1).folder).manifest
+        for seed in (1, 2)
+    ]
+    assert serials[0].dut["serial"] != serials[1].dut["serial"]
+    unnamed = read_run(run_one_point(preset, tmp_path / "unnamed", step_s=1).folder).manifest
+    assert unnamed.dut["serial"] == serials[0].dut["serial"]

@@ -87,6 +87,11 @@ impl PendingStep {
     /// Take a thread's part in; gives its tally back if it is not needed any more.
     pub(super) fn take(&mut self, part: Part) -> Option<Box<Tally>> {
         let thread = part.thread as usize;
+        if self.reached[thread] == DONE {
+            // It has no part in the step, and tells its end whenever it gets to: maybe when the interval that
+            // it would count for was reported long ago.
+            return Some(part.tally);
+        }
         self.whole.add(&part.tally);
         let position = usize::try_from(part.interval - self.next).expect("intervals fit into memory");
         while self.intervals.len() <= position {
@@ -145,5 +150,40 @@ impl PendingStep {
 
     pub(super) fn is_steady_after(&mut self, interval: Sums) -> bool {
         self.steady.as_mut().is_some_and(|watch| watch.is_steady_after(interval))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::workload::testing::{endless, random_writes};
+
+    #[test]
+    fn a_thread_without_a_part_in_the_step_may_tell_its_end_as_late_as_it_likes() {
+        let step = Arc::new(ActiveStep {
+            index: 0,
+            step: Arc::new(endless(random_writes(4096, 0..1 << 20))),
+            start_ns: 0,
+        });
+        let part = |thread, interval, end| Part {
+            step: Arc::clone(&step),
+            thread,
+            interval,
+            in_flight: 1,
+            tally: Box::default(),
+            end,
+        };
+        let mut pending = PendingStep::new(&step, 2, 1_000, Box::default());
+        for interval in 0..3 {
+            pending.take(part(0, interval, None));
+            assert_eq!(pending.next_interval().map(|interval| interval.index), Some(interval));
+        }
+        assert!(pending.take(part(1, 0, Some(Outcome::default()))).is_some(), "its tally goes back to it");
+        assert!(!pending.is_whole());
+        pending.take(part(0, 3, Some(Outcome::default())));
+        assert!(pending.is_whole());
+        assert_eq!(pending.intervals.iter().map(|interval| interval.in_flight).sum::<usize>(), 1);
     }
 }

@@ -16,7 +16,7 @@ mod share;
 mod stimulus;
 mod stream;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod unique_lbas;
 mod zones;
 

@@ -10,7 +10,7 @@ use super::stimulus::{BlockSize, Data, OperationWeights, Pacing, Placement, Step
 pub(super) const SECTOR: u32 = 512;
 
 /// Random writes of one thread, to be changed as the test needs them.
-pub(super) fn random_writes(block_size_bytes: u32, range: Range<u64>) -> Stimulus {
+pub(crate) fn random_writes(block_size_bytes: u32, range: Range<u64>) -> Stimulus {
     Stimulus {
         block_sizes: vec![BlockSize { bytes: block_size_bytes, weight: 1 }],
         operations: OperationWeights { write: 1, ..OperationWeights::default() },
@@ -28,7 +28,7 @@ pub(super) fn random_writes(block_size_bytes: u32, range: Range<u64>) -> Stimulu
 }
 
 /// A step without an end.
-pub(super) fn endless(stimulus: Stimulus) -> Step {
+pub(crate) fn endless(stimulus: Stimulus) -> Step {
     let stop = Stop { duration_ns: Some(u64::MAX), ..Stop::default() };
     Step { stimulus: Some(stimulus), stop, ramp_ns: 0 }
 }

@@ -12,6 +12,7 @@ from openpts.cli.option_group import together
 from openpts.cli.rehearse_text import print_rehearsal, rehearsal_object
 from openpts.cli.run import display_on
 from openpts.cli.shortening import Shortening, conditions_options
+from openpts.device.simulated_target import MOST_SCALE
 from openpts.host.memory import available_memory_bytes
 from openpts.rehearsal.rehearse import Plan, rehearse
 from openpts.rehearsal.subject import Wishes, subject_of
@@ -22,7 +23,6 @@ from openpts.units import MB, parse_size_bytes
 from openpts.vocabulary.conditions import Profile
 
 _DEFAULT_SEED = 1
-_MOST_SCALE = 2**32 - 1
 
 _above_zero = FiniteRange(min=0, min_open=True)
 
@@ -49,7 +49,7 @@ _rehearsal_options = together(
     click.option("--nines", type=click.IntRange(1, 9), help="Nines of a percentile that shall be shown."),
     click.option(
         "--scale",
-        type=click.IntRange(1, _MOST_SCALE),
+        type=click.IntRange(1, MOST_SCALE),
         help="One simulated page stands for so many; as many as bring the simulated part to 24 GB.",
     ),
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),

@@ -11,7 +11,7 @@ from openpts.units import parse_size_bytes
 
 _PREFIX: Final = "sim:"
 _MOST_CAPACITY_BYTES: Final = 2**63 - 1
-_MOST_SCALE: Final = 2**32 - 1
+MOST_SCALE: Final = 2**32 - 1
 _MOST_SEED: Final = 2**63 - 1
 _DIGITS: Final = re.compile(r"[0-9]{1,19}")
 _HOW_TO_NAME: Final = (
@@ -110,7 +110,7 @@ def _capacity_bytes(text: str) -> int:
 
 
 def _number(key: str, text: str) -> int:
-    least, most = (1, _MOST_SCALE) if key == "scale" else (0, _MOST_SEED)
+    least, most = (1, MOST_SCALE) if key == "scale" else (0, _MOST_SEED)
     if not _DIGITS.fullmatch(text) or not least <= int(text) <= most:
         raise UsageError(f"{key}={text} makes no sense: it is a whole number from {least} to {most:,}")
     return int(text)

@@ -1,7 +1,7 @@
 """Runs a plan for a real drive on a simulated one that resembles it, and says what to expect of it."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -95,23 +95,49 @@ def rehearse(
         plan.adjust(plan.test.standard_conditions(plan.profile, plan.seed)), preset.sector_bytes
     )
     steps = plan.test.steps(conditions, subject.capacity_bytes)
-    of_scale = scale_concerns(
-        preset,
+    of_scale = _warnings_of_scale(subject, plan, scale, steps, available_memory_bytes)
+    target = SimulatedTarget(
+        preset.name if preset.place == SHIPPED else preset.place, subject.capacity_bytes, scale, plan.seed
+    )
+    finished = plan.test.run(_order(target, plan), listeners)
+    run, outcome = read_run(finished.folder), finished.outcome
+    written_bytes, tbw = sum(step.sample.write.bytes for step in run.steps), subject.rated.get("tbw")
+    tbw_share = None if tbw is None else written_bytes / (tbw * TB)
+    duration_ns = _duration_ns(run)
+    rounds_left = conditions.max_rounds - outcome.last_round
+    return Rehearsal(
+        subject=subject,
+        target=str(target),
+        scale=scale,
+        run=run,
+        steady_round=outcome.steady_round,
+        rounds=outcome.last_round,
+        duration_ns=duration_ns,
+        longest_ns=duration_ns + rounds_left * conditions.round_duration_ns,
+        written_bytes=written_bytes,
+        tbw_share=tbw_share,
+        promises=_promises(subject, run, outcome.steady_round),
+        plan_concerns=plan_concerns(subject, run, steps, plan.nines, tbw_share),
+        scale_concerns=of_scale,
+    )
+
+
+def _warnings_of_scale(
+    subject: Subject, plan: Plan, scale: int, steps: Sequence[Step], available_memory_bytes: int | None
+) -> tuple[ScaleConcern, ...]:
+    """What the scale changes, as long as a run makes sense at all. Raises UsageError if it does not."""
+    found = scale_concerns(
+        subject.preset,
         subject.capacity_bytes,
         scale,
         steps,
         nines=plan.nines,
         available_memory_bytes=available_memory_bytes,
     )
-    refusals = [concern.message for concern in of_scale if concern.severity is Severity.REFUSE]
+    refusals = [concern.message for concern in found if concern.severity is Severity.REFUSE]
     if refusals:
         raise UsageError(f"this plan can't be rehearsed at scale {scale}: {'; '.join(refusals)}")
-    target = SimulatedTarget(
-        preset.name if preset.place == SHIPPED else preset.place, subject.capacity_bytes, scale, plan.seed
-    )
-    finished = plan.test.run(_order(target, plan), listeners)
-    run = read_run(finished.folder)
-    return _summed_up(subject, plan, target, run, steps=steps, of_scale=of_scale)
+    return found
 
 
 def _order(target: SimulatedTarget, plan: Plan) -> Order:
@@ -129,40 +155,10 @@ def _order(target: SimulatedTarget, plan: Plan) -> Order:
     )
 
 
-def _summed_up(
-    subject: Subject,
-    plan: Plan,
-    target: SimulatedTarget,
-    run: Run,
-    *,
-    steps: tuple[Step, ...],
-    of_scale: tuple[ScaleConcern, ...],
-) -> Rehearsal:
-    conditions, outcome = run.manifest.conditions, run.manifest.outcome
-    assert outcome is not None  # noqa: S101 a run that ended well has one
-    written_bytes = sum(step.sample.write.bytes for step in run.steps)
+def _duration_ns(run: Run) -> int:
+    """Purge and steps."""
     purge = run.manifest.purge
-    duration_ns = sum(step.sample.elapsed_ns for step in run.steps) + (purge.duration_ns if purge else 0)
-    rounds_left = conditions.max_rounds - outcome.last_round
-    tbw = subject.rated.get("tbw")
-    rehearsal = Rehearsal(
-        subject=subject,
-        target=str(target),
-        scale=target.scale or 1,
-        run=run,
-        steady_round=outcome.steady_round,
-        rounds=outcome.last_round,
-        duration_ns=duration_ns,
-        longest_ns=duration_ns + rounds_left * conditions.round_duration_ns,
-        written_bytes=written_bytes,
-        tbw_share=None if tbw is None else written_bytes / (tbw * TB),
-        promises=_promises(subject, run, outcome.steady_round),
-        plan_concerns=(),
-        scale_concerns=of_scale,
-    )
-    return replace(
-        rehearsal, plan_concerns=plan_concerns(subject, run, steps, plan.nines, rehearsal.tbw_share)
-    )
+    return sum(step.sample.elapsed_ns for step in run.steps) + (purge.duration_ns if purge else 0)
 
 
 def _promises(subject: Subject, run: Run, steady_round: int | None) -> tuple[Promise, ...]:

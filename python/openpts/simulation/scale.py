@@ -10,7 +10,7 @@ from typing import Final
 from openpts.simulation.presets import Preset
 from openpts.simulation.shape import Shape, expected_iops, shape_of
 from openpts.units import GB, NS_PER_S, format_capacity, format_duration
-from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration, FirstOf
 
 # A drive of this size has its tables in under a hundred MB, and its runs take minutes.
@@ -90,7 +90,7 @@ def settled_step_ns(preset: Preset, capacity_bytes: int, scale: int, steps: Sequ
     shape = shape_of(preset, capacity_bytes, scale)
     if shape is None:
         return 0
-    settling_ns = max((_settling_ns(shape, step) for step, _ in _timed(steps)), default=0.0)
+    settling_ns = max((_settling_ns(shape, stimulus) for _, stimulus, _ in _timed(steps)), default=0.0)
     return math.ceil(SETTLINGS_PER_PHASE * settling_ns * scale)
 
 
@@ -130,8 +130,8 @@ def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
 def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleConcern]:
     """The phase that is shortest against what settles in it."""
     worst: tuple[float, Step, int, float] | None = None
-    for step, length_ns in _timed(steps):
-        settling_ns = _settling_ns(shape, step)
+    for step, stimulus, length_ns in _timed(steps):
+        settling_ns = _settling_ns(shape, stimulus)
         settlings = length_ns / scale / settling_ns if settling_ns else SETTLINGS_PER_PHASE
         if worst is None or settlings < worst[0]:
             worst = (settlings, step, length_ns, settling_ns)
@@ -153,23 +153,21 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
     )
 
 
-def _timed(steps: Sequence[Step]) -> Iterator[tuple[Step, int]]:
-    """The steps with I/O that time ends, and how long each lasts."""
+def _timed(steps: Sequence[Step]) -> Iterator[tuple[Step, Stimulus, int]]:
+    """The steps with I/O that time ends, what each issues, and how long it lasts."""
     for step in steps:
         length_ns = duration_ns(step)
         if step.stimulus is not None and length_ns is not None:
-            yield step, length_ns
+            yield step, step.stimulus, length_ns
 
 
-def _settling_ns(shape: Shape, step: Step) -> float:
-    """How far into this step what was before it can reach: by the buffer, or by the queue."""
-    return max(shape.settling_ns, _queue_ns(shape, step))
+def _settling_ns(shape: Shape, stimulus: Stimulus) -> float:
+    """How far into a step of it what was before can reach: by the buffer, or by the queue."""
+    return max(shape.settling_ns, _queue_ns(shape, stimulus))
 
 
-def _queue_ns(shape: Shape, step: Step) -> float:
+def _queue_ns(shape: Shape, stimulus: Stimulus) -> float:
     """How long the drive needs for all that is outstanding at once, with every command at full speed."""
-    stimulus = step.stimulus
-    assert stimulus is not None  # noqa: S101 idle gaps are left out before
     return stimulus.toio / expected_iops(shape, stimulus, fresh=True) * NS_PER_S
 
 
@@ -202,11 +200,9 @@ def _bursts(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
 def _nines(shape: Shape, scale: int, steps: Sequence[Step], nines: int | None) -> Iterator[ScaleConcern]:
     """The step that shows the fewest nines, if those are fewer than asked."""
     counts = [
-        (expected_iops(shape, step.stimulus) * length_ns / NS_PER_S / scale, step)
-        for step in steps
-        if step.stimulus is not None
-        and step.stimulus.operations.read + step.stimulus.operations.write
-        and (length_ns := duration_ns(step)) is not None
+        (expected_iops(shape, stimulus) * length_ns / NS_PER_S / scale, step)
+        for step, stimulus, length_ns in _timed(steps)
+        if stimulus.operations.read + stimulus.operations.write
     ]
     if nines is None or not counts:
         return

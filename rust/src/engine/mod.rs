@@ -18,6 +18,7 @@ mod overhead;
 mod pace;
 mod pending;
 mod progress;
+mod reports;
 mod result;
 mod session;
 mod signals;
@@ -38,5 +39,6 @@ pub use slots::Outstanding;
 
 // Knows nothing of threads: the host of simulated drives counts and judges with the same.
 pub(crate) use outcome::Outcome;
+pub(crate) use reports::Reports;
 pub(crate) use steady::{SteadyWatch, Sums as SteadySums};
 pub(crate) use tally::Tally;

@@ -1,7 +1,7 @@
 //! An open engine on one target: warm threads that wait for programs.
 
 use std::path::PathBuf;
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -12,6 +12,7 @@ use super::cpu::CpuSnapshot;
 use super::crew::{Equipment, Shared, slots_of, start, threads_of};
 use super::gate::Gate;
 use super::progress::Progress;
+use super::reports::Reports;
 use super::result::Report;
 use super::signals::Signals;
 use super::slots::{Flights, Outstanding};
@@ -98,7 +99,7 @@ pub struct Session {
     interval_ns: u64,
     path: IoPath,
     shared: Shared,
-    reports: Mutex<Receiver<Report>>,
+    reports: Reports,
     capture: Mutex<Option<Capture>>,
     threads: Mutex<Vec<JoinHandle<()>>>,
     equipment: Equipment,
@@ -127,7 +128,7 @@ impl Session {
             interval_ns,
             path,
             shared: shared.clone(),
-            reports: Mutex::new(reports),
+            reports: Reports::new(reports),
             capture: Mutex::default(),
             threads: Mutex::default(),
             equipment: Equipment::default(),
@@ -225,12 +226,7 @@ impl Session {
     /// # Errors
     /// When all threads are gone and nothing more will come.
     pub fn poll(&self, timeout: Duration) -> Result<Option<Report>, EngineError> {
-        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        match reports.recv_timeout(timeout) {
-            Ok(report) => Ok(Some(report)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(EngineError::Stopped),
-        }
+        self.reports.poll(timeout)
     }
 
     /// Where the session stands now.

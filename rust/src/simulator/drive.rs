@@ -4,6 +4,9 @@ use super::smart::Smart;
 use super::time::Ps;
 use crate::workload::Io;
 
+/// A page, which is what all models map.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
 /// An I/O is answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {

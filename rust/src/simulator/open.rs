@@ -1,14 +1,12 @@
 //! A drive of whatever model a preset describes.
 
-use super::drive::Drive;
+use super::drive::{Drive, PAGE_BYTES};
 use super::log_block::LogBlockDrive;
 use super::oracle::OracleDrive;
 use super::page_mapped::PageMappedDrive;
 use super::preset::{Preset, PresetError};
 use super::scale::Scale;
 
-/// What all models hold whole numbers of.
-const PAGE_BYTES: u64 = 4096;
 /// Beyond this, macro times have too few picoseconds.
 const MOST_SCALE: u32 = 1_000_000;
 

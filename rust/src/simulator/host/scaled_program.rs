@@ -1,11 +1,9 @@
 //! Programs for the nominal drive as programs for the simulated one.
 
+use crate::simulator::drive::PAGE_BYTES;
 use crate::simulator::scale::Scale;
 use crate::simulator::time::Ps;
 use crate::workload::{Limits, Pacing, Placement, Step, Stimulus, Stop};
-
-/// What ranges begin and end at, where the nominal ones do: drives map pages of this size.
-const PAGE_BYTES: u64 = 4096;
 
 /// A step, with its times as exact as virtual time has them.
 #[derive(Clone, Debug)]
@@ -37,6 +35,7 @@ impl Down {
             scale,
             nominal_capacity_bytes: limits.capacity_bytes,
             capacity_bytes: limits.capacity_bytes / u64::from(scale.factor()),
+            // What ranges begin and end at, where the nominal ones do.
             unit_bytes: if PAGE_BYTES.is_multiple_of(sector) { PAGE_BYTES } else { sector },
             sector_bytes: limits.sector_bytes,
         }

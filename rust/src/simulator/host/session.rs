@@ -1,6 +1,6 @@
 //! An open engine on one simulated drive: a thread that waits for programs.
 
-use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -13,7 +13,7 @@ use super::runner::Runner;
 use super::scaled_program::{Down, ScaledStep};
 use super::shared_drive::SharedDrive;
 use crate::capture::{self, Capture, CaptureConfiguration, CaptureSummary, Tap};
-use crate::engine::{CaptureOrder, EngineError, Progress, Report};
+use crate::engine::{CaptureOrder, EngineError, Progress, Report, Reports};
 use crate::simulator::time::{PS_PER_S, Ps};
 use crate::workload::{Carried, Data, Limits, Program, Step, StimulusError, check_program};
 
@@ -50,7 +50,7 @@ pub struct VirtualSession {
     halt: Arc<Halt>,
     queue: Arc<Queue>,
     progress: Arc<VirtualProgress>,
-    reports: Mutex<Receiver<Report>>,
+    reports: Reports,
     capture: Mutex<Option<Capture>>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
@@ -101,7 +101,7 @@ impl VirtualSession {
             halt,
             queue,
             progress,
-            reports: Mutex::new(reports),
+            reports: Reports::new(reports),
             capture: Mutex::new(capture),
             thread: Mutex::new(Some(thread)),
         })
@@ -165,12 +165,7 @@ impl VirtualSession {
     /// # Errors
     /// When the thread is gone and nothing more will come.
     pub fn poll(&self, timeout: Duration) -> Result<Option<Report>, EngineError> {
-        let reports = self.reports.lock().unwrap_or_else(PoisonError::into_inner);
-        match reports.recv_timeout(timeout) {
-            Ok(report) => Ok(Some(report)),
-            Err(RecvTimeoutError::Timeout) => Ok(None),
-            Err(RecvTimeoutError::Disconnected) => Err(EngineError::Stopped),
-        }
+        self.reports.poll(timeout)
     }
 
     /// Where the session stands now.

@@ -9,10 +9,8 @@ use crate::simulator::drive::{Answer, Completion, Drive, Refusal};
 use crate::simulator::scale::Scale;
 use crate::simulator::smart::Smart;
 use crate::simulator::time::{NEVER, Ps};
-use crate::workload::{
-    BlockSize, Data, Io, Operation, OperationWeights, Pacing, Placement, Program, Step, Stimulus, Stop,
-    Uniform,
-};
+use crate::workload::testing::random_writes;
+use crate::workload::{Io, Operation, OperationWeights, Pacing, Program, Step, Stimulus, Stop, Uniform};
 
 pub(super) const CAPACITY: u64 = 4 << 20;
 pub(super) const MS: u64 = 1_000_000;
@@ -250,20 +248,7 @@ pub(super) fn random(tc: u32, qd: u32, operation: Operation) -> Stimulus {
         Operation::Flush => operations.flush = 1,
         Operation::Fsync => operations.fsync = 1,
     }
-    Stimulus {
-        block_sizes: vec![BlockSize { bytes: 4096, weight: 1 }],
-        operations,
-        random_pct: 100,
-        range_start_bytes: 0,
-        range_end_bytes: CAPACITY,
-        placement: Placement::Uniform,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc,
-        qd,
-        pacing: Pacing::ClosedLoop,
-        data: Data::Random,
-    }
+    Stimulus { operations, tc, qd, ..random_writes(4096, 0..CAPACITY) }
 }
 
 pub(super) fn reads(tc: u32, qd: u32) -> Stimulus {

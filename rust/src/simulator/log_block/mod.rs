@@ -8,14 +8,13 @@ mod map;
 use flash::Flash;
 use map::Map;
 
-use super::drive::{Answer, Completion, Drive, Refusal};
+use super::drive::{Answer, Completion, Drive, PAGE_BYTES, Refusal};
 use super::host_counters::HostCounters;
 use super::preset::{LogBlock, Preset, PresetError, Purge};
 use super::smart::{EraseCounts, NandPages, Smart};
 use super::time::{NEVER, Ps, ps_of_us, ps_per_byte_fixed, transfer_ps};
 use crate::workload::{Io, Operation, Uniform};
 
-const PAGE_BYTES: u64 = 4096;
 /// A page of the log takes 8 bytes of memory, and one of the drive up to 12.
 const MOST_PAGES: u64 = 1 << 28;
 

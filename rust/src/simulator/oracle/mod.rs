@@ -25,15 +25,13 @@ use rate::RateScript;
 use recovery::RecoveryScript;
 use stalls::Stalls;
 
-use super::drive::{Answer, Completion, Drive, Refusal};
+use super::drive::{Answer, Completion, Drive, PAGE_BYTES, Refusal};
 use super::host_counters::HostCounters;
 use super::preset::{Oracle, Preset, PresetError, Purge};
 use super::scale::Scale;
 use super::smart::{NandPages, Smart};
 use super::time::{NEVER, Ps};
 use crate::workload::{Io, Operation};
-
-const PAGE_BYTES: u64 = 4096;
 
 /// A drive that follows a script.
 pub struct OracleDrive {

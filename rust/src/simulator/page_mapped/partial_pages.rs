@@ -1,10 +1,10 @@
 //! Pages of which the host wrote a part only: the rest has to be read, unless following writes bring it.
 
+use super::PAGE_BYTES;
 use crate::simulator::ftl::Cells;
 
 /// Pages that are kept open for more.
 const OPEN: usize = 16;
-const PAGE_BYTES: u32 = 4096;
 
 /// Where the old content of a page lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

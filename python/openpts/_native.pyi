@@ -92,6 +92,8 @@ class StepResult:
     ``state`` is complete, interrupted or failed; ``ended_by`` amount, steady_state or duration.
     ``failure`` is operation, offset and length of the first I/O that failed, and the reason;
     ``errors`` are operation, reason, count and first offsets of all that failed alike.
+    ``ios_by_block_size`` and ``ios_by_zone`` count the transfers in the order of the stimulus, and are
+    empty where it has one size, or no zones.
     """
 
     index: int
@@ -101,6 +103,8 @@ class StepResult:
     elapsed_ns: int
     gap_ns: int | None
     operations: dict[str, OperationResult]
+    ios_by_block_size: list[int]
+    ios_by_zone: list[int]
     cpu: tuple[float, float, float, int] | None
     unissued: int
     failure: tuple[tuple[str, int, int], str] | None
@@ -121,10 +125,11 @@ class CaptureSummary:
 class Engine:
     """Warm threads with a queue each on one open target.
 
-    Takes its own duplicate of the descriptor. ``capture`` is a folder for every single I/O and what all
-    offsets are multiples of. The limits are those of the largest stimulus to come.
-    Raises UnavailableError if the path to the target can't be made, OSError if the descriptor is not open,
-    ValueError if there is no path of that name.
+    Takes its own duplicate of the descriptor. ``capture`` is a folder for every single I/O of the steps that
+    ask for it, made with the first of them, and what all offsets are multiples of. The limits are those of
+    the largest stimulus to come.
+    Raises UnavailableError if the path to the target can't be made or the kernel does not allow so much,
+    OSError if the descriptor is not open, ValueError if there is no path of that name.
     """
 
     def __new__(
@@ -151,6 +156,9 @@ class Engine:
         Raises ValueError if a step makes no sense, breaks a limit or can't be done on this path,
         StoppedError after a failure.
         """
+
+    def check(self, program_json: str) -> None:
+        """Raise the ValueError that ``submit`` would raise for these steps, and queue nothing."""
 
     def poll(self, timeout_s: float) -> IntervalResult | StepResult | None:
         """Next finished interval or step, or None after the time; other threads run meanwhile.
@@ -306,6 +314,9 @@ class SimulatedEngine:
         Raises ValueError if a step makes no sense, breaks a limit, can't be scaled down or needs data that
         are kept, StoppedError after a failure.
         """
+
+    def check(self, program_json: str) -> None:
+        """Raise the ValueError that ``submit`` would raise for these steps, and queue nothing."""
 
     def poll(self, timeout_s: float) -> IntervalResult | StepResult | None:
         """Next finished interval or step, or None after the (real) time; other threads run meanwhile.

@@ -40,11 +40,8 @@ impl Pattern {
         } else {
             self.random.below(self.blocks)
         };
-        Io {
-            operation: if is_read { Operation::Read } else { Operation::Write },
-            offset_bytes: block * u64::from(self.block_bytes),
-            length_bytes: self.block_bytes,
-        }
+        let operation = if is_read { Operation::Read } else { Operation::Write };
+        Io::new(operation, block * u64::from(self.block_bytes), self.block_bytes)
     }
 }
 

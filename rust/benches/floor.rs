@@ -42,7 +42,7 @@ fn clock_readings() {
 
 /// Keep a queue busy, a batch at a time.
 fn issue(queue: &mut impl Queue, batch: usize) {
-    let io = Io { operation: Operation::Read, offset_bytes: 0, length_bytes: 4096 };
+    let io = Io::new(Operation::Read, 0, 4096);
     let mut done = 0;
     while done < IOS {
         (0..batch).for_each(|slot| queue.push(slot, &io));

@@ -61,7 +61,7 @@ struct Costs {
 
 fn costs_of(stimulus: Stimulus) -> Costs {
     let stop = Stop { duration_ns: Some(u64::MAX), ..Stop::default() };
-    let step = Step { stimulus: Some(stimulus), stop, ramp_ns: 0 };
+    let step = Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false };
     let stimulus = step.stimulus.as_ref().expect("given above");
     let mut costs = Costs { io_ns: f64::INFINITY, first_us: f64::INFINITY, later_us: f64::INFINITY };
     for _ in 0..REPEATS {

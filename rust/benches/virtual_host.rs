@@ -105,7 +105,7 @@ fn speed_of(stimulus: &Stimulus, interval_ns: u64) -> f64 {
     };
     let session = VirtualSession::open(drive, &configuration).expect("threads are there");
     let stop = Stop { ios: Some(IOS), ..Stop::default() };
-    let program = vec![Step { stimulus: Some(stimulus.clone()), stop, ramp_ns: 0 }];
+    let program = vec![Step { stimulus: Some(stimulus.clone()), stop, ramp_ns: 0, capture: false }];
     let mut best = 0.0_f64;
     for _ in 0..REPEATS {
         let began_s = processor_s();

@@ -7,7 +7,7 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd;
 use std::time::{Duration, Instant};
 
-use openpts_native::engine::{EndedBy, EngineError, Report, Session, StepState};
+use openpts_native::engine::{Configuration, EndedBy, EngineError, Report, Session, StepState};
 use openpts_native::histogram;
 use openpts_native::machine::{IoPath, Target};
 use openpts_native::workload::{Operation, Step, Stop};
@@ -82,6 +82,7 @@ fn a_program_runs_in_order_and_reports_the_gap_before_each_step() {
     }
 }
 
+// proves: PTS-DEF-08, 09, PTS-THR-01, PTS-TOOL-09
 #[test]
 fn fewer_threads_and_a_smaller_queue_than_the_session_has_are_kept() {
     let file = scratch();
@@ -140,7 +141,7 @@ fn the_ramp_up_counts_for_nothing_and_the_stop_rule_begins_after_it() {
 fn an_idle_gap_lasts_as_long_as_it_should_and_leaves_no_gap_to_report() {
     let file = scratch();
     let session = open(&file, 2, 4);
-    let idle = Step { stimulus: None, stop: milliseconds(80), ramp_ns: 0 };
+    let idle = Step { stimulus: None, stop: milliseconds(80), ramp_ns: 0, capture: false };
     let busy = random(4096, 100, 2, 4, milliseconds(20));
     session.submit(vec![busy.clone(), idle, busy]).unwrap();
     let (before, _) = next(&session);
@@ -337,4 +338,27 @@ fn an_io_that_hangs_is_seen_while_it_hangs_and_can_be_left() {
             .iter()
             .all(|interval| interval.in_flight == 1 || interval.index + 1 == intervals.len() as u64)
     );
+}
+
+#[test]
+fn reports_come_step_by_step_however_late_a_thread_tells_its_end() {
+    let file = scratch();
+    let short = Configuration { interval_ns: 200_000, ..configuration(IoPath::Synchronous, 32, 4) };
+    let session = Session::open(Target::duplicate(file.as_raw_fd()).unwrap(), short).unwrap();
+    let steps: Vec<Step> =
+        (0..80).map(|step| random(4096, 0, [32, 1, 8, 2][step % 4], 4, milliseconds(1))).collect();
+    session.submit(steps).unwrap();
+    let (mut step, mut interval) = (0, 0);
+    while step < 80 {
+        match session.poll(Duration::from_secs(20)).unwrap().expect("a report") {
+            Report::Interval(result) => {
+                assert_eq!((result.step, result.index), (step, interval));
+                interval += 1;
+            }
+            Report::Step(result) => {
+                assert_eq!((result.index, result.state), (step, StepState::Complete));
+                (step, interval) = (step + 1, 0);
+            }
+        }
+    }
 }

@@ -21,7 +21,7 @@ fn step(placement: Placement, random_pct: u8) -> Step {
         data: Data::Random,
     };
     let stop = Stop { duration_ns: Some(1), ..Stop::default() };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0 }
+    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
 }
 
 #[test]

@@ -47,10 +47,17 @@ class Engine(Protocol):
     def facts(self) -> Facts:
         """What the engine is and what it found, for the record."""
 
+    def check(self, steps: Sequence[Step]) -> None:
+        """Look whether ``submit`` would take these steps, without queueing them.
+
+        Raises UsageError, which names the step by its position and the value, if one makes no sense on this
+        target, needs more than the engine was opened for, or is to be captured where nothing captures.
+        """
+
     def submit(self, steps: Sequence[Step]) -> None:
         """Queue steps behind those that wait; no idle time lies between any of them.
 
-        Raises UsageError if a step makes no sense on this target, EngineStoppedError after a failure.
+        Raises UsageError where ``check`` does, EngineStoppedError after a failure.
         """
 
     def poll(self, timeout_s: float) -> Sample | None:
@@ -73,7 +80,7 @@ class Engine(Protocol):
 
 
 class CapturingEngine(Engine, Protocol):
-    """An engine that can keep every single I/O in files."""
+    """An engine that can keep every single I/O of the steps that ask for it in files."""
 
     def finish(self) -> CaptureSummary | None:
         """Stop, and complete the files of the capture, if there is one.

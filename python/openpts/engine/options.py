@@ -35,8 +35,9 @@ class Demand:
 
 @dataclass(frozen=True, slots=True)
 class CaptureOrder:
-    """Every single I/O goes into Parquet files in ``folder``.
+    """Every single I/O of the steps that ask for it goes into Parquet files in ``folder``.
 
+    The folder is made with the first of them, in one that exists: before, nothing is written there.
     ``lba_bytes``: what all offsets are multiples of; the larger, the smaller the files.
     """
 

@@ -1,9 +1,12 @@
 """Steps as the native engine reads them: bytes instead of per cent, JSON with a name for each variant."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import TypeVar
 
 import msgspec
 
+from openpts.engine.active_range import active_bytes
+from openpts.errors import UsageError
 from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, VerifiedData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.pacing import Burst, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
@@ -12,11 +15,23 @@ from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 
 Json = dict[str, object]
+Translated = TypeVar("Translated")
 
 
 def program_json(steps: Sequence[Step], target: TargetFacts) -> str:
-    """The program of these steps on that target."""
-    return msgspec.json.encode([_step(step, target) for step in steps]).decode()
+    """The program of these steps on that target. Raises UsageError for an active range that is none."""
+    return msgspec.json.encode(each_step(steps, lambda step: _step(step, target))).decode()
+
+
+def each_step(steps: Sequence[Step], translate: Callable[[Step], Translated]) -> list[Translated]:
+    """Every step in an engine's own words. Raises UsageError that names the step which has none."""
+    translated = []
+    for position, step in enumerate(steps, start=1):
+        try:
+            translated.append(translate(step))
+        except UsageError as error:
+            raise UsageError(f"step {position}: {error}") from error
+    return translated
 
 
 def _step(step: Step, target: TargetFacts) -> Json:
@@ -27,11 +42,11 @@ def _step(step: Step, target: TargetFacts) -> Json:
     if isinstance(step.stop, FirstOf):
         stop["at_least_ns"] = step.stop.at_least_ns
     stimulus = None if step.stimulus is None else _stimulus(step.stimulus, target)
-    return {"stimulus": stimulus, "stop": stop, "ramp_ns": step.ramp_ns}
+    return {"stimulus": stimulus, "stop": stop, "ramp_ns": step.ramp_ns, "capture": step.capture}
 
 
 def _stimulus(stimulus: Stimulus, target: TargetFacts) -> Json:
-    start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+    start, end = active_bytes(stimulus, target)
     return {
         "block_sizes": [
             {"bytes": size.block_size_bytes, "weight": size.weight} for size in stimulus.block_sizes

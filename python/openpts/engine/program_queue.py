@@ -38,6 +38,13 @@ class ProgramQueue:
             raise EngineStoppedError(str(error)) from error
         self._submitted.extend(steps)
 
+    def check(self, steps: Sequence[Step]) -> None:
+        """As the contract of engines has it."""
+        try:
+            self._engine.check(program_json(steps, self._target))
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+
     def poll(self, timeout_s: float) -> Sample | None:
         """As the contract of engines has it."""
         deadline_s = monotonic() + timeout_s

@@ -1,5 +1,7 @@
 """Results of the Rust module as the vocabulary has them."""
 
+from typing import Any
+
 from openpts import _native
 from openpts.engine.options import CaptureSummary
 from openpts.vocabulary.sample import (
@@ -35,6 +37,8 @@ def sample_of(
             for operation, reason, count, offsets in result.errors
         ),
         unissued=result.unissued,
+        ios_by_block_size=tuple(result.ios_by_block_size),
+        ios_by_zone=tuple(result.ios_by_zone),
         **_operations(result.operations),
     )
 
@@ -51,7 +55,7 @@ def interval_of(result: _native.IntervalResult) -> Interval:
     )
 
 
-def _operations(results: dict[str, _native.OperationResult]) -> dict[str, OperationSample]:
+def _operations(results: dict[str, _native.OperationResult]) -> dict[str, Any]:
     samples = {
         name: OperationSample(
             ios=result.ios,

@@ -7,8 +7,6 @@ use super::figures::{CaptureState, CaptureSummary, Shared};
 use super::record::Chunk;
 use super::tap::Tap;
 use super::writer::{Message, Writer, Written};
-use parquet::errors::ParquetError;
-use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{SyncSender, sync_channel};
@@ -22,15 +20,17 @@ pub struct Capture {
     writer: Option<JoinHandle<Written>>,
 }
 
-/// Start a capture with one tap for each thread. Its first file exists afterwards.
+/// Start a capture with one tap for each thread. Nothing is made at the destination before the first I/O.
 ///
 /// # Errors
-/// If the configuration makes no sense, or the first file or the writer thread can't be made.
+/// If the configuration makes no sense, the destination is seen to take no file, or the writer thread can't be
+/// made.
 pub fn open(
     destination: impl Destination + 'static,
     configuration: CaptureConfiguration,
 ) -> Result<(Capture, Vec<Tap>), CaptureError> {
     configuration.check()?;
+    destination.check().map_err(CaptureError::Begin)?;
     let (chunk_ios, chunks) = (configuration.chunk_ios(), configuration.chunks_per_thread());
     let threads = configuration.threads;
     let shared = Arc::new(Shared::default());
@@ -47,8 +47,7 @@ pub fn open(
         empty.push(sender);
         taps.push(Tap::new(new_chunk(), messages.clone(), receiver, shared.clone()));
     }
-    let writer = Writer::new(Box::new(destination), configuration, shared.clone())
-        .map_err(|error| CaptureError::Begin(into_io(error)))?;
+    let writer = Writer::new(Box::new(destination), configuration, shared.clone());
     let thread = Builder::new()
         .name("capture".into())
         .spawn(move || writer.run(&filled, &empty))
@@ -105,15 +104,5 @@ impl Drop for Capture {
         if self.writer.is_some() {
             self.join();
         }
-    }
-}
-
-fn into_io(error: ParquetError) -> io::Error {
-    match error {
-        ParquetError::External(cause) => match cause.downcast::<io::Error>() {
-            Ok(error) => *error,
-            Err(cause) => io::Error::other(cause),
-        },
-        other => io::Error::other(other),
     }
 }

@@ -10,7 +10,7 @@ pub enum CaptureError {
     /// The configuration makes no sense.
     #[error("capture: {0}")]
     Configuration(String),
-    /// The first file or the writer thread can't be made; nothing was started.
+    /// The destination takes no file, or the writer thread can't be made; nothing was started.
     #[error("the capture can't begin: {0}")]
     Begin(#[source] io::Error),
     /// A file could not be written. The load went on; what is in no file is counted.

@@ -62,7 +62,7 @@ pub struct CaptureSummary {
     pub ios_discarded: u64,
     /// Size of the complete files.
     pub bytes_written: u64,
-    /// The complete files that hold I/Os, or one that holds none.
+    /// The complete files; none without I/Os.
     pub files: Vec<PathBuf>,
     /// How the load was slowed down, all steps and threads together.
     pub waits: Waits,

@@ -43,17 +43,15 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    /// With the first file begun, so that a bad destination is known before the load starts.
+    /// Without a file: the first one is begun with the first I/Os.
     pub(super) fn new(
         destination: Box<dyn Destination>,
         configuration: CaptureConfiguration,
         shared: Arc<Shared>,
-    ) -> Result<Self> {
+    ) -> Self {
         let columns = Columns::new(configuration.lba_bytes);
         let written = Written::default();
-        let mut writer = Self { destination, configuration, shared, columns, part: None, number: 0, written };
-        writer.begin_part()?;
-        Ok(writer)
+        Self { destination, configuration, shared, columns, part: None, number: 0, written }
     }
 
     /// Work until the end is announced or all taps are gone.

@@ -47,7 +47,7 @@ mod tests {
     use super::*;
 
     fn reason(operation: Operation, result: i32, status: u16) -> Option<String> {
-        let io = Io { operation, offset_bytes: 0, length_bytes: 4096 };
+        let io = Io::new(operation, 0, 4096);
         failure_of(Completion { slot: 0, result, status }, &io)
     }
 

@@ -101,18 +101,29 @@ impl Collector {
         if let Some(tally) = self.pending[position].take(part) {
             self.give_back(thread, tally);
         }
-        self.report_intervals(position);
-        if self.pending[position].is_whole() {
-            self.report_step(position);
+        self.report_in_order();
+    }
+
+    /// Report what is known of the step whose turn it is, and of those behind it once it is whole.
+    ///
+    /// A thread that is scheduled late tells the end of its part when others are in the next step already,
+    /// or even beyond: whoever hears the reports must not hear of that step before.
+    fn report_in_order(&mut self) {
+        while self.pending.front().is_some_and(|step| step.index == self.reported) {
+            self.report_intervals(0);
+            if !self.pending[0].is_whole() {
+                return;
+            }
+            self.report_step(0);
         }
     }
 
     fn position_of(&mut self, step: &ActiveStep) -> usize {
-        self.pending.iter().position(|pending| pending.index == step.index).unwrap_or_else(|| {
+        self.pending.binary_search_by_key(&step.index, |pending| pending.index).unwrap_or_else(|position| {
             let whole = self.spare_whole.take().unwrap_or_default();
             let (threads, interval_ns) = (self.links.spare.len(), self.wishes.interval_ns);
-            self.pending.push_back(PendingStep::new(step, threads, interval_ns, whole));
-            self.pending.len() - 1
+            self.pending.insert(position, PendingStep::new(step, threads, interval_ns, whole));
+            position
         })
     }
 
@@ -162,11 +173,11 @@ impl Collector {
         let now = CpuSnapshot::now();
         let began = std::mem::replace(&mut *self.lock_step_began(), now);
         self.interval_began = now;
-        let PendingStep { index, start_ns, mut whole, outcome, idle, .. } = step;
+        let PendingStep { index, start_ns, step, mut whole, outcome, .. } = step;
         let before_ns = self.last_completion_ns;
         self.last_completion_ns =
-            if idle { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
-        let result = StepResult::new(index, start_ns, &whole, outcome, before_ns, now.since(&began));
+            if step.stimulus.is_none() { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
+        let result = StepResult::new(index, &step, start_ns, &whole, outcome, before_ns, now.since(&began));
         self.reported = index + 1;
         let _ = self.links.reports.send(Report::Step(result));
         whole.clear();

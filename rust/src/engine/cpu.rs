@@ -71,6 +71,7 @@ fn parse(stat: &str) -> Option<CpuSnapshot> {
 mod tests {
     use super::*;
 
+    // proves: PTS-DEF-12
     #[test]
     fn shares_follow_from_the_difference_of_two_readings() {
         let before = parse("cpu  100 0 50 800 50 0 0 0 0 0\ncpu0 ...").unwrap();

@@ -1,6 +1,7 @@
 //! Starts a session's threads: each makes its queue by itself, since a ring belongs to the thread that
 //! makes it.
 
+use std::io;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
@@ -55,12 +56,14 @@ impl Drop for Alarm {
 }
 
 /// Threads that a session needs: where a thread can have but one I/O outstanding, one for each.
+// PTS-DEF-09
 pub(super) fn threads_of(limits: &Limits, path: IoPath) -> usize {
     let per_thread = if path == IoPath::Synchronous { limits.qd as usize } else { 1 };
     limits.tc as usize * per_thread
 }
 
 /// I/Os that each of them may have outstanding.
+// PTS-DEF-08, PTS-THR-01
 pub(super) fn slots_of(limits: &Limits, path: IoPath) -> usize {
     if path == IoPath::Synchronous { 1 } else { limits.qd as usize }
 }
@@ -78,31 +81,37 @@ pub(super) fn start(
     let (ready, equipments) = mpsc::channel();
     let (mut spares, mut handles) = (Vec::new(), Vec::new());
     taps.reverse();
-    for thread in 0..shared.progress.len() {
+    let threads = shared.progress.len();
+    for thread in 0..threads {
         let (spare_out, spare) = mpsc::channel();
         for _ in 0..SPARE_TALLIES {
             let _ = spare_out.send(Box::<Tally>::default());
         }
         spares.push(spare_out);
+        let number = thread + 1;
         let thread = u32::try_from(thread).expect("a thread count");
         let output = Output::new(thread, configuration.interval_ns, deliver.clone(), spare);
         let plan = Plan::new(configuration, thread, taps.pop());
         let (shared, target, ready) = (shared.clone(), Arc::clone(&target), ready.clone());
-        handles
-            .push(spawn(format!("openpts-io-{thread}"), move || plan.run(&target, shared, output, &ready))?);
+        let handle = spawn(format!("openpts-io-{thread}"), move || plan.run(&target, shared, output, &ready));
+        handles.push(handle.map_err(|source| EngineError::Threads { number, threads, source })?);
     }
     drop((deliver, ready));
     let collector = collector(spares, parts);
-    handles.push(spawn("openpts-collect".into(), move || collector.run())?);
-    let mut equipment = Equipment::default();
-    for _ in 0..shared.progress.len() {
-        equipment = equipments.recv().map_err(|_| EngineError::Stopped)??;
+    handles.push(spawn("openpts-collect".into(), move || collector.run()).map_err(EngineError::Thread)?);
+    let mut equipment: Option<Equipment> = None;
+    for _ in 0..threads {
+        let one = equipments.recv().map_err(|_| EngineError::Stopped)??;
+        equipment = Some(match equipment {
+            Some(others) => Equipment { features: others.features.shared_with(&one.features), ..one },
+            None => one,
+        });
     }
-    Ok((handles, equipment))
+    Ok((handles, equipment.unwrap_or_default()))
 }
 
-fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> Result<JoinHandle<()>, EngineError> {
-    thread::Builder::new().name(name).spawn(body).map_err(EngineError::Thread)
+fn spawn(name: String, body: impl FnOnce() + Send + 'static) -> io::Result<JoinHandle<()>> {
+    thread::Builder::new().name(name).spawn(body)
 }
 
 /// What one thread is to become.

@@ -26,14 +26,21 @@ pub(super) struct ActiveStep {
     pub(super) start_ns: u64,
 }
 
+/// Threads that have a part in a step, the first ones of all; somebody keeps the time of an idle gap.
+pub(super) fn threads_of(step: &Step) -> usize {
+    step.stimulus.as_ref().map_or(1, |stimulus| stimulus.tc as usize)
+}
+
 /// Holds the steps to come. A step begins when all threads have arrived, that is when the step before
-/// has completed its last I/O in every one of them.
+/// has completed its last I/O in every one of them. Threads that have a part neither in it nor in the one
+/// before sleep on: to wake hundreds of them for nothing would be a gap without I/O.
+// PTS-TOOL-10, PTS-PRE-05, 06
 #[derive(Debug)]
 pub(super) struct Gate {
     state: Mutex<State>,
-    moved: Condvar,
+    /// One for each thread.
+    moved: Box<[Condvar]>,
     clock: Clock,
-    threads: usize,
     /// Steps begun, for those who spin.
     begun: AtomicU64,
     /// Each thread has a processor of its own: whoever spins holds up nobody.
@@ -45,6 +52,9 @@ struct State {
     waiting: VecDeque<Arc<Step>>,
     begun: u64,
     active: Option<Arc<ActiveStep>>,
+    /// Threads that were woken for the active step, the first ones of all. Those that had a part in the one
+    /// before are among them: they have its end to hand over.
+    woken: usize,
     arrived: usize,
     closed: bool,
 }
@@ -54,9 +64,8 @@ impl Gate {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
             state: Mutex::new(State::default()),
-            moved: Condvar::new(),
+            moved: (0..threads).map(|_| Condvar::new()).collect(),
             clock,
-            threads,
             begun: AtomicU64::new(0),
             may_spin: cfg!(not(loom)) && threads <= processors,
         }
@@ -71,7 +80,7 @@ impl Gate {
 
     /// Whether all threads wait for a step.
     pub(super) fn is_idle(&self) -> bool {
-        self.lock().arrived == self.threads
+        self.lock().arrived == self.moved.len()
     }
 
     /// Whether a step waits for the threads, as far as one can tell.
@@ -79,8 +88,9 @@ impl Gate {
         !self.lock().waiting.is_empty()
     }
 
-    /// Wait until the step number `index` begins. `None` when the gate is closed.
-    pub(super) fn arrive(&self, index: u64) -> Option<Arc<ActiveStep>> {
+    /// Wait until a step begins, of this number or a later one, for which this thread is woken. `None` when
+    /// the gate is closed.
+    pub(super) fn arrive(&self, thread: usize, index: u64) -> Option<Arc<ActiveStep>> {
         let mut state = self.lock();
         state.arrived += 1;
         self.begin_if_all_are_here(&mut state);
@@ -92,9 +102,11 @@ impl Gate {
         }
         loop {
             match &state.active {
-                Some(active) if active.index == index => return Some(Arc::clone(active)),
+                Some(active) if active.index >= index && thread < state.woken => {
+                    return Some(Arc::clone(active));
+                }
                 _ if state.closed => return None,
-                _ => state = self.moved.wait(state).unwrap_or_else(PoisonError::into_inner),
+                _ => state = self.moved[thread].wait(state).unwrap_or_else(PoisonError::into_inner),
             }
         }
     }
@@ -105,7 +117,7 @@ impl Gate {
         state.closed = true;
         self.begun.store(u64::MAX, Ordering::Release);
         state.waiting.clear();
-        self.moved.notify_all();
+        self.moved.iter().for_each(Condvar::notify_one);
     }
 
     /// The step that runs or ran last.
@@ -121,16 +133,19 @@ impl Gate {
     }
 
     fn begin_if_all_are_here(&self, state: &mut State) {
-        if state.closed || state.arrived < self.threads {
+        let threads = self.moved.len();
+        if state.closed || state.arrived < threads {
             return;
         }
         if let Some(step) = state.waiting.pop_front() {
+            let before = state.active.as_ref().map_or(0, |active| threads_of(&active.step));
             let start_ns = self.clock.now_ns();
+            state.woken = threads_of(&step).max(before).min(threads);
             state.active = Some(Arc::new(ActiveStep { index: state.begun, step, start_ns }));
             state.begun += 1;
-            state.arrived = 0;
+            state.arrived = threads - state.woken;
             self.begun.store(state.begun, Ordering::Release);
-            self.moved.notify_all();
+            self.moved[..state.woken].iter().for_each(Condvar::notify_one);
         }
     }
 
@@ -141,9 +156,9 @@ impl Gate {
 }
 
 #[cfg(test)]
-fn idle_step() -> Step {
-    let stop = crate::workload::Stop { duration_ns: Some(1), ..Default::default() };
-    Step { stimulus: None, stop, ramp_ns: 0 }
+fn step_of(tc: u32) -> Step {
+    use crate::workload::testing::{endless, random_writes};
+    endless(crate::workload::Stimulus { tc, ..random_writes(4096, 0..1 << 20) })
 }
 
 #[cfg(all(test, not(loom)))]
@@ -153,21 +168,45 @@ mod tests {
     #[test]
     fn a_closed_gate_lets_nobody_through_and_forgets_what_waited() {
         let gate = Gate::new(2, Clock::default());
-        gate.submit([idle_step(), idle_step()]);
+        gate.submit([step_of(2), step_of(2)]);
         assert!(gate.has_waiting());
         gate.close();
         assert!(!gate.has_waiting());
-        assert!(gate.arrive(0).is_none());
+        assert!(gate.arrive(0, 0).is_none());
         assert!(gate.active().is_none());
     }
 
     #[test]
     fn the_last_thread_to_arrive_begins_the_step() {
         let gate = Gate::new(1, Clock::default());
-        gate.submit([idle_step(), idle_step()]);
-        assert_eq!(gate.arrive(0).unwrap().index, 0);
-        let second = gate.arrive(1).unwrap();
+        gate.submit([step_of(1), step_of(1)]);
+        assert_eq!(gate.arrive(0, 0).unwrap().index, 0);
+        let second = gate.arrive(0, 1).unwrap();
         assert_eq!((second.index, gate.active().unwrap().index), (1, 1));
+    }
+
+    #[test]
+    fn a_thread_sleeps_through_steps_without_a_part_for_it_but_the_first() {
+        let gate = Gate::new(2, Clock::default());
+        gate.submit([2, 1, 1, 1, 2, 1].map(step_of));
+        let woken_for = |thread| {
+            let gate = &gate;
+            move || {
+                let mut indices = Vec::new();
+                while let Some(active) = gate.arrive(thread, indices.last().map_or(0, |last| last + 1)) {
+                    indices.push(active.index);
+                    if active.index == 5 {
+                        break;
+                    }
+                }
+                indices
+            }
+        };
+        std::thread::scope(|scope| {
+            let (first, second) = (scope.spawn(woken_for(0)), scope.spawn(woken_for(1)));
+            assert_eq!(first.join().unwrap(), [0, 1, 2, 3, 4, 5]);
+            assert_eq!(second.join().unwrap(), [0, 1, 4, 5]);
+        });
     }
 }
 
@@ -186,18 +225,34 @@ mod model {
             let ended = Arc::new(AtomicUsize::new(0));
             let other = {
                 let (gate, ended) = (Arc::clone(&gate), Arc::clone(&ended));
-                thread::spawn(move || work(&gate, &ended))
+                thread::spawn(move || work(1, &gate, &ended))
             };
-            gate.submit([idle_step(), idle_step()]);
-            work(&gate, &ended);
+            gate.submit([step_of(2), step_of(2)]);
+            work(0, &gate, &ended);
             other.join().unwrap();
             assert_eq!(ended.load(Ordering::SeqCst), 4);
         });
     }
 
-    fn work(gate: &Gate, ended: &AtomicUsize) {
+    #[test]
+    fn a_thread_that_slept_through_a_step_is_there_for_the_next() {
+        loom::model(|| {
+            let gate = Arc::new(Gate::new(2, Clock::default()));
+            let other = {
+                let gate = Arc::clone(&gate);
+                thread::spawn(move || assert_eq!(gate.arrive(1, 0).unwrap().index, 1))
+            };
+            gate.submit([step_of(1), step_of(2)]);
+            for index in 0..2 {
+                assert_eq!(gate.arrive(0, index).unwrap().index, index);
+            }
+            other.join().unwrap();
+        });
+    }
+
+    fn work(thread: usize, gate: &Gate, ended: &AtomicUsize) {
         for index in 0..2 {
-            assert_eq!(gate.arrive(index).unwrap().index, index);
+            assert_eq!(gate.arrive(thread, index).unwrap().index, index);
             assert!(ended.load(Ordering::SeqCst) >= 2 * index as usize);
             ended.fetch_add(1, Ordering::SeqCst);
         }
@@ -209,7 +264,7 @@ mod model {
             let gate = Arc::new(Gate::new(2, Clock::default()));
             let waiting = {
                 let gate = Arc::clone(&gate);
-                thread::spawn(move || assert!(gate.arrive(0).is_none()))
+                thread::spawn(move || assert!(gate.arrive(0, 0).is_none()))
             };
             gate.close();
             waiting.join().unwrap();

@@ -36,9 +36,11 @@ pub use progress::Progress;
 pub use result::{IntervalResult, OperationResult, Report, StepResult};
 pub use session::{CaptureOrder, Configuration, EngineError, Session};
 pub use slots::Outstanding;
+pub use tally::ChoiceCounts;
 
 // Knows nothing of threads: the host of simulated drives counts and judges with the same.
 pub(crate) use outcome::Outcome;
 pub(crate) use reports::Reports;
+pub(crate) use session::NO_CAPTURE;
 pub(crate) use steady::{SteadyWatch, Sums as SteadySums};
 pub(crate) use tally::Tally;

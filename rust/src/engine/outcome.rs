@@ -162,7 +162,7 @@ mod tests {
     use crate::workload::Operation;
 
     fn write_at(offset_bytes: u64) -> Io {
-        Io { operation: Operation::Write, offset_bytes, length_bytes: 512 }
+        Io::new(Operation::Write, offset_bytes, 512)
     }
 
     #[test]

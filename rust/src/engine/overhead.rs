@@ -88,7 +88,7 @@ fn program(qd: u32, capacity_bytes: u64) -> Program {
         data: crate::workload::Data::Random,
     };
     let stop = Stop { duration_ns: Some(STEP_NS), ..Stop::default() };
-    vec![Step { stimulus: Some(stimulus), stop, ramp_ns: STEP_NS / 4 }]
+    vec![Step { stimulus: Some(stimulus), stop, ramp_ns: STEP_NS / 4, capture: false }]
 }
 
 #[cfg(test)]

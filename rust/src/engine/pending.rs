@@ -1,12 +1,14 @@
 //! A step of which some threads have delivered parts.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use super::gate::ActiveStep;
+use super::gate::{ActiveStep, threads_of};
 use super::outcome::Outcome;
 use super::steady::{SteadyWatch, Sums};
 use super::tally::Tally;
 use super::worker::Part;
+use crate::workload::Step;
 
 /// The thread has nothing more to say about the step.
 const DONE: u64 = u64::MAX;
@@ -49,7 +51,7 @@ impl PendingInterval {
 pub(super) struct PendingStep {
     pub(super) index: u64,
     pub(super) start_ns: u64,
-    pub(super) idle: bool,
+    pub(super) step: Arc<Step>,
     pub(super) whole: Box<Tally>,
     pub(super) outcome: Outcome,
     interval_ns: u64,
@@ -67,11 +69,11 @@ pub(super) struct PendingStep {
 
 impl PendingStep {
     pub(super) fn new(step: &ActiveStep, threads: usize, interval_ns: u64, whole: Box<Tally>) -> Self {
-        let tc = step.step.stimulus.as_ref().map_or(1, |stimulus| stimulus.tc as usize);
+        let tc = threads_of(&step.step);
         Self {
             index: step.index,
             start_ns: step.start_ns,
-            idle: step.step.stimulus.is_none(),
+            step: Arc::clone(&step.step),
             whole,
             outcome: Outcome::default(),
             interval_ns,
@@ -155,8 +157,6 @@ impl PendingStep {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::workload::testing::{endless, random_writes};
 

@@ -2,9 +2,9 @@
 
 use super::cpu::CpuShares;
 use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
-use super::tally::{OperationTally, Tally};
+use super::tally::{ChoiceCounts, OperationTally, Tally};
 use crate::histogram;
-use crate::workload::{ByOperation, Operation};
+use crate::workload::{ByOperation, Operation, Step};
 
 /// One operation of a step or interval.
 #[derive(Clone, Debug, Default)]
@@ -85,6 +85,8 @@ pub struct StepResult {
     pub gap_ns: Option<u64>,
     /// What was done.
     pub operations: ByOperation<OperationResult>,
+    /// Its reads, writes and trims by block size and by access range.
+    pub choices: ChoiceCounts,
     /// The host's processors during the step.
     pub cpu: Option<CpuShares>,
     /// I/Os whose planned moment passed and that found no room until the end.
@@ -100,6 +102,7 @@ impl StepResult {
     /// one whose last answer was at `before_ns`.
     pub(crate) fn new(
         index: u64,
+        step: &Step,
         start_ns: u64,
         whole: &Tally,
         outcome: Outcome,
@@ -122,6 +125,7 @@ impl StepResult {
             elapsed_ns: ended_ns.map_or(0, |ended_ns| ended_ns.saturating_sub(started_ns)),
             gap_ns,
             operations: OperationResult::all(whole, true),
+            choices: whole.choices_of(step.stimulus.as_ref()),
             cpu,
             unissued,
             failure,

@@ -18,12 +18,16 @@ use super::signals::Signals;
 use super::slots::{Flights, Outstanding};
 use crate::capture::{self, Capture, CaptureConfiguration, CaptureError, CaptureSummary, Tap};
 use crate::clock::{Clock, ClockSource};
-use crate::machine::{Features, IoPath, QueueError, Target};
+use crate::machine::{Features, IoPath, Needs, QueueError, Target, TooMuch, thread_limits};
 use crate::workload::{Limits, Operation, Program, Step, StimulusError, check_program};
 
 /// How long to wait for the threads at the end. One whose I/O hangs in the device cannot end before the
 /// kernel lets go of it, and is left to that.
 const JOIN_LIMIT: Duration = Duration::from_secs(1);
+
+/// Why a step is refused whose I/Os have nowhere to go.
+pub(crate) const NO_CAPTURE: &str =
+    "its I/Os are to be captured, and the engine was opened without a capture";
 
 /// What a session is made for.
 #[derive(Debug)]
@@ -51,7 +55,7 @@ pub struct Configuration {
 /// Where every single I/O goes.
 #[derive(Clone, Debug)]
 pub struct CaptureOrder {
-    /// An existing folder for the capture's files.
+    /// The folder for the capture's files, which is made with the first of them in one that exists.
     pub folder: PathBuf,
     /// What all offsets are multiples of: the sector, or more where the program is known to be aligned.
     pub lba_bytes: u32,
@@ -63,9 +67,25 @@ pub enum EngineError {
     /// The way to the target can't be made.
     #[error(transparent)]
     Queue(#[from] QueueError),
-    /// A thread could not be started.
+    /// More is wanted than the kernel allows.
+    #[error(transparent)]
+    TooMuch(#[from] TooMuch),
+    /// What wakes the threads, or the collector of their results, could not be made.
     #[error("a thread or its waker can't be made: {0}")]
     Thread(#[source] std::io::Error),
+    /// Not all threads that issue I/O could be started.
+    #[error(
+        "thread {number} of {threads} can't be started: {source}; {}. Raise what limits it, or lower TC or QD",
+        thread_limits()
+    )]
+    Threads {
+        /// The thread, from 1.
+        number: usize,
+        /// All that were to be started.
+        threads: usize,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// A thread could not be pinned to its processor.
     #[error("a thread can't be pinned to processor {cpu}: {source}")]
     Pin {
@@ -101,6 +121,7 @@ pub struct Session {
     shared: Shared,
     reports: Reports,
     capture: Mutex<Option<Capture>>,
+    captures: bool,
     threads: Mutex<Vec<JoinHandle<()>>>,
     equipment: Equipment,
 }
@@ -109,10 +130,12 @@ impl Session {
     /// Start the threads and their queues.
     ///
     /// # Errors
-    /// If the kernel does not give us the path, or memory or threads are short; nothing is left running.
+    /// If the kernel does not give us the path, or not so much as the limits want; nothing is left running.
     pub fn open(target: Target, configuration: Configuration) -> Result<Self, EngineError> {
         let Configuration { limits, path, interval_ns, interval_histograms, .. } = configuration;
         let (threads, slots) = (threads_of(&limits, path), slots_of(&limits, path));
+        let block_bytes = u64::from(limits.block_size_bytes);
+        Needs { path, threads: threads as u64, slots: slots as u64, block_bytes }.check()?;
         let clock = Clock::default();
         let shared = Shared {
             clock,
@@ -130,6 +153,7 @@ impl Session {
             shared: shared.clone(),
             reports: Reports::new(reports),
             capture: Mutex::default(),
+            captures: configuration.capture.is_some(),
             threads: Mutex::default(),
             equipment: Equipment::default(),
         };
@@ -180,14 +204,11 @@ impl Session {
     ///
     /// # Errors
     /// If a step makes no sense here, or the path can't do what it asks for; after a stop or a failure.
-    pub fn submit(&self, mut program: Program) -> Result<(), EngineError> {
+    pub fn submit(&self, program: Program) -> Result<(), EngineError> {
         if self.shared.signals.is_raised() {
             return Err(EngineError::Stopped);
         }
-        check_program(&program, &self.limits)?;
-        for (index, step) in program.iter_mut().enumerate() {
-            self.suit(step).map_err(|reason| EngineError::Unsupported { step: index + 1, reason })?;
-        }
+        let program = self.suited(program)?;
         if self.shared.gate.active().is_none() || self.shared.gate.is_idle() {
             *self.shared.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
         }
@@ -195,8 +216,28 @@ impl Session {
         Ok(())
     }
 
+    /// Look whether `submit` would take these steps, without queueing them.
+    ///
+    /// # Errors
+    /// As those of `submit`, but for a stop.
+    pub fn check(&self, program: Program) -> Result<(), EngineError> {
+        self.suited(program).map(drop)
+    }
+
+    /// The program as the path carries it out.
+    fn suited(&self, mut program: Program) -> Result<Program, EngineError> {
+        check_program(&program, &self.limits)?;
+        for (step, position) in program.iter_mut().zip(1..) {
+            self.suit(step).map_err(|reason| EngineError::Unsupported { step: position, reason })?;
+        }
+        Ok(program)
+    }
+
     /// Fit a step to the path, or say why that can't be.
     fn suit(&self, step: &mut Step) -> Result<(), String> {
+        if step.capture && !self.captures {
+            return Err(NO_CAPTURE.into());
+        }
         if let Some(rule) = step.stop.steady
             && !rule.window_ns.is_multiple_of(self.interval_ns)
         {

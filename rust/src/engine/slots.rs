@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::workload::{Io, Operation};
+use crate::workload::{Choice, Io, Operation};
 
 /// An I/O that the device has not answered yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,9 +23,13 @@ struct Flight {
     /// Where its latency begins; 0: with the submission.
     planned_ns: AtomicU64,
     offset_bytes: AtomicU64,
-    /// Length and, above it, the operation's number.
+    /// Length and, above it, a byte each for the operation's number, the size's and the zone's.
     what: AtomicU64,
 }
+
+const OPERATION_SHIFT: u32 = 32;
+const SIZE_SHIFT: u32 = 40;
+const ZONE_SHIFT: u32 = 48;
 
 /// The flights of one thread, in cache lines of their own.
 #[derive(Debug)]
@@ -52,17 +56,22 @@ impl Flight {
     #[inline]
     fn prepare(&self, io: &Io) {
         self.offset_bytes.store(io.offset_bytes, Ordering::Relaxed);
-        self.what.store(u64::from(io.length_bytes) | (io.operation as u64) << u32::BITS, Ordering::Relaxed);
+        let what = u64::from(io.length_bytes)
+            | (io.operation as u64) << OPERATION_SHIFT
+            | u64::from(io.choice.size) << SIZE_SHIFT
+            | u64::from(io.choice.zone) << ZONE_SHIFT;
+        self.what.store(what, Ordering::Relaxed);
     }
 
     #[inline]
+    #[expect(clippy::cast_possible_truncation, reason = "each has its own bits")]
     fn io(&self) -> Io {
         let what = self.what.load(Ordering::Relaxed);
         Io {
-            operation: Operation::ALL[(what >> u32::BITS) as usize],
+            operation: Operation::ALL[usize::from((what >> OPERATION_SHIFT) as u8)],
             offset_bytes: self.offset_bytes.load(Ordering::Relaxed),
-            #[expect(clippy::cast_possible_truncation, reason = "the lower half is the length")]
             length_bytes: what as u32,
+            choice: Choice { size: (what >> SIZE_SHIFT) as u8, zone: (what >> ZONE_SHIFT) as u8 },
         }
     }
 
@@ -73,6 +82,7 @@ impl Flight {
 }
 
 /// One thread's view of its slots.
+// PTS-TOOL-09
 pub(super) struct Slots {
     flights: Arc<Flights>,
     free: Vec<usize>,
@@ -149,7 +159,7 @@ mod tests {
     use super::*;
 
     fn read_at(offset_bytes: u64) -> Io {
-        Io { operation: Operation::Read, offset_bytes, length_bytes: 4096 }
+        Io::new(Operation::Read, offset_bytes, 4096)
     }
 
     #[test]
@@ -171,6 +181,7 @@ mod tests {
         assert_eq!(slots.next_free(), Some(0));
     }
 
+    // proves: PTS-DEF-03
     #[test]
     fn a_planned_io_counts_from_its_planned_moment() {
         let mut slots = Slots::new(Arc::new(Flights::new(1)));

@@ -56,6 +56,7 @@ pub(super) struct StepPass<'a, Q> {
     used_up: bool,
     /// When issuing stopped, if not because all was issued.
     stopped_ns: Option<u64>,
+    captures: bool,
     verifies: bool,
     unverified: Vec<(usize, Io)>,
     batch_ios: usize,
@@ -91,6 +92,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             measuring: ramp_ns == 0,
             used_up: false,
             stopped_ns: None,
+            captures: step.step.capture,
             verifies: matches!(stimulus.data, Data::Verified { .. }),
             unverified: Vec::new(),
             batch_ios: BATCH_IOS,
@@ -236,6 +238,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     /// Take every finished I/O; all that are there now were seen at the same moment.
+    // PTS-DEF-03
     fn reap(&mut self, now_ns: u64) {
         let mut reaped = 0;
         let Self { context, output, pace, outcome, unverified, .. } = self;
@@ -247,7 +250,9 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             let answered = slots.answered(completion.slot);
             let (io, latency_ns) = (answered.io, now_ns.saturating_sub(answered.submitted_ns));
             let failure = answer::failure_of(completion, &io);
-            if let Some(tap) = tap {
+            if self.captures
+                && let Some(tap) = tap
+            {
                 tap.record(step, answer::captured(&answered, latency_ns, completion, failure.is_some()));
             }
             if pace.rest(completion.slot, since_start_ns) {
@@ -352,7 +357,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         if let Err(error) = entered {
             self.context.signals.fail();
             // No I/O in particular: the way to all of them is broken.
-            let io = Io { operation: Operation::Read, offset_bytes: 0, length_bytes: 0 };
+            let io = Io::new(Operation::Read, 0, 0);
             self.outcome.fail(now_ns, &io, error.to_string());
         }
         // The device works again: now there is time to hand over what the step before has left.

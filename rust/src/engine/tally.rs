@@ -1,7 +1,7 @@
 //! What one thread counts in one interval.
 
 use crate::histogram::LatencyHistogram;
-use crate::workload::{ByOperation, Io, Operation};
+use crate::workload::{ByOperation, Choice, Io, MOST_BLOCK_SIZES, MOST_ZONES, Operation, Stimulus};
 
 /// Bytes and latencies of one operation.
 #[derive(Debug, Default)]
@@ -14,7 +14,44 @@ pub(crate) struct OperationTally {
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     operations: ByOperation<OperationTally>,
+    choices: Choices,
     pub(crate) errors: u64,
+}
+
+/// I/Os by the numbers of their choices. Those without a choice have number 0 and a place that nobody reads:
+/// cheaper than to ask.
+#[derive(Debug)]
+struct Choices {
+    sizes: [u64; MOST_BLOCK_SIZES + 1],
+    zones: [u64; MOST_ZONES + 1],
+}
+
+impl Default for Choices {
+    fn default() -> Self {
+        Self { sizes: [0; MOST_BLOCK_SIZES + 1], zones: [0; MOST_ZONES + 1] }
+    }
+}
+
+impl Choices {
+    #[inline]
+    fn record(&mut self, choice: Choice) {
+        self.sizes[usize::from(choice.size)] += 1;
+        self.zones[usize::from(choice.zone)] += 1;
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.sizes.iter_mut().zip(&other.sizes).for_each(|(mine, theirs)| *mine += theirs);
+        self.zones.iter_mut().zip(&other.zones).for_each(|(mine, theirs)| *mine += theirs);
+    }
+}
+
+/// Transfers by what the stimulus lets choose among, in its order.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChoiceCounts {
+    /// By block size; empty where there is but one.
+    pub by_block_size: Vec<u64>,
+    /// By access range; empty where the placement has none.
+    pub by_zone: Vec<u64>,
 }
 
 impl Tally {
@@ -24,14 +61,26 @@ impl Tally {
         let operation = self.operations.of_mut(io.operation);
         operation.bytes += u64::from(io.length_bytes);
         operation.latencies.record(latency_ns);
+        self.choices.record(io.choice);
     }
 
     pub(crate) fn of(&self, operation: Operation) -> &OperationTally {
         self.operations.of(operation)
     }
 
+    /// What was counted for each choice that the stimulus leaves.
+    pub(crate) fn choices_of(&self, stimulus: Option<&Stimulus>) -> ChoiceCounts {
+        let (sizes, zones) =
+            stimulus.map_or((0, 0), |stimulus| (stimulus.mixed_sizes(), stimulus.zones().len()));
+        ChoiceCounts {
+            by_block_size: self.choices.sizes[1..=sizes].to_vec(),
+            by_zone: self.choices.zones[1..=zones].to_vec(),
+        }
+    }
+
     pub(crate) fn add(&mut self, other: &Self) {
         self.errors += other.errors;
+        self.choices.add(&other.choices);
         self.operations.merge(&other.operations, |mine, theirs| {
             mine.bytes += theirs.bytes;
             mine.latencies.add(&theirs.latencies);
@@ -45,6 +94,7 @@ impl Tally {
     /// Forget everything, keeping the memory.
     pub(crate) fn clear(&mut self) {
         self.errors = 0;
+        self.choices = Choices::default();
         for operation in Operation::ALL {
             let tally = self.operations.of_mut(operation);
             tally.bytes = 0;
@@ -58,7 +108,7 @@ mod tests {
     use super::*;
 
     fn io(operation: Operation) -> Io {
-        Io { operation, offset_bytes: 0, length_bytes: 4096 }
+        Io::new(operation, 0, 4096)
     }
 
     #[test]

@@ -145,7 +145,7 @@ impl<Q: Queue> Worker<Q> {
             if !gate.has_waiting() {
                 self.output.deliver_held_back();
             }
-            let Some(step) = gate.arrive(index) else { break };
+            let Some(step) = gate.arrive(self.context.thread as usize, index) else { break };
             let outcome = self.take_part(&step);
             if outcome.state != StepState::Complete {
                 // What follows a failure or a stop counts for nothing: let no other step begin.
@@ -155,7 +155,7 @@ impl<Q: Queue> Worker<Q> {
                 tap.end_of_step();
             }
             self.output.end_step(&step, outcome);
-            index += 1;
+            index = step.index + 1;
         }
         self.output.deliver_held_back();
     }

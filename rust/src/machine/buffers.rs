@@ -7,10 +7,10 @@ use memmap2::{Advice, MmapMut};
 /// Pages of which a buffer may consist. A large transfer in many small pages has more segments than a
 /// drive takes at once: the kernel then refuses to send it without waiting, and io_uring sends it again
 /// from a thread of its own.
-const HUGE_PAGE_BYTES: usize = 2 << 20;
-const PAGE_BYTES: usize = 4096;
+const HUGE_PAGE_BYTES: u64 = 2 << 20;
+const PAGE_BYTES: u64 = 4096;
 /// Below this no transfer has too many segments, and hundreds of threads would waste a huge page each.
-const WORTH_HUGE_PAGES_BYTES: usize = 256 * 1024;
+const WORTH_HUGE_PAGES_BYTES: u64 = 256 * 1024;
 
 /// One buffer for each slot of a queue in one mapping. From a page on each begins at one; smaller ones are
 /// aligned as well as their length. Behind all buffers each slot has an annex, for what a command refers to
@@ -24,20 +24,29 @@ pub(super) struct Buffers {
     annex_bytes: usize,
 }
 
+/// From the start of one buffer to the start of the next.
+const fn stride_of(block_bytes: u64) -> u64 {
+    if block_bytes < PAGE_BYTES { block_bytes } else { block_bytes.next_multiple_of(PAGE_BYTES) }
+}
+
+/// The memory that buffers take.
+pub(super) fn mapped_bytes(slots: u64, block_bytes: u64, annex_bytes: u64) -> u64 {
+    let bytes = slots.saturating_mul(stride_of(block_bytes).saturating_add(annex_bytes));
+    // A mapping that is no multiple of a huge page is not aligned to one.
+    let unit = if bytes < WORTH_HUGE_PAGES_BYTES { PAGE_BYTES } else { HUGE_PAGE_BYTES };
+    bytes.checked_next_multiple_of(unit).unwrap_or(u64::MAX)
+}
+
 impl Buffers {
     pub(super) fn new(slots: usize, block_bytes: usize, annex_bytes: usize) -> io::Result<Self> {
-        let stride_bytes =
-            if block_bytes < PAGE_BYTES { block_bytes } else { block_bytes.next_multiple_of(PAGE_BYTES) };
-        let total_bytes = slots * (stride_bytes + annex_bytes);
-        let memory = if total_bytes < WORTH_HUGE_PAGES_BYTES {
-            MmapMut::map_anon(total_bytes)?
-        } else {
-            // A mapping that is no multiple of a huge page is not aligned to one.
-            let memory = MmapMut::map_anon(total_bytes.next_multiple_of(HUGE_PAGE_BYTES))?;
+        let total_bytes = mapped_bytes(slots as u64, block_bytes as u64, annex_bytes as u64);
+        let memory =
+            MmapMut::map_anon(usize::try_from(total_bytes).map_err(|_| io::ErrorKind::OutOfMemory)?)?;
+        if total_bytes >= WORTH_HUGE_PAGES_BYTES {
             // A kernel without huge pages serves small ones.
             let _ = memory.advise(Advice::HugePage);
-            memory
-        };
+        }
+        let stride_bytes = stride_of(block_bytes as u64) as usize;
         Ok(Self { memory, slots, block_bytes, stride_bytes, annex_bytes })
     }
 

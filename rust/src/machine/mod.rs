@@ -8,6 +8,7 @@
 #![allow(unsafe_code)]
 
 mod affinity;
+mod allowance;
 mod buffers;
 #[cfg(all(test, not(miri)))]
 mod contract;
@@ -29,6 +30,7 @@ pub(crate) mod tsc;
 mod waker;
 
 pub use affinity::{pin_to_cpu, tighten_timers};
+pub use allowance::{Needs, TooMuch, thread_limits};
 pub use features::Features;
 pub use path::{IoPath, UnknownPath};
 pub use positional::Positional;

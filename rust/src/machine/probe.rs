@@ -137,7 +137,7 @@ impl ReadArea {
         let block = u128::from(self.blocks) * u128::from(index) / u128::from(2 * READS);
         let block = u64::try_from(block).expect("less than all blocks");
         let offset_bytes = block * u64::from(self.length_bytes);
-        Io { operation: Operation::Read, offset_bytes, length_bytes: self.length_bytes }
+        Io::new(Operation::Read, offset_bytes, self.length_bytes)
     }
 }
 

@@ -26,7 +26,9 @@ impl From<EngineError> for PyErr {
         match error {
             EngineError::Stopped => StoppedError::new_err(text),
             EngineError::Program(_) | EngineError::Unsupported { .. } => PyValueError::new_err(text),
-            EngineError::Thread(_)
+            EngineError::TooMuch(_)
+            | EngineError::Threads { .. }
+            | EngineError::Thread(_)
             | EngineError::Queue(_)
             | EngineError::Pin { .. }
             | EngineError::Capture(_) => UnavailableError::new_err(text),

@@ -220,6 +220,11 @@ impl PySimulatedEngine {
         Ok(self.0.submit(&program)?)
     }
 
+    fn check(&self, program_json: &str) -> PyResult<()> {
+        let program = parse_program(program_json, self.0.limits()).map_err(value_error::<StimulusError>)?;
+        Ok(self.0.check(&program)?)
+    }
+
     fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Option<PyReport>> {
         let timeout = patience(timeout_s)?;
         let report = py.detach(|| self.0.poll(timeout))?;

@@ -82,7 +82,7 @@ mod tests {
     fn data_units_are_the_host_bytes_rounded_up() {
         let mut counters = HostCounters::default();
         let mut smart = Smart::default();
-        let io = |operation, length_bytes| Io { operation, offset_bytes: 0, length_bytes };
+        let io = |operation, length_bytes| Io::new(operation, 0, length_bytes);
         for k in 1..=1000_u64 {
             counters.count(&io(Operation::Write, 4096));
             counters.count(&io(Operation::Read, 1536));

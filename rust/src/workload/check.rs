@@ -10,6 +10,8 @@ pub use pattern::MOST_BLOCK_SIZES;
 pub use placement::{MOST_SEGMENTS, MOST_ZONES};
 pub use stop::MOST_WINDOWS;
 
+use serde::Deserialize;
+
 use super::stimulus::{Program, Step, Stimulus};
 
 /// What the target and the engine allow.
@@ -48,10 +50,19 @@ pub enum StimulusError {
 /// # Errors
 /// On the first thing that makes no sense or does not fit the target.
 pub fn parse_program(json: &str, limits: &Limits) -> Result<Program, StimulusError> {
-    let program: Program =
-        serde_json::from_str(json).map_err(|error| StimulusError::Syntax(error.to_string()))?;
+    let program: Program = serde_json::from_str(json).map_err(|error| unreadable(json, &error))?;
     check_program(&program, limits)?;
     Ok(program)
+}
+
+/// Which step can't be read, if it is one of them and not the whole.
+fn unreadable(json: &str, error: &serde_json::Error) -> StimulusError {
+    let steps: Vec<serde_json::Value> = serde_json::from_str(json).unwrap_or_default();
+    let of_step = |(step, position): (serde_json::Value, usize)| {
+        let reason = Step::deserialize(step).err()?.to_string();
+        Some(StimulusError::Value { step: position, reason })
+    };
+    steps.into_iter().zip(1..).find_map(of_step).unwrap_or_else(|| StimulusError::Syntax(error.to_string()))
 }
 
 /// Check every step against the limits.

@@ -8,6 +8,7 @@ pub(super) const MOST_CARDS: u64 = 10_000;
 /// Deals kinds like cards: every run through the deck holds each kind exactly as often as its weight,
 /// divided by what all weights have in common, says. A coin thrown for each I/O would miss a 65/35 mix by
 /// some per cent in a short step.
+// PTS-TOOL-06, PTS-CBW-09
 #[derive(Clone, Debug)]
 pub(super) struct Deck<T> {
     cards: Vec<T>,
@@ -66,6 +67,7 @@ mod tests {
     use crate::workload::testing::chi_square_p;
     use proptest::prelude::*;
 
+    // proves: PTS-TOOL-06
     #[test]
     fn every_hundred_holds_the_exact_share_of_reads() {
         let mut random = Uniform::for_thread(1, 0);
@@ -103,6 +105,7 @@ mod tests {
         assert!(p > 1e-4, "{p}");
     }
 
+    // proves: PTS-CBW-09
     #[test]
     fn the_composite_block_sizes_of_pts_13_come_out_per_thousand() {
         // 0.5 KiB 4 %, 1 to 3.5 KiB 1 % each, 4 KiB 67 %, 8 KiB 10 %, 16 KiB 7 %, 32 and 64 KiB 3 % each.

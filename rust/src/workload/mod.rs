@@ -25,7 +25,7 @@ pub use check::{
     Limits, MOST_BLOCK_SIZES, MOST_SEGMENTS, MOST_WINDOWS, MOST_ZONES, StimulusError, check_program,
     parse_program,
 };
-pub use operation::{ByOperation, Io, Operation};
+pub use operation::{ByOperation, Choice, Io, Operation};
 pub(crate) use permutation::Permutation;
 pub use random::Uniform;
 pub use stimulus::{

@@ -39,6 +39,16 @@ impl Operation {
     }
 }
 
+/// Which of a stimulus's several sizes and access ranges an access is of, so that whoever counts it need not
+/// find out from its length and place. Numbers begin at 1; 0 where there is nothing to choose among.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Choice {
+    /// Number of the block size, in the stimulus's order.
+    pub size: u8,
+    /// Number of the zone, in the stimulus's order.
+    pub zone: u8,
+}
+
 /// One access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Io {
@@ -48,6 +58,16 @@ pub struct Io {
     pub offset_bytes: u64,
     /// Number of bytes; 0 for a flush.
     pub length_bytes: u32,
+    /// What it was dealt.
+    pub choice: Choice,
+}
+
+impl Io {
+    /// An access of a stimulus that leaves no choice.
+    #[must_use]
+    pub const fn new(operation: Operation, offset_bytes: u64, length_bytes: u32) -> Self {
+        Self { operation, offset_bytes, length_bytes, choice: Choice { size: 0, zone: 0 } }
+    }
 }
 
 /// One value for each operation.

@@ -58,18 +58,26 @@ impl RandomOffsets {
         }
     }
 
-    /// The offset of the next access of the size with this index.
+    /// The offset of the next access of the size with this index, and the number of its zone; 0 where there
+    /// are none.
     #[inline]
-    pub(super) fn next(&mut self, size: usize, random: &mut Uniform) -> u64 {
-        match self {
+    pub(super) fn next(&mut self, size: usize, random: &mut Uniform) -> (u64, u8) {
+        let offset = match self {
             Self::Uniform(grids) => {
                 let grid = grids[size];
                 grid.offset_of(random.below(grid.places()))
             }
-            Self::Zones(zones) => zones.next(size, random),
+            Self::Zones(zones) => return zones.next(size, random),
             Self::HotSpots(spots) => spots[size].next(random),
             Self::Segments(segments) => segments.next(size, random),
             Self::UniqueLbas(unique) => unique.next(size, random),
-        }
+        };
+        (offset, 0)
+    }
+
+    /// The number of the zone in which an access that was not placed at random begins.
+    #[inline]
+    pub(super) fn zone_of(&self, offset: u64) -> u8 {
+        if let Self::Zones(zones) = self { zones.zone_of(offset) } else { 0 }
     }
 }

@@ -5,6 +5,7 @@ use rand_distr::Distribution;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A xoshiro256++ stream. Each thread of a run has its own, 2^128 draws apart from the next one's.
+// PTS-RNG-01, 02
 #[derive(Clone, Debug)]
 pub struct Uniform(Xoshiro256PlusPlus);
 
@@ -38,6 +39,7 @@ impl Uniform {
     ///
     /// # Panics
     /// In debug builds if `bound` is 0.
+    // PTS-RNG-03
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);
@@ -106,6 +108,7 @@ mod tests {
         chi_square_p(&counts, &expected)
     }
 
+    // proves: PTS-RNG-03
     #[test]
     fn offsets_are_uniform_for_ranges_of_any_size() {
         for bound in CAPACITIES {
@@ -210,6 +213,7 @@ mod tests {
         assert!((9_500..10_500).contains(&thirds), "{thirds}");
     }
 
+    // proves: PTS-RNG-01
     #[test]
     fn a_seed_repeats_its_stream_and_threads_differ() {
         let draw = |seed, thread| {
@@ -223,6 +227,7 @@ mod tests {
         assert!(!draw(7, 0).contains(&session.bits()));
     }
 
+    // proves: PTS-RNG-02
     #[test]
     fn more_than_48_bits_move() {
         let mut generator = Uniform::for_thread(0, 0);

@@ -18,9 +18,13 @@ pub struct Step {
     /// Time at the beginning that counts for nothing but the ramp-up; the stop rule begins after it.
     #[serde(default)]
     pub ramp_ns: u64,
+    /// Whether every single I/O of it, those of the ramp-up included, goes into the engine's capture.
+    #[serde(default)]
+    pub capture: bool,
 }
 
 /// One access pattern and its demand.
+// PTS-TOOL-03, 06
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stimulus {
@@ -67,6 +71,18 @@ impl Stimulus {
     #[must_use]
     pub fn largest_block_bytes(&self) -> u32 {
         self.block_sizes.iter().map(|size| size.bytes).max().unwrap_or(0)
+    }
+
+    /// Sizes that a choice is made among: none where there is but one.
+    #[must_use]
+    pub fn mixed_sizes(&self) -> usize {
+        if self.block_sizes.len() > 1 { self.block_sizes.len() } else { 0 }
+    }
+
+    /// Access ranges; none where the placement knows of none.
+    #[must_use]
+    pub fn zones(&self) -> &[Zone] {
+        if let Placement::Zones(zones) = &self.placement { zones } else { &[] }
     }
 }
 

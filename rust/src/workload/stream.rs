@@ -2,7 +2,7 @@
 
 use super::budget::Budget;
 use super::deck::Deck;
-use super::operation::{Io, Operation};
+use super::operation::{Choice, Io, Operation};
 use super::placement::RandomOffsets;
 use super::random::Uniform;
 use super::segments::Arrangement;
@@ -28,6 +28,7 @@ impl Carried {
 }
 
 /// Yields one thread's I/Os of one step, without end where the step ends by time.
+// PTS-TOOL-02, 07, 08
 #[derive(Debug)]
 pub struct Stream<'a> {
     random: &'a mut Uniform,
@@ -46,6 +47,8 @@ pub struct Stream<'a> {
 struct Size {
     bytes: u32,
     index: usize,
+    /// Its number as the I/O has it.
+    choice: u8,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,12 +73,16 @@ impl<'a> Stream<'a> {
     ) -> Self {
         let Carried { seed, random, sequential, arrangement } = carried;
         let random_pct = u32::from(stimulus.random_pct);
-        let sizes = stimulus.block_sizes.iter().enumerate();
+        let is_mixed = stimulus.mixed_sizes() > 0;
+        let sizes = stimulus.block_sizes.iter().zip(1_u8..).map(|(size, number)| {
+            let index = usize::from(number) - 1;
+            (Size { bytes: size.bytes, index, choice: if is_mixed { number } else { 0 } }, size.weight)
+        });
         let whole_budget = Budget::new(step, stimulus, thread);
         Self {
             random,
             operations: Deck::new(weights(&stimulus.operations)),
-            sizes: Deck::new(sizes.map(|(index, size)| (Size { bytes: size.bytes, index }, size.weight))),
+            sizes: Deck::new(sizes),
             order: Deck::new([(Order::Random, random_pct), (Order::Sequential, 100 - random_pct)]),
             random_offsets: (random_pct > 0)
                 .then(|| RandomOffsets::new(stimulus, sector_bytes, *seed, arrangement)),
@@ -118,20 +125,27 @@ impl Iterator for Stream<'_> {
             return None;
         }
         let operation = self.operations.deal(self.random);
-        let (offset_bytes, length_bytes) = if operation.is_addressed() {
-            let size = self.sizes.deal(self.random);
-            match self.order.deal(self.random) {
-                Order::Random => {
-                    let offsets = self.random_offsets.as_mut().expect("made for these steps");
-                    (offsets.next(size.index, self.random), size.bytes)
-                }
-                Order::Sequential => self.sequential.as_mut().expect("made for these steps").next(size.bytes),
+        if !operation.is_addressed() {
+            self.budget.spend(0);
+            return Some(Io::new(operation, 0, 0));
+        }
+        let size = self.sizes.deal(self.random);
+        let (offset_bytes, length_bytes, zone) = match self.order.deal(self.random) {
+            Order::Random => {
+                let offsets = self.random_offsets.as_mut().expect("made for these steps");
+                let (offset_bytes, zone) = offsets.next(size.index, self.random);
+                (offset_bytes, size.bytes, zone)
             }
-        } else {
-            (0, 0)
+            Order::Sequential => {
+                let part = self.sequential.as_mut().expect("made for these steps");
+                let (offset_bytes, length_bytes) = part.next(size.bytes);
+                let zone = self.random_offsets.as_ref().map_or(0, |offsets| offsets.zone_of(offset_bytes));
+                (offset_bytes, length_bytes, zone)
+            }
         };
         self.budget.spend(length_bytes);
-        Some(Io { operation, offset_bytes, length_bytes })
+        let choice = Choice { size: size.choice, zone };
+        Some(Io { operation, offset_bytes, length_bytes, choice })
     }
 }
 

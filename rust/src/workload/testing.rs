@@ -30,7 +30,7 @@ pub(crate) fn random_writes(block_size_bytes: u32, range: Range<u64>) -> Stimulu
 /// A step without an end.
 pub(crate) fn endless(stimulus: Stimulus) -> Step {
     let stop = Stop { duration_ns: Some(u64::MAX), ..Stop::default() };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0 }
+    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
 }
 
 /// The probability of a worse fit by chance (Pearson).

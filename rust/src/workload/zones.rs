@@ -10,9 +10,18 @@ use super::stimulus::{Stimulus, Zone};
 /// Zones one behind the other, each with the grids of all sizes.
 #[derive(Debug)]
 pub(super) struct Zones {
-    /// Where the grids of a zone begin.
-    deck: Deck<usize>,
+    deck: Deck<Dealt>,
     grids: Vec<Grid>,
+    /// Where each zone ends.
+    ends: Vec<u64>,
+}
+
+/// A zone as the deck has it.
+#[derive(Clone, Copy, Debug)]
+struct Dealt {
+    /// Where its grids begin.
+    first_grid: usize,
+    number: u8,
 }
 
 impl Zones {
@@ -27,14 +36,25 @@ impl Zones {
             .iter()
             .flat_map(|region| stimulus.block_sizes.iter().map(|size| grid(region, size.bytes)))
             .collect();
-        let deck = Deck::new(zones.iter().enumerate().map(|(index, zone)| (index * sizes, zone.weight)));
-        Self { deck, grids }
+        let dealt = zones.iter().zip(1_u8..).map(|(zone, number)| {
+            let first_grid = (usize::from(number) - 1) * sizes;
+            (Dealt { first_grid, number }, zone.weight)
+        });
+        Self { deck: Deck::new(dealt), grids, ends: regions.iter().map(|region| region.end).collect() }
     }
 
+    /// An offset, and the number of its zone.
     #[inline]
-    pub(super) fn next(&mut self, size: usize, random: &mut Uniform) -> u64 {
-        let grid = self.grids[self.deck.deal(random) + size];
-        grid.offset_of(random.below(grid.places()))
+    pub(super) fn next(&mut self, size: usize, random: &mut Uniform) -> (u64, u8) {
+        let Dealt { first_grid, number } = self.deck.deal(random);
+        let grid = self.grids[first_grid + size];
+        (grid.offset_of(random.below(grid.places())), number)
+    }
+
+    /// The number of the zone that holds this byte of the range.
+    pub(super) fn zone_of(&self, offset: u64) -> u8 {
+        let index = self.ends.partition_point(|end| *end <= offset);
+        u8::try_from(index + 1).expect("so many zones at most")
     }
 }
 

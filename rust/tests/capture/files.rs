@@ -29,7 +29,6 @@ fn a_file_ends_after_its_time_though_nothing_more_comes() {
     let file_duration = Duration::from_millis(20);
     let configuration = CaptureConfiguration { file_duration, ..configuration(1, 400) };
     let (capture, mut taps) = open(Folder::new(folder.path()), configuration).unwrap();
-    assert_eq!(names(folder.path()), ["capture-0001.parquet.partial"]);
     taps[0].record(0, numbered(0));
     taps[0].end_of_step();
     let patience = Instant::now();
@@ -43,6 +42,35 @@ fn a_file_ends_after_its_time_though_nothing_more_comes() {
     drop(taps);
     let summary = capture.finish().unwrap();
     assert_eq!(read_sorted(&summary.files), [(0, 0, numbered(0)), (0, 0, numbered(1))]);
+}
+
+#[test]
+fn a_folder_is_made_with_the_first_io_and_not_before() {
+    let around = tempfile::tempdir().unwrap();
+    let folder = around.path().join("captures");
+    let (capture, mut taps) = open(Folder::new(&folder), configuration(1, 400)).unwrap();
+    taps[0].end_of_step();
+    assert!(names(around.path()).is_empty());
+    taps[0].record(0, numbered(0));
+    drop(taps);
+    assert_eq!(read_sorted(&capture.finish().unwrap().files), [(0, 0, numbered(0))]);
+    assert_eq!(names(&folder), ["capture-0001.parquet"]);
+}
+
+#[test]
+fn a_place_for_no_folder_is_refused_before_anything_is_made() {
+    let around = tempfile::tempdir().unwrap();
+    fs::write(around.path().join("file"), "no folder").unwrap();
+    for (place, reason) in [
+        ("file", "file: not a directory"),
+        ("file/captures", "ot a directory"),
+        ("no/captures", "/no: No such file"),
+    ] {
+        let refused = open(Folder::new(around.path().join(place)), configuration(1, 400)).unwrap_err();
+        assert!(matches!(refused, CaptureError::Begin(_)));
+        assert!(refused.to_string().contains(reason), "{refused}");
+    }
+    assert_eq!(names(around.path()), ["file"]);
 }
 
 #[test]

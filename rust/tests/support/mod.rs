@@ -56,7 +56,7 @@ pub fn random(block_size_bytes: u32, read_pct: u32, tc: u32, qd: u32, stop: Stop
         pacing: Pacing::ClosedLoop,
         data: Data::Random,
     };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0 }
+    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
 }
 
 pub fn sequential_write(block_size_bytes: u32, tc: u32, amount_bytes: u64) -> Step {

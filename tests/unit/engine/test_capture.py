@@ -6,10 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
-from openpts.errors import EngineUnavailableError
+from openpts.errors import EngineUnavailableError, UsageError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.sample import Sample
@@ -21,9 +22,10 @@ parquet = pytest.importorskip("pyarrow.parquet")
 CAPACITY = 8 * MIB
 SECTOR = 512
 FACTS = TargetFacts(TargetKind.FILE, "file:scratch", "scratch", CAPACITY, SECTOR)
+DEMAND = Demand(tc=2, qd=8, block_size_bytes=MIB)
 IOS = 3000
 STEPS = [
-    Step(Stimulus.of(AccessPattern.RANDOM, size, read_pct, 2, 8, ActiveRange()), IoCount(IOS))
+    Step(Stimulus.of(AccessPattern.RANDOM, size, read_pct, 2, 8, ActiveRange()), IoCount(IOS), capture=True)
     for size, read_pct in ((4 * KIB, 65), (16 * KIB, 0))
 ]
 
@@ -38,7 +40,7 @@ def descriptor(tmp_path: Path) -> Iterator[int]:
 
 def measured(descriptor: int, capture: CaptureOrder | None) -> tuple[NativeEngine, list[Sample]]:
     options = NativeOptions(capture=capture)
-    engine = NativeEngine(descriptor, FACTS, Demand(tc=2, qd=8, block_size_bytes=MIB), 7, options)
+    engine = NativeEngine(descriptor, FACTS, DEMAND, 7, options)
     engine.submit(STEPS)
     samples = [engine.poll(20) for _ in STEPS]
     return engine, [sample for sample in samples if sample is not None]
@@ -66,11 +68,31 @@ def test_the_files_hold_every_io_of_the_samples(descriptor: int, tmp_path: Path,
             assert max(latencies, default=None) == expected.latency_max_ns
 
 
-def test_a_folder_that_is_not_there_is_told_before_anything_runs(descriptor: int, tmp_path: Path) -> None:
+def test_the_folder_is_made_with_the_first_step_that_asks_for_it(descriptor: int, tmp_path: Path) -> None:
+    folder = tmp_path / "captures"
+    engine = NativeEngine(descriptor, FACTS, DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, SECTOR)))
+    engine.submit([replace(STEPS[0], capture=False)])
+    assert engine.poll(20) is not None
+    assert not folder.exists()
+    engine.submit(STEPS[1:])
+    assert engine.poll(20) is not None
+    summary = engine.finish()
+    assert summary is not None
+    assert (summary.ios, summary.files) == (IOS, len(list(folder.iterdir())))
+    (path,) = folder.iterdir()
+    assert set(parquet.read_table(path).column("step").to_pylist()) == {1}
+
+
+def test_a_place_for_no_folder_is_told_before_anything_runs(descriptor: int, tmp_path: Path) -> None:
     with pytest.raises(EngineUnavailableError, match="capture can't begin"):
-        measured(descriptor, CaptureOrder(tmp_path / "missing", SECTOR))
+        measured(descriptor, CaptureOrder(tmp_path / "missing" / "captures", SECTOR))
+    assert not (tmp_path / "missing").exists()
 
 
-def test_without_a_capture_there_is_nothing_to_complete(descriptor: int) -> None:
-    engine, _ = measured(descriptor, None)
+def test_without_a_capture_no_step_is_captured(descriptor: int) -> None:
+    with pytest.raises(UsageError, match="step 1: its I/Os are to be captured"):
+        measured(descriptor, None)
+    engine = NativeEngine(descriptor, FACTS, DEMAND, 7)
+    engine.submit([replace(STEPS[0], capture=False)])
+    assert engine.poll(20) is not None
     assert engine.finish() is None

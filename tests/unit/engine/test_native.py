@@ -111,6 +111,7 @@ def test_a_sample_carries_its_step_and_agrees_with_itself(engine: NativeEngine) 
     assert samples[1].read.latency_max_ns is None
 
 
+@pytest.mark.proves("PTS-DEF-01", "PTS-TOOL-03")
 def test_only_the_active_range_is_written(engine: NativeEngine, descriptor: int) -> None:
     engine.submit(
         [step(AccessPattern.SEQUENTIAL, 128 * KIB, 0, ByteAmount(2 * CAPACITY), end_pct=50), step(end_pct=50)]

@@ -5,6 +5,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
@@ -92,6 +93,7 @@ def test_a_sample_carries_its_step_and_agrees_with_itself(engine: SimulatedEngin
         assert after.gap_ns == after.started_ns - before.started_ns - before.elapsed_ns
 
 
+@pytest.mark.proves("PTS-DEF-03", "PTS-TOOL-09")
 def test_littles_law_holds_to_the_nanosecond_or_so(engine: SimulatedEngine) -> None:
     engine.submit([step(IoCount(100_000))])
     sample = wait(engine)
@@ -157,11 +159,15 @@ def test_a_step_that_makes_no_sense_is_refused(engine: SimulatedEngine) -> None:
         engine.submit([step(IoCount(1), block_size_bytes=2 * MIB)])
 
 
-def test_a_capture_has_every_simulated_io(drive: SimulatedDrive, tmp_path: Path) -> None:
-    (tmp_path / "all").mkdir()
-    options = NativeOptions(capture=CaptureOrder(tmp_path / "all", 4 * KIB))
-    engine = drive.engine(DEMAND, 7, options)
-    engine.submit([step(IoCount(1234))])
+def test_a_capture_has_every_simulated_io_of_the_steps_that_ask_for_it(
+    drive: SimulatedDrive, tmp_path: Path
+) -> None:
+    folder = tmp_path / "all"
+    engine = drive.engine(DEMAND, 7, NativeOptions(capture=CaptureOrder(folder, 4 * KIB)))
+    engine.submit([step(IoCount(500))])
+    assert wait(engine).ios == 500
+    assert not folder.exists()
+    engine.submit([replace(step(IoCount(1234)), capture=True)])
     assert wait(engine).ios == 1234
     summary = engine.finish()
     assert summary is not None

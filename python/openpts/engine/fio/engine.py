@@ -4,6 +4,7 @@ import fcntl
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic_ns
@@ -15,6 +16,7 @@ from openpts.engine.fio.installation import FioProgram, find_fio
 from openpts.engine.fio.job import FioPath, JobSetting, job_text
 from openpts.engine.fio.process import FioProcess
 from openpts.engine.fio.results import FioResult, NoResultError, parse_result
+from openpts.engine.program import each_step
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_MS, NS_PER_S
@@ -89,9 +91,13 @@ class FioEngine:
             ),
         }
 
+    def check(self, steps: Sequence[Step]) -> None:
+        """See the contract. Refuses by name what fio cannot express."""
+        self._queued(steps)
+
     def submit(self, steps: Sequence[Step]) -> None:
         """See the contract. Refuses by name what fio cannot express, before any of the steps runs."""
-        queued = [self._queued(step, self._submitted + place) for place, step in enumerate(steps)]
+        queued = self._queued(steps)
         with self._lock:
             if self._stopped.is_set():
                 raise EngineStoppedError("the engine was stopped")
@@ -131,7 +137,13 @@ class FioEngine:
             running.interrupt()
         self._waiting.put(None)
 
-    def _queued(self, step: Step, number: int) -> _Queued:
+    def _queued(self, steps: Sequence[Step]) -> list[_Queued]:
+        numbers = count(self._submitted)
+        return each_step(steps, lambda step: self._translated(step, next(numbers)))
+
+    def _translated(self, step: Step, number: int) -> _Queued:
+        if step.capture:
+            raise UsageError("the fio engine captures no I/O: the native engine does")
         if step.stimulus is None:
             if not isinstance(step.stop, Duration):
                 raise UsageError("an idle gap ends by a duration only")

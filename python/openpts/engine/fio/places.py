@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from openpts.engine.active_range import active_bytes
 from openpts.engine.fio.operations import FioOptions
 from openpts.engine.fio.refusal import refusal, whole_pcts
 from openpts.errors import UsageError
@@ -41,7 +42,7 @@ def parts(stimulus: Stimulus, target: TargetFacts) -> tuple[Part, ...]:
     """
     if stimulus.tc < 1 or stimulus.qd < 1:
         raise UsageError(f"TC {stimulus.tc} x QD {stimulus.qd} is no outstanding I/O")
-    start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+    start, end = active_bytes(stimulus, target)
     if stimulus.access_pattern is AccessPattern.RANDOM:
         first = _next_multiple(start, alignment_bytes(stimulus, target))
         found = tuple(Part(first, end - first) for _ in range(stimulus.tc))
@@ -58,7 +59,7 @@ def left_out_bytes(stimulus: Stimulus, target: TargetFacts) -> int:
     """The end of the range that a sequence does not touch, because fio has no shorter last block."""
     if stimulus.access_pattern is AccessPattern.RANDOM:
         return 0
-    start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+    start, end = active_bytes(stimulus, target)
     return (end - start) % _smallest_bytes(stimulus)
 
 

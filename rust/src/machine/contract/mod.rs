@@ -27,7 +27,7 @@ fn queue(path: IoPath, file: &impl AsRawFd) -> TargetQueue {
 }
 
 fn io(operation: Operation, offset_bytes: u64, length_bytes: u32) -> Io {
-    Io { operation, offset_bytes, length_bytes }
+    Io::new(operation, offset_bytes, length_bytes)
 }
 
 fn run(queue: &mut impl Queue, slot: usize, io: &Io) -> Completion {

@@ -274,7 +274,7 @@ mod tests {
         ring.registered_buffers = false;
         ring.buffer_mut(0, 512).fill(0xa5);
         for (slot, operation) in [(0, Operation::Write), (1, Operation::Read)] {
-            ring.push(slot, &Io { operation, offset_bytes: 512, length_bytes: 512 });
+            ring.push(slot, &Io::new(operation, 512, 512));
             ring.enter(1).unwrap();
             ring.reap(|completion| assert_eq!((completion.slot, completion.result), (slot, 512)));
             assert_eq!(ring.in_flight(), 0);

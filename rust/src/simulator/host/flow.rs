@@ -27,7 +27,7 @@ struct Planned {
 
 impl<'a> Flow<'a> {
     /// What is in a slot before its first I/O.
-    pub(super) const NOTHING: Io = Io { operation: Operation::Read, offset_bytes: 0, length_bytes: 0 };
+    pub(super) const NOTHING: Io = Io::new(Operation::Read, 0, 0);
 
     pub(super) fn new(
         step: &Step,

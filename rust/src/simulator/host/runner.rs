@@ -71,7 +71,7 @@ impl Runner {
         self.last_answer_ns = if is_idle { None } else { outcome.last_answer_ns.or(before_ns) };
         let state = outcome.state;
         let start_ns = self.context.nominal_ns(start_ps);
-        let result = StepResult::new(index, start_ns, &whole, outcome, before_ns, None);
+        let result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
         for tap in &mut self.taps {
             // Nothing was slowed down by it: virtual time does not pass meanwhile.
             let _ = tap.end_of_step();
@@ -88,6 +88,7 @@ impl Runner {
     fn load(&mut self, index: u64, step: &ScaledStep, timed: &mut TimedDrive) -> Ran {
         let Self { context, carried, taps, reports, .. } = self;
         let stimulus = step.step.stimulus.as_ref().expect("the caller looked");
+        let taps = if step.step.capture { taps.as_mut_slice() } else { &mut [] };
         let mut report = |report| {
             let _ = reports.send(report);
         };

@@ -57,6 +57,7 @@ impl Down {
                 stimulus: nominal.stimulus.as_ref().map(|stimulus| self.stimulus(stimulus)),
                 stop: self.stop(nominal),
                 ramp_ns: self.time_ns(nominal.ramp_ns),
+                capture: nominal.capture,
             },
             ramp_ps: self.scale.virtual_ps(nominal.ramp_ns).max(u64::from(nominal.ramp_ns > 0)),
             duration_ps: stop.duration_ns.map(|ns| at_least_once(self.scale.virtual_ps(ns))),

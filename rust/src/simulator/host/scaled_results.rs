@@ -1,6 +1,6 @@
 //! Results of a simulated drive as those of the drive that it stands for.
 
-use crate::engine::{ErrorTally, IntervalResult, OperationResult, StepResult};
+use crate::engine::{ChoiceCounts, ErrorTally, IntervalResult, OperationResult, StepResult};
 use crate::simulator::scale::Scale;
 use crate::simulator::smart::{NandPages, Smart};
 use crate::workload::{ByOperation, Operation};
@@ -18,6 +18,8 @@ pub(super) fn scaled_interval(mut interval: IntervalResult, scale: Scale) -> Int
 pub(super) fn scaled_step(mut step: StepResult, scale: Scale) -> StepResult {
     let factor = u64::from(scale.factor());
     scale_operations(&mut step.operations, factor);
+    let ChoiceCounts { by_block_size, by_zone } = &mut step.choices;
+    by_block_size.iter_mut().chain(by_zone).for_each(|ios| *ios *= factor);
     step.unissued = step.unissued.saturating_mul(factor);
     step.errors.iter_mut().for_each(|error| scale_error(error, factor));
     if let Some(failure) = &mut step.failure {

@@ -13,12 +13,17 @@ use super::runner::Runner;
 use super::scaled_program::{Down, ScaledStep};
 use super::shared_drive::SharedDrive;
 use crate::capture::{self, Capture, CaptureConfiguration, CaptureSummary, Tap};
-use crate::engine::{CaptureOrder, EngineError, Progress, Report, Reports};
+use crate::engine::{CaptureOrder, EngineError, NO_CAPTURE, Progress, Report, Reports};
+use crate::machine::TooMuch;
 use crate::simulator::time::{PS_PER_S, Ps};
 use crate::workload::{Carried, Data, Limits, Program, Step, StimulusError, check_program};
 
 /// Of the 213 days that a clock of 64 bits has: a hundred.
 const LONGEST_STEP_PS: Ps = 100 * 86_400 * PS_PER_S;
+
+/// I/Os outstanding at most: each takes some 100 B while a step runs, and each of its events a comparison on
+/// each of 20 levels.
+const MOST_OUTSTANDING: u64 = 1 << 20;
 
 /// What a session on a simulated drive is made for. Quantities are nominal.
 #[derive(Clone, Debug)]
@@ -52,6 +57,7 @@ pub struct VirtualSession {
     progress: Arc<VirtualProgress>,
     reports: Reports,
     capture: Mutex<Option<Capture>>,
+    captures: bool,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 
@@ -59,9 +65,15 @@ impl VirtualSession {
     /// Start the thread.
     ///
     /// # Errors
-    /// If it or the capture can't be begun.
+    /// If it or the capture can't be begun, or more is to be outstanding than it keeps.
     pub fn open(drive: Arc<SharedDrive>, configuration: &VirtualConfiguration) -> Result<Self, EngineError> {
         let VirtualConfiguration { tc, qd, block_size_bytes, seed, .. } = *configuration;
+        if u64::from(tc) * u64::from(qd) > MOST_OUTSTANDING {
+            return Err(EngineError::TooMuch(TooMuch(format!(
+                "TC {tc} x QD {qd} are more than the {MOST_OUTSTANDING} I/Os that a simulated host keeps \
+                 outstanding: lower TC or QD"
+            ))));
+        }
         let (capacity_bytes, sector_bytes) = (drive.capacity_bytes(), drive.sector_bytes());
         let limits = Limits { capacity_bytes, sector_bytes, tc, qd, block_size_bytes };
         let scale = drive.scale();
@@ -103,6 +115,7 @@ impl VirtualSession {
             progress,
             reports: Reports::new(reports),
             capture: Mutex::new(capture),
+            captures: configuration.capture.is_some(),
             thread: Mutex::new(Some(thread)),
         })
     }
@@ -121,16 +134,31 @@ impl VirtualSession {
         if self.halt.halted().is_some() {
             return Err(EngineError::Stopped);
         }
+        if self.queue.submit(self.suited(program)?) { Ok(()) } else { Err(EngineError::Stopped) }
+    }
+
+    /// Look whether `submit` would take these steps, without queueing them.
+    ///
+    /// # Errors
+    /// As those of `submit`, but for a stop.
+    pub fn check(&self, program: &Program) -> Result<(), EngineError> {
+        self.suited(program).map(drop)
+    }
+
+    /// The program as the small drive carries it out.
+    fn suited(&self, program: &Program) -> Result<Vec<ScaledStep>, EngineError> {
         check_program(program, &self.limits)?;
         let suited = program.iter().zip(1..).map(|(step, position)| {
             self.suit(step).map_err(|reason| EngineError::Unsupported { step: position, reason })
         });
-        let steps = suited.collect::<Result<_, _>>()?;
-        if self.queue.submit(steps) { Ok(()) } else { Err(EngineError::Stopped) }
+        suited.collect()
     }
 
     /// Fit a step to the drive, or say why that can't be.
     fn suit(&self, step: &Step) -> Result<ScaledStep, String> {
+        if step.capture && !self.captures {
+            return Err(NO_CAPTURE.into());
+        }
         if let Some(rule) = step.stop.steady
             && !rule.window_ns.is_multiple_of(self.wishes.interval_ns)
         {

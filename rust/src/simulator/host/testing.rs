@@ -264,11 +264,11 @@ pub(super) fn lasting(duration_ns: u64) -> Stop {
 }
 
 pub(super) fn step(stimulus: Stimulus, stop: Stop) -> Step {
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0 }
+    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
 }
 
 pub(super) fn idle(duration_ns: u64) -> Step {
-    Step { stimulus: None, stop: lasting(duration_ns), ramp_ns: 0 }
+    Step { stimulus: None, stop: lasting(duration_ns), ramp_ns: 0, capture: false }
 }
 
 /// All operations of a step together.

@@ -76,7 +76,7 @@ impl Host {
             _ => Operation::Flush,
         };
         let offset_bytes = self.random.below(sectors - length + 1) * sector;
-        Io { operation, offset_bytes, length_bytes: (length * sector) as u32 }
+        Io::new(operation, offset_bytes, (length * sector) as u32)
     }
 
     fn submit(&mut self, tag: u32) {
@@ -173,7 +173,7 @@ fn every_preset_that_ships_makes_a_drive_that_does_io() {
         assert!(drive.capacity_bytes().abs_diff(capacity_bytes) < 64 << 20, "{name}");
         let mut now_ps = 0;
         for operation in [Operation::Write, Operation::Read, Operation::Trim, Operation::Read] {
-            let io = Io { operation, offset_bytes: 8192, length_bytes: 8192 };
+            let io = Io::new(operation, 8192, 8192);
             let Answer::Known(completion) = drive.submit(&io, 0, now_ps) else { panic!("deferred") };
             assert!(completion.at_ps >= now_ps && completion.error.is_none(), "{name}");
             now_ps = completion.at_ps;

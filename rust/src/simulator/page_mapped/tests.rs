@@ -143,7 +143,7 @@ impl Bench {
 }
 
 fn io(operation: Operation, page: u64, pages: u64) -> Io {
-    Io { operation, offset_bytes: page * PAGE, length_bytes: (pages * PAGE) as u32 }
+    Io::new(operation, page * PAGE, (pages * PAGE) as u32)
 }
 
 /// Blocks of so many pages behind each other, from the first again after the last.

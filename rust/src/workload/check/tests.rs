@@ -51,6 +51,9 @@ fn the_error_names_the_step() {
     second["stimulus"]["tc"] = json!(0);
     let error = parse_program(&json!([step(), second]).to_string(), &LIMITS).unwrap_err();
     assert_eq!(error.to_string(), "step 2: TC 0 is not within 1 to 4");
+    second["stimulus"]["tc"] = json!(-1);
+    let error = parse_program(&json!([step(), second]).to_string(), &LIMITS).unwrap_err();
+    assert_eq!(error.to_string(), "step 2: invalid value: integer `-1`, expected u32");
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
         ("block_sizes", sizes(&[(512, 1); 65]), "block_sizes: 65 are not 1 to 64"),
         ("block_sizes", sizes(&[(512, 0), (4096, 0)]), "block_sizes: the weights sum to 0"),
         ("block_sizes", sizes(&[(512, 10_000), (4096, 1)]), "sum to 10001, more than 10000"),
-        ("block_sizes", sizes(&[(512, 1 << 32)]), "not a program"),
+        ("block_sizes", sizes(&[(512, 1 << 32)]), "step 1: invalid value: integer `4294967296`"),
         ("operations", json!({}), "operations: the weights sum to 0"),
         ("operations", json!({"read": 9_999, "trim": 2}), "operations: the weights, reduced, sum to 10001"),
         ("operations", json!({"peek": 1}), "unknown field"),

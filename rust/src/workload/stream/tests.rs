@@ -13,7 +13,7 @@ fn sequential(block_size_bytes: u32, tc: u32, range: Range<u64>) -> Stimulus {
 
 fn amount(stimulus: Stimulus, bytes: u64) -> Step {
     let stop = Stop { amount_bytes: Some(bytes), ..Stop::default() };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0 }
+    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
 }
 
 fn stream<'a>(step: &Step, thread: u32, carried: &'a mut Carried) -> Stream<'a> {
@@ -101,7 +101,7 @@ proptest! {
         let stop = Stop { ios: Some(ios), ..Stop::default() };
         let mut stimulus = sequential(4096, tc, 0..1000 * 4096);
         stimulus.operations.flush = 2;
-        let issued = all_of(&Step { stimulus: Some(stimulus), stop, ramp_ns: 0 });
+        let issued = all_of(&Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false });
         prop_assert_eq!(issued.len() as u64, ios);
     }
 }
@@ -294,4 +294,61 @@ fn a_stream_goes_on_beyond_its_amount_where_the_step_must() {
     stream.go_on();
     assert_eq!(stream.next().unwrap().offset_bytes, 3 * 4096);
     assert_eq!(stream.take(100).count(), 100);
+}
+
+#[test]
+fn every_deck_of_the_composite_mix_holds_its_sizes_and_zones_by_number() {
+    // PTS 13.2, Table 13-1, with weights of zones that share nothing with those of the sizes.
+    let weights = [4, 1, 1, 1, 1, 1, 1, 67, 10, 7, 3, 3];
+    let bytes = [512, 1024, 1536, 2048, 2560, 3072, 3584, 4096, 8192, 16_384, 32_768, 65_536];
+    let zones = [(50, 5.0), (30, 15.0), (20, 80.0)].map(|(weight, range_pct)| Zone { weight, range_pct });
+    let mut stimulus = random_writes(512, 0..1 << 30);
+    stimulus.block_sizes =
+        bytes.into_iter().zip(weights).map(|(bytes, weight)| BlockSize { bytes, weight }).collect();
+    stimulus.placement = Placement::Zones(zones.to_vec());
+    let step = endless(stimulus);
+    let mut carried = Carried::new(1, 0);
+    let ios: Vec<Io> = stream(&step, 0, &mut carried).take(1000).collect();
+    let ends = [(1 << 30) / 20 / 512 * 512, (1 << 30) / 5 / 512 * 512, 1 << 30];
+    for deck in ios.chunks(100) {
+        let mut counts = [0; 12];
+        deck.iter().for_each(|io| counts[usize::from(io.choice.size) - 1] += 1);
+        assert_eq!(counts, weights);
+        let mut counts = [0; 3];
+        deck.iter().for_each(|io| counts[usize::from(io.choice.zone) - 1] += 1);
+        assert_eq!(counts, [50, 30, 20]);
+    }
+    for io in ios {
+        assert_eq!(io.length_bytes, bytes[usize::from(io.choice.size) - 1]);
+        let zone = ends.iter().position(|end| io.offset_bytes < *end).unwrap();
+        assert_eq!(usize::from(io.choice.zone) - 1, zone);
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_choice_is_numbered_where_there_is_one_and_a_sequence_lies_in_its_zone(
+        sizes in 1..5_u32,
+        zones in 0..5_usize,
+        random_pct in prop::sample::select(vec![30_u8, 100]),
+        flush in 0..3_u32,
+    ) {
+        let mut stimulus = random_writes(512, 0..1000 * 4096);
+        stimulus.block_sizes = (1..=sizes).map(|n| BlockSize { bytes: n * 512, weight: 1 }).collect();
+        stimulus.random_pct = random_pct;
+        stimulus.operations.flush = flush;
+        if zones > 0 {
+            let range_pct = 100.0 / zones as f64;
+            stimulus.placement = Placement::Zones(vec![Zone { weight: 1, range_pct }; zones]);
+        }
+        let regions = crate::workload::zones::regions(&stimulus, stimulus.zones(), SECTOR);
+        for io in stream(&endless(stimulus), 0, &mut Carried::new(7, 0)).take(500) {
+            let is_addressed = io.operation.is_addressed();
+            prop_assert_eq!(io.choice.size > 0, is_addressed && sizes > 1);
+            prop_assert_eq!(io.choice.zone > 0, is_addressed && zones > 0);
+            if io.choice.zone > 0 {
+                prop_assert!(regions[usize::from(io.choice.zone) - 1].contains(&io.offset_bytes));
+            }
+        }
+    }
 }

@@ -1,12 +1,13 @@
 //! What ends a step, and what a failure or a stop leaves.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::testing::*;
 use crate::engine::{EndedBy, EngineError, StepState};
 use crate::workload::{
-    BlockSize, Data, Operation, OperationWeights, Pacing, SteadyFigure, SteadyRule, Stimulus, Stop,
+    BlockSize, Data, Operation, OperationWeights, Pacing, SteadyFigure, SteadyRule, Step, Stimulus, Stop,
 };
 
 #[test]
@@ -219,16 +220,54 @@ fn data_that_would_have_to_be_kept_are_refused_by_name() {
 }
 
 #[test]
-fn a_capture_has_every_io_of_its_thread() {
+fn a_capture_has_every_io_of_the_steps_that_ask_for_it() {
     let folder = tempfile::tempdir().unwrap();
     let order = crate::engine::CaptureOrder { folder: folder.path().into(), lba_bytes: 512 };
     let configuration = super::super::VirtualConfiguration { capture: Some(order), ..configuration() };
     let setup = open_scaled(Servers::new(2), 1, &configuration);
-    let cell = setup.run_one(step(reads(2, 8), Stop { ios: Some(5000), ..Stop::default() }));
+    let ios =
+        |ios, capture| Step { capture, ..step(reads(2, 8), Stop { ios: Some(ios), ..Stop::default() }) };
+    setup.run(vec![ios(300, false), ios(5000, true), idle(MS), ios(400, false), ios(70, true)]);
     let summary = setup.session.finish().unwrap().unwrap();
-    assert_eq!((summary.ios_written, summary.ios_discarded), (total(&cell).ios, 0));
-    let step = &summary.steps;
-    assert!(!step.is_empty());
+    assert_eq!((summary.ios_written, summary.ios_discarded), (5070, 0));
+    let by_step: Vec<_> = summary.steps.iter().map(|(step, summary)| (*step, summary.ios)).collect();
+    assert_eq!(by_step, [(1, 5000), (4, 70)]);
+}
+
+#[test]
+fn a_step_whose_ios_have_nowhere_to_go_is_refused() {
+    let setup = open(Servers::new(1));
+    let captured = Step { capture: true, ..step(reads(1, 1), lasting(MS)) };
+    assert!(setup.refusal(captured).contains("opened without a capture"));
+}
+
+#[test]
+fn check_refuses_what_submit_refuses_and_runs_nothing() {
+    let setup = open(Servers::new(1));
+    let sound = step(reads(2, 8), lasting(MS));
+    let verified = Stimulus { data: Data::Verified { generation: 1 }, ..reads(1, 1) };
+    for bad in [
+        step(reads(17, 1), lasting(MS)),
+        step(verified, lasting(MS)),
+        idle(u64::MAX),
+        Step { capture: true, ..sound.clone() },
+    ] {
+        let program = vec![sound.clone(), bad];
+        let checked = setup.session.check(&program).unwrap_err().to_string();
+        assert!(checked.starts_with("step 2: "), "{checked}");
+        assert_eq!(setup.session.submit(&program).unwrap_err().to_string(), checked);
+    }
+    setup.session.check(&vec![sound]).unwrap();
+    assert!(setup.session.poll(std::time::Duration::ZERO).unwrap().is_none());
+    assert!(setup.log.lock().unwrap().ios.is_empty());
+}
+
+#[test]
+fn a_demand_that_no_host_keeps_outstanding_is_refused() {
+    let drive = Arc::clone(&open(Servers::new(1)).drive);
+    let configuration = super::super::VirtualConfiguration { tc: u32::MAX, qd: 2, ..configuration() };
+    let Err(refused) = super::super::VirtualSession::open(drive, &configuration) else { panic!("opened") };
+    assert!(refused.to_string().starts_with("TC 4294967295 x QD 2 are more than"), "{refused}");
 }
 
 #[test]
@@ -253,6 +292,6 @@ fn what_is_random_is_drawn_ahead_and_places_stay_uniform_at_the_end_of_steps() {
 fn a_step_that_outlasts_the_clock_is_refused() {
     let setup = open(Servers::new(1));
     assert!(setup.refusal(idle(u64::MAX)).contains("clock"));
-    let ramped = crate::workload::Step { ramp_ns: u64::MAX, ..step(reads(1, 1), lasting(MS)) };
+    let ramped = Step { ramp_ns: u64::MAX, ..step(reads(1, 1), lasting(MS)) };
     assert!(setup.refusal(ramped).contains("clock"));
 }

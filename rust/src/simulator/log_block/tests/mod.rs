@@ -36,7 +36,7 @@ fn drive(parts: &LogBlock, units: u64) -> LogBlockDrive {
 }
 
 fn io(operation: Operation, page: u64, pages: u32) -> Io {
-    Io { operation, offset_bytes: page * PAGE_BYTES, length_bytes: pages * PAGE_BYTES as u32 }
+    Io::new(operation, page * PAGE_BYTES, pages * PAGE_BYTES as u32)
 }
 
 fn write(page: u64, pages: u32) -> Io {

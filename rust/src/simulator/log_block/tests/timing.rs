@@ -102,7 +102,7 @@ fn both_directions_share_the_link() {
 #[test]
 fn a_partial_page_is_read_before_it_is_written() {
     let mut drive = drive(&PARTS, 8);
-    let sector = Io { operation: Operation::Write, offset_bytes: 512, length_bytes: 512 };
+    let sector = Io::new(Operation::Write, 512, 512);
     let unmapped_ps = end_of_submitted(&mut drive, &sector, 0);
     let mapped_ps = end_of_submitted(&mut drive, &sector, MS) - MS;
     // The read overlaps with the transfer of the sector.

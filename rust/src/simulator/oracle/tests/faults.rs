@@ -1,7 +1,7 @@
 use super::*;
 
 fn at(operation: Operation, sector: u64, sectors: u32) -> Io {
-    Io { operation, offset_bytes: sector * 512, length_bytes: sectors * 512 }
+    Io::new(operation, sector * 512, sectors * 512)
 }
 
 #[test]

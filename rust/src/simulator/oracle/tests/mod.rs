@@ -27,11 +27,11 @@ fn rate(by: &str, every: u64, rates: &str) -> String {
 }
 
 const fn write(length_bytes: u32) -> Io {
-    Io { operation: Operation::Write, offset_bytes: 0, length_bytes }
+    Io::new(Operation::Write, 0, length_bytes)
 }
 
 const fn read(length_bytes: u32) -> Io {
-    Io { operation: Operation::Read, offset_bytes: 0, length_bytes }
+    Io::new(Operation::Read, 0, length_bytes)
 }
 
 fn submitted(drive: &mut OracleDrive, io: &Io, now_ps: Ps) -> Completion {

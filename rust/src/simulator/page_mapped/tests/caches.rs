@@ -5,7 +5,7 @@ use crate::simulator::preset::WriteCache;
 
 const THEORY: &str = include_str!("../../../../../python/openpts/simulation/presets/theory.toml");
 
-const FLUSH: Io = Io { operation: Operation::Flush, offset_bytes: 0, length_bytes: 0 };
+const FLUSH: Io = Io::new(Operation::Flush, 0, 0);
 
 #[test]
 fn without_a_cache_writes_of_a_group_are_answered_together() {
@@ -134,7 +134,7 @@ fn what_is_trimmed_need_not_be_completed() {
     let mut bench = Bench::new(&preset(CLIENT, |_| {}), 400_000, 640);
     bench.one(io(Operation::Write, 9, 1));
     bench.one(FLUSH);
-    let part = Io { operation: Operation::Write, offset_bytes: 9 * PAGE, length_bytes: 512 };
+    let part = Io::new(Operation::Write, 9 * PAGE, 512);
     for (is_trimmed, reads) in [(true, 0), (false, 1)] {
         let before = bench.drive.back_end.flash.work().reads;
         bench.one(io(Operation::Write, 9, 1));

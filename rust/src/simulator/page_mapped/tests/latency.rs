@@ -57,7 +57,7 @@ fn a_part_of_a_page_costs_a_read_of_the_rest_unless_it_follows() {
     let mut bench = enterprise();
     bench.fill();
     bench.idle(PS_PER_S / 10);
-    let sector = |n: u64| Io { operation: Operation::Write, offset_bytes: n * 512, length_bytes: 512 };
+    let sector = |n: u64| Io::new(Operation::Write, n * 512, 512);
     let mut next = 0;
     let sequential = bench.run(1, 80_000, || {
         next += 1;

@@ -12,7 +12,14 @@ from msgspec import Struct
 INTEGERS = st.integers(0, 2**63 - 1)
 FLOATS = st.floats(allow_nan=False, allow_infinity=False)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
-SCALARS = {int: INTEGERS, float: FLOATS, str: TEXTS, bytes: st.binary(max_size=40), type(None): st.none()}
+SCALARS = {
+    bool: st.booleans(),
+    int: INTEGERS,
+    float: FLOATS,
+    str: TEXTS,
+    bytes: st.binary(max_size=40),
+    type(None): st.none(),
+}
 
 
 def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:

@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from openpts.vocabulary.conditions import TestConditions
-from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
-from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.requests import CycleFinished
 
 
 class RunState(StrEnum):
@@ -28,7 +28,12 @@ class People:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.)."""
+    """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.).
+
+    ``purges``, ``write_caches`` and ``cycles`` have an entry for each cycle of preconditioning and test
+    that came so far; most tests have one. ``shortened``: durations, amounts or repetitions are below the
+    standard's. ``capture`` is None unless single I/Os were to be kept.
+    """
 
     test_id: str
     command_line: tuple[str, ...]
@@ -39,10 +44,12 @@ class Manifest:
     host: Facts
     software: Facts
     started_at: str
+    shortened: bool = False
     engine: Facts = field(default_factory=dict)
-    purge: PurgeReport | None = None
-    write_cache: WriteCacheReport | None = None
+    purges: tuple[PurgeReport, ...] = ()
+    write_caches: tuple[WriteCacheReport, ...] = ()
     ended_at: str | None = None
     state: RunState = RunState.RUNNING
     state_reason: str | None = None
-    outcome: Outcome | None = None
+    cycles: tuple[CycleFinished, ...] = ()
+    capture: CaptureReport | None = None

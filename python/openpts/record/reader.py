@@ -13,6 +13,7 @@ from openpts.record.manifest import Manifest
 from openpts.record.schema import SCHEMA_VERSION
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
@@ -38,10 +39,9 @@ FROM interval_operation WHERE step_id = ?
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step as it stands in the record; ``round_number`` is None in preconditioning (WIPC)."""
+    """One step as it stands in the record."""
 
-    round_number: int | None
-    position: int
+    place: StepPlace
     sample: Sample
 
 
@@ -53,6 +53,33 @@ class Run:
     manifest: Manifest
     steps: tuple[StepRecord, ...]
     ledger: tuple[Deviation, ...]
+
+    def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
+        """The steps of a part, of all cycles and numbers or of one."""
+        return [
+            step
+            for step in self.steps
+            if step.place.part is part
+            and cycle in {None, step.place.cycle}
+            and number in {None, step.place.number}
+        ]
+
+    @property
+    def with_gaps(self) -> tuple[StepRecord, ...]:
+        """Steps before which the test left the device alone; before the first of a cycle it was purged."""
+        first: dict[int, StepPlace] = {}
+        for step in self.steps:
+            first.setdefault(step.place.cycle, step.place)
+        return tuple(
+            step
+            for step in self.steps
+            if step.sample.gap_ns is not None and step.place != first[step.place.cycle]
+        )
+
+    @property
+    def cycle_count(self) -> int:
+        """Cycles that were begun, at least 1."""
+        return max([1, len(self.manifest.purges), *(step.place.cycle for step in self.steps)])
 
 
 def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
@@ -119,8 +146,7 @@ def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
 def _steps(connection: sqlite3.Connection, *, interval_histograms: bool) -> tuple[StepRecord, ...]:
     return tuple(
         StepRecord(
-            round_number=row["round"],
-            position=row["position"],
+            place=StepPlace(row["cycle"], Part(row["part"]), row["number"], row["position"]),
             sample=_sample(connection, row, interval_histograms=interval_histograms),
         )
         for row in connection.execute("SELECT * FROM step ORDER BY step_id")
@@ -147,6 +173,8 @@ def _sample(connection: sqlite3.Connection, row: sqlite3.Row, *, interval_histog
         failure=_failure(row),
         errors=_errors(connection, step_id),
         unissued=row["unissued"],
+        ios_by_block_size=_counts(row["ios_by_block_size"]),
+        ios_by_zone=_counts(row["ios_by_zone"]),
     )
 
 
@@ -156,6 +184,7 @@ def _step(row: sqlite3.Row) -> Step:
         stimulus=None if stimulus is None else _STIMULUS.decode(stimulus),
         stop=_STOP_RULE.decode(row["stop"]),
         ramp_ns=row["ramp_ns"],
+        capture=bool(row["capture"]),
     )
 
 
@@ -210,6 +239,10 @@ def _errors(connection: sqlite3.Connection, step_id: int) -> tuple[IoErrors, ...
             "SELECT * FROM io_error WHERE step_id = ? ORDER BY position", (step_id,)
         )
     )
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return msgspec.json.decode(text, type=tuple[int, ...])
 
 
 def _cpu(row: sqlite3.Row) -> CpuShares | None:

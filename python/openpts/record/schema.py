@@ -3,13 +3,14 @@
 Version 1: manifest, step, direction, interval, deviation. Before the first release; no reader.
 Version 2: stimulus and stop rule as JSON, since there are too many kinds of them for columns; operation for
 direction; interval_operation with histograms; io_error.
+Version 3: cycle, part and number for round, since there are eight tests; counts by block size and by zone.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 
 # A histogram takes some 2 to 6 KB: in SQLite's usual pages of 4 KiB it would waste as much again, and so it
 # would in a table WITHOUT ROWID, which moves rows of more than a quarter of a page to pages of their own.
@@ -23,11 +24,14 @@ CREATE TABLE manifest (
 
 CREATE TABLE step (
     step_id             INTEGER PRIMARY KEY,
-    round               INTEGER,            -- from 1; NULL in preconditioning (WIPC)
-    position            INTEGER NOT NULL,   -- from 0 within its round
+    cycle               INTEGER NOT NULL,   -- from 1; a purge begins one
+    part                TEXT NOT NULL,      -- vocabulary.part.Part
+    number              INTEGER NOT NULL,   -- from 1 within its part: round, wait state, access group ...
+    position            INTEGER NOT NULL,   -- from 0 within part and number
     stimulus            TEXT,               -- JSON of vocabulary.stimulus.Stimulus; NULL in an idle gap
     stop                TEXT NOT NULL,      -- JSON of vocabulary.stop.StopRule
     ramp_ns             INTEGER NOT NULL,
+    capture             INTEGER NOT NULL,   -- 1: every single I/O is in files beside this one
     state               TEXT NOT NULL,      -- complete, interrupted, failed
     ended_by            TEXT,               -- the stop rule that ended a complete step
     started_ns          INTEGER NOT NULL,   -- engine clock
@@ -35,6 +39,8 @@ CREATE TABLE step (
     gap_ns              INTEGER,
     interval_ns         INTEGER NOT NULL,
     unissued            INTEGER NOT NULL,   -- planned I/Os that found no room until the step's end
+    ios_by_block_size   TEXT NOT NULL,      -- JSON array, in the stimulus' order; empty for a single size
+    ios_by_zone         TEXT NOT NULL,      -- JSON array, likewise for the zones of its placement
     cpu_user_pct        REAL,
     cpu_sys_pct         REAL,
     cpu_iowait_pct      REAL,

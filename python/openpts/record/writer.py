@@ -13,6 +13,7 @@ from openpts.errors import RecordError
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import StepPlace
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample
 
 DATABASE_NAME = "run.db"
@@ -27,13 +28,21 @@ class RunWriter:
         self.folder = folder
         self._connection = connection
 
+    @staticmethod
+    def check_free(folder: Path, *, expected: str | None = None) -> None:
+        """Raises RecordError if the folder holds anything already but what is ``expected``."""
+        try:
+            if folder.exists() and any(path.name != expected for path in folder.iterdir()):
+                raise RecordError(f"{folder} is not empty: choose another folder with --out")
+        except OSError as error:
+            raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
+
     @classmethod
-    def create(cls, folder: Path, manifest: Manifest) -> Self:
-        """Make the folder and its database. Raises RecordError if it holds anything already."""
+    def create(cls, folder: Path, manifest: Manifest, *, expected: str | None = None) -> Self:
+        """Make the folder and its database. Raises RecordError if it holds more than ``expected``."""
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            if any(folder.iterdir()):
-                raise RecordError(f"{folder} is not empty: choose another folder with --out")
+            cls.check_free(folder, expected=expected)
             connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
             with _as_record_error(folder):
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -63,10 +72,12 @@ class RunWriter:
                 [astuple(deviation) for deviation in deviations],
             )
 
-    def add_step(self, round_number: int | None, position: int, sample: Sample) -> None:
+    # PTS-SS-06, PTS-FLOW-03, PTS-IOPS-15, PTS-TP-13
+    # PTS-CBW-16, 23, 26, PTS-DIRTH-09, 15, 18
+    def add_step(self, place: StepPlace, sample: Sample) -> None:
         """Store one step with its intervals, histograms and errors."""
         with self._transaction() as connection:
-            row = _step_row(round_number, position, sample)
+            row = _step_row(place, sample)
             cursor = connection.execute(
                 f"INSERT INTO step ({', '.join(row)}) VALUES ({_marks(len(row))})",  # noqa: S608 names are ours
                 tuple(row.values()),
@@ -119,15 +130,18 @@ def _json(value: object) -> str:
     return msgspec.json.encode(value).decode()
 
 
-def _step_row(round_number: int | None, position: int, sample: Sample) -> dict[str, object]:
+def _step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
     step, failure = sample.step, sample.failure
     user_pct, sys_pct, iowait_pct, process_ns = _cpu_columns(sample.cpu)
     return {
-        "round": round_number,
-        "position": position,
+        "cycle": place.cycle,
+        "part": place.part,
+        "number": place.number,
+        "position": place.position,
         "stimulus": None if step.stimulus is None else _json(step.stimulus),
         "stop": _json(step.stop),
         "ramp_ns": step.ramp_ns,
+        "capture": step.capture,
         "state": sample.state,
         "ended_by": sample.ended_by,
         "started_ns": sample.started_ns,
@@ -135,6 +149,8 @@ def _step_row(round_number: int | None, position: int, sample: Sample) -> dict[s
         "gap_ns": sample.gap_ns,
         "interval_ns": sample.interval_ns,
         "unissued": sample.unissued,
+        "ios_by_block_size": _json(sample.ios_by_block_size),
+        "ios_by_zone": _json(sample.ios_by_zone),
         "cpu_user_pct": user_pct,
         "cpu_sys_pct": sys_pct,
         "cpu_iowait_pct": iowait_pct,

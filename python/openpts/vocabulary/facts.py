@@ -85,3 +85,20 @@ class WriteCacheReport:
     required: str
     actual: str
     source: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureReport:
+    """What was kept of single I/Os: Parquet files in ``folder`` of the run folder.
+
+    ``lost`` is empty, or tells why not every I/O of the captured steps is in them. ``blocked_ns``: how long
+    the I/O stood still because the files were not fast enough, all threads together.
+    """
+
+    folder: str
+    files: int = 0
+    ios: int = 0
+    bytes_written: int = 0
+    blocked_times: int = 0
+    blocked_ns: int = 0
+    lost: str = ""

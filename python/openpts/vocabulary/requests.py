@@ -2,18 +2,19 @@
 
 A script is a generator: it yields one of these and receives, where the table says so, an answer::
 
-    Purge                    nothing
+    Purge                    nothing; a cycle of preconditioning and test begins
     SetWriteCache            nothing
-    Precondition             the Sample of its step
-    Round                    a tuple of Samples, one per step, in the same order
+    Apply                    a tuple of Samples, one per step, in the same order
     SteadyStateChecked       nothing (the script tells; listeners show it)
+    CycleFinished            nothing (the script tells; the record keeps it)
 
-The generator returns the Outcome.
+Three drivers run the same script: on a device, on assumed rates (a plan), and on what a test makes up.
 """
 
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -21,7 +22,7 @@ from openpts.vocabulary.verdict import SteadyStateReport
 
 @dataclass(frozen=True, slots=True)
 class Purge:
-    """Bring the device as near as possible to never having been used (PTS 3.2)."""
+    """Bring the device as near as possible to never having been used (PTS 3.2): a new cycle begins."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,41 +33,52 @@ class SetWriteCache:
 
 
 @dataclass(frozen=True, slots=True)
-class Precondition:
-    """Workload independent preconditioning (PTS 2.1.18 a)."""
+class Apply:
+    """Carry out steps without idle time between them.
 
-    step: Step
+    ``number`` counts from 1 within the part (see there); a further request with the same part and number goes
+    on with it. ``most`` is how many of this part there will be at the most, None where only one is or nobody
+    knows.
+    """
 
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """One pass through all test points (PTS 2.1.21); ``number`` counts from 1."""
-
+    part: Part
     number: int
-    max_rounds: int
     steps: tuple[Step, ...]
+    most: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyStateChecked:
-    """The script has judged the last five rounds; one report per tracking variable."""
+    """The script has judged the window that ends at this round of the part; one report per ``names``."""
 
+    part: Part
     round_number: int
+    names: tuple[str, ...]
     reports: tuple[SteadyStateReport, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How a test ended.
+    """How a cycle ended.
 
-    ``steady_round`` is x, the round at which steady state was found, or None. ``last_round`` is the
-    last one run; the measurement window ends at ``steady_round`` or else at ``last_round``.
+    ``steady_round`` is x, the (tracking) round at which steady state was found, or None. ``last_round`` is
+    the last one run; the measurement window ends at ``steady_round`` or else at ``last_round``.
+    ``ended_by`` says in words what ended a stimulus that more than one rule can end, and is empty elsewhere.
     """
 
     steady_round: int | None
     last_round: int
+    ended_by: str = ""
 
 
-Request = Purge | SetWriteCache | Precondition | Round | SteadyStateChecked
-Answer = None | Sample | tuple[Sample, ...]
-Script = Generator[Request, Answer, Outcome]
+@dataclass(frozen=True, slots=True)
+class CycleFinished:
+    """A cycle came to its end: ``title`` names it where a test has several (``SEQ 128 KiB``)."""
+
+    outcome: Outcome
+    title: str = ""
+
+
+Request = Purge | SetWriteCache | Apply | SteadyStateChecked | CycleFinished
+Answer = None | tuple[Sample, ...]
+Script = Generator[Request, Answer, None]

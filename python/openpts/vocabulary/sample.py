@@ -38,6 +38,7 @@ class OperationSample:
 NOTHING: Final = OperationSample(0, 0, 0, None, None, b"")
 
 
+# PTS-DEF-12
 @dataclass(frozen=True, slots=True)
 class CpuShares:
     """How all processors of the host spent the step, in per cent of their capacity (PTS 2.1.4).
@@ -71,6 +72,7 @@ class IoErrors:
     first_offsets_bytes: tuple[int, ...]
 
 
+# PTS-TOOL-11
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
     """What was counted and timed, by operation.
@@ -137,6 +139,7 @@ class Measured:
         return max(observed, default=None)
 
 
+# PTS-DEF-13
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interval(Measured):
     """One interval of a step; ``index`` counts whole intervals from the step's start.
@@ -160,7 +163,9 @@ class Sample(Measured):
     submission of this one; None for the first step, and around an idle gap. ``interval_ns`` is the
     length of an interval. ``ended_by`` names the stop rule that ended a complete step. ``failure`` is
     the first I/O that failed, ``errors`` are all of them. ``unissued`` counts planned I/Os that found no
-    room until the step's end: their wait is in no latency.
+    room until the step's end: their wait is in no latency. ``ios_by_block_size`` and ``ios_by_zone``
+    count the transfers of each size and zone, in the stimulus' order; empty where there is only one, or
+    where the engine can't tell.
     """
 
     step: Step
@@ -173,3 +178,5 @@ class Sample(Measured):
     failure: IoFailure | None
     errors: tuple[IoErrors, ...] = ()
     unissued: int = 0
+    ios_by_block_size: tuple[int, ...] = ()
+    ios_by_zone: tuple[int, ...] = ()

@@ -1,17 +1,26 @@
 """The verdict on a measurement window, with every figure that PTS 7.3.4 and 8.3.6 want printed."""
 
 from dataclasses import dataclass
+from typing import Final
 
+from openpts.units import MB, NS_PER_MS, format_block_size
+from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+from openpts.vocabulary.stop import SteadyFigure
 
 
-@dataclass(frozen=True, slots=True)
-class TrackingVariable:
-    """A test point on which steady state is judged (PTS 2.1.24, 7.2 step 3.2.1.2.2)."""
+@dataclass(frozen=True)
+class TestPoint:
+    """One element of a round: access pattern, block size and R/W mix (PTS 2.1.21)."""
+
+    __test__ = False  # the name is the field's, not pytest's
 
     access_pattern: AccessPattern
     block_size_bytes: int
     read_pct: int
+
+    def __str__(self) -> str:
+        return f"{self.access_pattern.short} {format_block_size(self.block_size_bytes)} RW{self.read_pct}"
 
     def matches(self, stimulus: Stimulus | None) -> bool:
         """Whether this is the test point that the stimulus belongs to; an idle gap belongs to none."""
@@ -20,6 +29,38 @@ class TrackingVariable:
             stimulus.block_size_bytes,
             stimulus.read_pct,
         )
+
+
+@dataclass(frozen=True)
+class TrackingVariable(TestPoint):
+    """A test point on which steady state is judged, and by which figure (PTS 2.1.24, 7.2 step 3.2.1.2.2)."""
+
+    figure: SteadyFigure = SteadyFigure.IOPS
+
+    @property
+    def point(self) -> TestPoint:
+        """The test point itself."""
+        return TestPoint(self.access_pattern, self.block_size_bytes, self.read_pct)
+
+    def of(self, measured: Measured) -> float:
+        """The figure of what was measured at the point, in its unit of ``UNITS``."""
+        return figure_of(self.figure, measured)
+
+
+UNITS: Final = {SteadyFigure.IOPS: "IOPS", SteadyFigure.THROUGHPUT: "MB/s", SteadyFigure.MEAN_LATENCY: "ms"}
+"""In what unit each figure is judged and reported."""
+
+
+# PTS-UNIT-06
+def figure_of(figure: SteadyFigure, measured: Measured) -> float:
+    """The figure of what was measured, in its unit of ``UNITS``; no I/O has a mean latency of 0."""
+    match figure:
+        case SteadyFigure.IOPS:
+            return measured.iops
+        case SteadyFigure.THROUGHPUT:
+            return measured.bandwidth_bytes_per_s / MB
+        case SteadyFigure.MEAN_LATENCY:
+            return (measured.mean_latency_ns or 0) / NS_PER_MS
 
 
 @dataclass(frozen=True, slots=True)

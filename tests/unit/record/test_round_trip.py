@@ -12,11 +12,16 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
+from openpts.record.manifest import Manifest
 from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.vocabulary.conditions import TestConditions
 from openpts.vocabulary.data_pattern import DataPattern
+from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.pacing import Pacing
+from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.placement import Placement
+from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, IoErrors, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration, StopRule
@@ -37,9 +42,16 @@ def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list
         folder = Path(scratch) / "run"
         writer = RunWriter.create(folder, manifest())
         for position, one in enumerate(samples):
-            writer.add_step(1, position, one)
+            writer.add_step(StepPlace(1, Part.ROUND, 1, position), one)
         writer.close()
         return [step.sample for step in read_run(folder, interval_histograms=interval_histograms).steps]
+
+
+def read_back(written: Manifest) -> Manifest:
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "run"
+        RunWriter.create(folder, written).close()
+        return read_run(folder).manifest
 
 
 def numbered(one: Sample) -> Sample:
@@ -49,10 +61,44 @@ def numbered(one: Sample) -> Sample:
     )
 
 
+@pytest.mark.proves("PTS-CBW-16", "PTS-CBW-23", "PTS-CBW-26", "PTS-DIRTH-09", "PTS-DIRTH-15", "PTS-DIRTH-18")
+@pytest.mark.proves(
+    "PTS-SS-06", "PTS-IOPS-15", "PTS-TP-13", "PTS-TOOL-11", "PTS-HIR-08", "PTS-XSR-14", "PTS-WSAT-11"
+)
 @WITH_A_DISK
 @given(st.lists(values_of(Sample).map(numbered), min_size=1, max_size=3))
 def test_any_samples_come_back_the_same(samples: list[Sample]) -> None:
     assert kept(samples) == samples
+
+
+@pytest.mark.proves(
+    "PTS-IOPS-03",
+    "PTS-IOPS-08",
+    "PTS-TP-04",
+    "PTS-LAT-03",
+    "PTS-WSAT-03",
+    "PTS-XSR-04",
+    "PTS-XSR-08",
+    "PTS-XSR-11",
+    "PTS-CBW-13",
+    "PTS-DIRTH-06",
+)
+@pytest.mark.parametrize("kind", get_args(TestConditions), ids=lambda kind: kind.__name__)
+@settings(max_examples=5, deadline=None)
+@given(data=st.data())
+def test_the_conditions_of_every_test_come_back_the_same(kind: type, data: st.DataObject) -> None:
+    conditions = data.draw(values_of(kind))
+    given_manifest = replace(manifest(), conditions=conditions)
+    assert read_back(given_manifest) == given_manifest
+
+
+@settings(max_examples=20, deadline=None)
+@given(st.lists(values_of(CycleFinished), max_size=7).map(tuple), st.lists(values_of(PurgeReport)).map(tuple))
+def test_every_cycle_comes_back_the_same(
+    cycles: tuple[CycleFinished, ...], purges: tuple[PurgeReport, ...]
+) -> None:
+    given_manifest = replace(manifest(), cycles=cycles, purges=purges)
+    assert read_back(given_manifest) == given_manifest
 
 
 VARIANTS = [
@@ -127,7 +173,7 @@ def test_histograms_of_intervals_are_read_where_they_are_asked_for() -> None:
 
 def test_operations_without_an_io_take_no_row(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
-    writer.add_step(None, 0, sample())
+    writer.add_step(StepPlace(1, Part.WIPC, 1, 0), sample())
     writer.close()
     connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
     stored = [

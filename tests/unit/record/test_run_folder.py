@@ -28,7 +28,8 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
@@ -78,6 +79,10 @@ def intervals() -> tuple[Interval, ...]:
     )
 
 
+def round_place(number: int, position: int) -> StepPlace:
+    return StepPlace(1, Part.ROUND, number, position)
+
+
 def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = None) -> Sample:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 65, 4, 32, ActiveRange(0, 75))
     return Sample(
@@ -94,6 +99,8 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
         intervals=intervals(),
         cpu=CpuShares(1.5, 2.5, 3.5, 10**9),
         failure=failure,
+        ios_by_block_size=(2, 0, 2**40),
+        ios_by_zone=(0, 7),
     )
 
 
@@ -102,19 +109,20 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
         sample(), step=Step(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
     )
     failed = sample(StepState.FAILED, IoFailure("read", 4096, 512, "Input/output error"))
+    wipc = StepPlace(2, Part.WIPC, 1, 0)
     writer = RunWriter.create(tmp_path / "run", manifest())
-    writer.add_step(None, 0, preconditioning)
-    writer.add_step(1, 0, sample())
-    writer.add_step(1, 1, failed)
+    writer.add_step(wipc, preconditioning)
+    writer.add_step(round_place(1, 0), sample())
+    writer.add_step(round_place(1, 1), failed)
     writer.add_deviations((DEVIATION, DEVIATION))
     writer.close()
 
     run = read_run(tmp_path / "run", interval_histograms=True)
     assert run.manifest == manifest()
-    assert [(step.round_number, step.position, step.sample) for step in run.steps] == [
-        (None, 0, preconditioning),
-        (1, 0, sample()),
-        (1, 1, failed),
+    assert [(step.place, step.sample) for step in run.steps] == [
+        (wipc, preconditioning),
+        (round_place(1, 0), sample()),
+        (round_place(1, 1), failed),
     ]
     assert run.ledger == (DEVIATION, DEVIATION)
 
@@ -142,14 +150,46 @@ def test_a_record_from_before_there_were_simulated_drives_can_be_read(tmp_path: 
 def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     changes: dict[str, Any] = {
-        "purge": PurgeReport(True, "discard", "", "2026-11-20T22:00:00+00:00", 5, 64, 64),
-        "write_cache": WriteCacheReport("WCD", "unknown", "sysfs"),
+        "purges": (PurgeReport(True, "discard", "", "2026-11-20T22:00:00+00:00", 5, 64, 64),) * 2,
+        "write_caches": (WriteCacheReport("WCD", "unknown", "sysfs"),) * 2,
         "state": RunState.COMPLETE,
-        "outcome": Outcome(5, 5),
+        "cycles": (
+            CycleFinished(Outcome(5, 5), "SEQ 128 KiB"),
+            CycleFinished(Outcome(None, 13, "6 h 0 min"), "SEQ 1024 KiB"),
+        ),
     }
     writer.update_manifest(**changes)
     writer.close()
     assert read_run(tmp_path / "run").manifest == replace(manifest(), **changes)
+
+
+def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
+    places = [
+        StepPlace(cycle, part, number, position)
+        for cycle in (1, 2)
+        for part in (Part.WDPC, Part.ROUND)
+        for number in (1, 2)
+        for position in (0, 1)
+    ]
+    writer = RunWriter.create(tmp_path / "run", manifest())
+    for place in places:
+        writer.add_step(place, sample())
+    writer.close()
+    run = read_run(tmp_path / "run")
+    assert [step.place for step in run.steps] == places
+    assert len(run.part(Part.ROUND)) == 8
+    assert {step.place.cycle for step in run.part(Part.ROUND, cycle=2)} == {2}
+    assert [str(step.place) for step in run.part(Part.WDPC, cycle=2, number=2)] == [
+        "cycle 2, preconditioning, tracking round 2, step 1",
+        "cycle 2, preconditioning, tracking round 2, step 2",
+    ]
+    assert run.part(Part.HISTOGRAM) == []
+    assert run.cycle_count == 2
+
+
+def test_a_run_without_a_step_has_one_cycle(tmp_path: Path) -> None:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    assert read_run(tmp_path / "run").cycle_count == 1
 
 
 def test_the_folder_of_a_closed_run_holds_one_file(tmp_path: Path) -> None:
@@ -175,10 +215,10 @@ def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
         import os, signal, sys
         sys.path[:0] = {[str(Path(__file__).parent)]!r}
         from pathlib import Path
-        from test_run_folder import RunWriter, manifest, sample
+        from test_run_folder import RunWriter, manifest, round_place, sample
         writer = RunWriter.create(Path({str(tmp_path / "run")!r}), manifest())
         for position in range(3):
-            writer.add_step(1, position, sample())
+            writer.add_step(round_place(1, position), sample())
         os.kill(os.getpid(), signal.SIGKILL)
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
@@ -190,12 +230,14 @@ def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
 
 def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
-    writer.add_step(1, 0, sample())
+    writer.add_step(round_place(1, 0), sample())
     with pytest.raises(RecordError, match="can't write the record"):
-        writer.add_step(1, 1, replace(sample(), intervals=(replace(intervals()[0], in_flight=2**63),)))
-    writer.add_step(1, 2, sample())
+        writer.add_step(
+            round_place(1, 1), replace(sample(), intervals=(replace(intervals()[0], in_flight=2**63),))
+        )
+    writer.add_step(round_place(1, 2), sample())
     writer.close()
-    assert [step.position for step in read_run(tmp_path / "run").steps] == [0, 2]
+    assert [step.place.position for step in read_run(tmp_path / "run").steps] == [0, 2]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root's rights to meet a folder that it may not write")
@@ -225,7 +267,7 @@ def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
         read_run(tmp_path)
 
 
-@pytest.mark.parametrize("version", [1, 99])
+@pytest.mark.parametrize("version", [1, 2, 99])
 def test_a_record_of_another_version_is_refused(tmp_path: Path, version: int) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     shutil.copytree(tmp_path / "run", tmp_path / "later")

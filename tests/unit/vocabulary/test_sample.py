@@ -33,6 +33,7 @@ def sample(
     )
 
 
+@pytest.mark.proves("PTS-TOOL-11")
 def test_a_mixed_workload_blends_nothing() -> None:
     reads = OperationSample(300, 300 * 4096, 300 * 100, 50, 900, b"")
     writes = OperationSample(100, 100 * 4096, 100 * 500, 400, 700, b"")

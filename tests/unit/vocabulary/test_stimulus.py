@@ -3,6 +3,7 @@ import pytest
 from openpts.vocabulary.stimulus import ActiveRange
 
 
+@pytest.mark.proves("PTS-DEF-01", "PTS-DEF-02")
 @pytest.mark.parametrize(
     ("start_pct", "end_pct", "first_lba", "last_lba"),
     [(0, 75, 0, 749_999), (0, 100, 0, 999_999), (0, 5, 0, 49_999), (20, 100, 199_999, 999_999)],

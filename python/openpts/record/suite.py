@@ -1,0 +1,66 @@
+"""What became of each test of a suite: suite.json beside the run folders."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+
+from openpts.errors import RecordError
+
+SUITE_NAME = "suite.json"
+
+
+class SuiteState(StrEnum):
+    """Where a test of a suite stands; REFUSED: it ended before anything was written."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    COMPLETE = "complete"
+    INTERRUPTED = "interrupted"
+    FAILED = "failed"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteEntry:
+    """One test. ``folder`` is a name in the suite's, ``reports`` are in that; ``section`` is one of PTS."""
+
+    test: str
+    title: str
+    section: int
+    folder: str
+    state: SuiteState = SuiteState.WAITING
+    reason: str | None = None
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Suite:
+    """All tests in the order in which they run. Times are ISO 8601, UTC."""
+
+    target: str
+    revision: str
+    command_line: tuple[str, ...]
+    started_at: str
+    entries: tuple[SuiteEntry, ...] = ()
+    ended_at: str | None = None
+
+
+def write_suite(folder: Path, suite: Suite) -> None:
+    """Replace suite.json as a whole. Raises RecordError."""
+    draft = folder / f".{SUITE_NAME}.new"
+    try:
+        draft.write_bytes(msgspec.json.format(msgspec.json.encode(suite), indent=1))
+        draft.replace(folder / SUITE_NAME)
+    except OSError as error:
+        raise RecordError(f"can't write {folder / SUITE_NAME}: {error.strerror}") from error
+
+
+def read_suite(folder: Path) -> Suite:
+    """Load a suite's folder. Raises RecordError."""
+    try:
+        return msgspec.json.decode((folder / SUITE_NAME).read_bytes(), type=Suite)
+    except (OSError, msgspec.MsgspecError) as error:
+        raise RecordError(f"can't read {folder / SUITE_NAME}: {error}") from error

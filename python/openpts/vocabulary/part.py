@@ -1,0 +1,65 @@
+"""Which part of a test a step belongs to: the specification's words for what is applied when."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+# PTS-DEF-11
+class Part(StrEnum):
+    """A part of a test; ``number`` beside it in requests and record counts from 1 within the part.
+
+    WIPC: workload independent preconditioning (PTS 2.1.18 a).
+    WDPC: continuous preconditioning with the test's own pattern; the number is that of the tracking round
+    at whose end it is judged (11.2 step 3, 13.2 step 3, 14.2 step 2).
+    ROUND: one pass through all test points (2.1.21).
+    SATURATION: the continuous stimulus of WSAT, numbered as WDPC is (10.2 step 2.2).
+    WAIT_STATE, RETURN_TO_BASELINE: numbered by the wait state's name: 1, 2, 3, 5, 10 (11.2 steps 4 to 8).
+    ACCESS_GROUP: 1, 2, 3 (12.2 steps 2 to 4).
+    ROUND_PREWRITE: the inter-round pre-write before the round of that number (13.2 step 4.2).
+    HISTOGRAM_PREWRITE, HISTOGRAM: for response times; of CBW and DIRTH 1 is that of the maximum, 2 of the
+    minimum, and from 3 on those between (13.2 steps 7 to 9).
+    """
+
+    WIPC = "wipc"
+    WDPC = "wdpc"
+    ROUND = "round"
+    SATURATION = "saturation"
+    WAIT_STATE = "wait_state"
+    RETURN_TO_BASELINE = "return_to_baseline"
+    ACCESS_GROUP = "access_group"
+    ROUND_PREWRITE = "round_prewrite"
+    HISTOGRAM_PREWRITE = "histogram_prewrite"
+    HISTOGRAM = "histogram"
+
+
+_WORDS = {
+    Part.WIPC: "WIPC",
+    Part.WDPC: "preconditioning, tracking round {}",
+    Part.ROUND: "round {}",
+    Part.SATURATION: "saturation, tracking round {}",
+    Part.WAIT_STATE: "wait state {}",
+    Part.RETURN_TO_BASELINE: "return to baseline {}",
+    Part.ACCESS_GROUP: "access group {}",
+    Part.ROUND_PREWRITE: "pre-write of round {}",
+    Part.HISTOGRAM_PREWRITE: "pre-write of histogram {}",
+    Part.HISTOGRAM: "histogram {}",
+}
+
+
+def part_text(part: Part, number: int) -> str:
+    """A part and its number in words: ``round 3``."""
+    return _WORDS[part].format(number)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class StepPlace:
+    """Where a step stands: ``cycle`` counts purges from 1, ``position`` from 0 within part and number."""
+
+    cycle: int
+    part: Part
+    number: int
+    position: int
+
+    def __str__(self) -> str:
+        cycle = f"cycle {self.cycle}, " if self.cycle > 1 else ""
+        return f"{cycle}{part_text(self.part, self.number)}, step {self.position + 1}"

@@ -1,0 +1,59 @@
+"""A continuous stimulus, judged by single minutes: WSAT, and preconditioning of HIR, CBW and DIRTH.
+
+The tracked minutes begin 30 minutes apart, with minute 1: minutes 1, 31, 61 and so on (PTS 10.3.2, 11.2 step
+3.2, 13.2 step 3.2.2; openpts' reading for WSAT too). Between them the stimulus goes on without a break, so
+tracking round k is what lies between two tracked minutes, and the tracked minute at its end.
+"""
+
+from collections.abc import Generator
+from dataclasses import dataclass
+
+from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Answer, Apply, Request, SteadyStateChecked
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import Duration
+
+
+@dataclass(frozen=True, slots=True)
+class Tracking:
+    """What is applied, and how it is tracked; ``name`` is that of the tracking variable in displays."""
+
+    part: Part
+    stimulus: Stimulus
+    name: str
+    minute_ns: int
+    period_ns: int
+    max_rounds: int
+
+    def round_steps(self, number: int) -> tuple[Step, ...]:
+        """Steps of tracking round ``number``: the last one is the tracked minute."""
+        minute = Step(self.stimulus, Duration(self.minute_ns))
+        if number == 1 or self.period_ns <= self.minute_ns:
+            return (minute,)
+        return (Step(self.stimulus, Duration(self.period_ns - self.minute_ns)), minute)
+
+
+def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | None, int]]:
+    """Apply the stimulus until its IOPS are steady, or for the last tracking round.
+
+    Returns the steady round, or None, and the last round.
+    """
+    history: list[float] = []
+    for number in range(1, tracking.max_rounds + 1):
+        samples = yield Apply(tracking.part, number, tracking.round_steps(number), tracking.max_rounds)
+        history.append(tracked_minute(samples).iops)
+        if number < WINDOW_ROUNDS:
+            continue
+        report = window_ending_at(history, number)
+        yield SteadyStateChecked(tracking.part, number, (tracking.name,), (report,))
+        if report.steady:
+            return number, number
+    return None, tracking.max_rounds
+
+
+def tracked_minute(samples: Answer) -> Sample:
+    """The sample of the tracked minute: the last one of its tracking round."""
+    assert samples  # noqa: S101 what a runner answers to an Apply
+    return samples[-1]

@@ -22,6 +22,10 @@ class LatencyDistribution:
             total.add(Histogram.decode(histogram))
         return cls(total)
 
+    def encode(self) -> bytes:
+        """In HdrHistogram V2 encoding; empty without an I/O."""
+        return self._histogram.encode() if self.count else b""
+
     @property
     def count(self) -> int:
         """Number of I/Os."""

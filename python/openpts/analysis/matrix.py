@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.analysis.response_times import recorded_ios
 from openpts.vocabulary.sample import Sample
 
 TAIL_PERCENTILE: Final = 99.999
@@ -17,7 +18,8 @@ class Tail:
 
     ``mean_of_rounds_ns`` is the mean of the rounds' percentiles, None unless every round has the
     100,000 I/Os that five nines need. ``merged_ns`` is the percentile of all rounds' I/Os together,
-    None with fewer. ``fewest_ios`` is the smallest round's count, ``merged_ios`` that of all rounds.
+    None with fewer. ``fewest_ios`` is the smallest round's count, ``merged_ios`` that of all rounds: of I/Os
+    whose response time is recorded, which on a simulated drive with a scale are fewer than the nominal ones.
     """
 
     mean_of_rounds_ns: float | None
@@ -56,6 +58,7 @@ class MatrixCell:
         return max(self.deviations_pct) - min(self.deviations_pct)
 
 
+# PTS-IOPS-32
 def measure_cell(samples: Sequence[Sample]) -> MatrixCell:
     """Average one test point over its rounds. Raises ValueError without a sample."""
     if not samples:
@@ -80,7 +83,7 @@ def _mean_of_all(values: Sequence[float | None]) -> float | None:
 
 
 def _tail(samples: Sequence[Sample]) -> Tail:
-    counts = [sample.ios for sample in samples]
+    counts = [recorded_ios(sample) for sample in samples]
     needed = ios_needed(TAIL_PERCENTILE)
     mean: float | None = None
     if min(counts) >= needed:

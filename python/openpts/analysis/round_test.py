@@ -3,19 +3,20 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from openpts.analysis.matrix import MatrixCell, measure_cell
 from openpts.analysis.rounds import (
     CompleteRound,
     MeasurementWindow,
-    TestPoint,
     complete_rounds,
     judge_window,
     measurement_window,
 )
-from openpts.vocabulary.conditions import TestConditions
+from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.verdict import SteadyStateReport
+from openpts.vocabulary.verdict import SteadyStateReport, TestPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +26,7 @@ class RoundTestResults:
     ``cells`` are averaged over the window, so they are empty if no round was completed.
     """
 
-    conditions: TestConditions
+    conditions: RoundConditions
     rounds: tuple[CompleteRound, ...]
     window: MeasurementWindow
     verdicts: tuple[SteadyStateReport | None, ...]
@@ -40,12 +41,19 @@ class RoundTestResults:
 
 
 def analyse_round_test(
-    conditions: TestConditions, numbered: Iterable[tuple[int, Sample]], steady_round: int | None
+    conditions: RoundConditions,
+    numbered: Iterable[tuple[int, Sample]],
+    steady_round: int | None,
+    block_sizes_bytes: tuple[int, ...] | None = None,
 ) -> RoundTestResults:
-    """Judge and average a test from its samples, each with its round number.
+    """Judge and average a test, or one cycle of it, from its samples, each with its round number.
 
-    ``steady_round`` only places the window; whether it is steady is judged anew.
+    ``steady_round`` only places the window; whether it is steady is judged anew. ``block_sizes_bytes`` are
+    those of the cycle where a test has one cycle for each size; the conditions then become the cycle's.
     """
+    if block_sizes_bytes is not None:
+        tracking = tuple(v for v in conditions.tracking if v.block_size_bytes in block_sizes_bytes)
+        conditions = replace(conditions, block_sizes_bytes=block_sizes_bytes, tracking=tracking)
     points = test_points(conditions)
     rounds = complete_rounds(numbered, points)
     window = measurement_window(len(rounds), steady_round)
@@ -59,7 +67,7 @@ def analyse_round_test(
     )
 
 
-def test_points(conditions: TestConditions) -> tuple[TestPoint, ...]:
+def test_points(conditions: RoundConditions) -> tuple[TestPoint, ...]:
     """All points of a round, in the order of the loops; sizes that the device can't do are left out."""
     pattern = conditions.tracking[0].access_pattern if conditions.tracking else AccessPattern.RANDOM
     return tuple(

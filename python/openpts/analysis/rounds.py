@@ -3,15 +3,16 @@
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.verdict import SteadyStateReport, TrackingVariable
+from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVariable, figure_of
 
-# A test point is what a tracking variable names: access pattern, block size and R/W mix.
-TestPoint = TrackingVariable
 CompleteRound = Mapping[TestPoint, Sample]
+P = TypeVar("P")
 
 
 def test_point(stimulus: Stimulus | None) -> TestPoint | None:
@@ -22,6 +23,7 @@ def test_point(stimulus: Stimulus | None) -> TestPoint | None:
     return point if point.matches(stimulus) else None
 
 
+# PTS-DEF-07
 def complete_rounds(
     numbered: Iterable[tuple[int, Sample]], points: Collection[TestPoint]
 ) -> tuple[CompleteRound, ...]:
@@ -30,20 +32,27 @@ def complete_rounds(
     The first round with a missing, interrupted or failed step ends the series: a window needs
     consecutive rounds, so nothing behind a gap can count.
     """
-    measured: dict[int, dict[TestPoint, Sample]] = defaultdict(dict)
-    for number, sample in numbered:
-        point = test_point(sample.step.stimulus)
+    keyed = ((number, test_point(sample.step.stimulus), sample) for number, sample in numbered)
+    return consecutive_rounds(keyed, points)
+
+
+def consecutive_rounds(
+    keyed: Iterable[tuple[int, P | None, Sample]], points: Collection[P]
+) -> tuple[Mapping[P, Sample], ...]:
+    """As ``complete_rounds``, by whatever a point of the test is; what has none belongs to no round."""
+    measured: dict[int, dict[P, Sample]] = defaultdict(dict)
+    for number, point, sample in keyed:
         if point is not None and sample.state is StepState.COMPLETE:
             measured[number][point] = sample
-    rounds: list[CompleteRound] = []
+    rounds: list[Mapping[P, Sample]] = []
     while (samples := measured.get(len(rounds) + 1)) is not None and set(points) <= set(samples):
         rounds.append(samples)
     return tuple(rounds)
 
 
-def iops_by_round(rounds: Sequence[CompleteRound], point: TestPoint) -> tuple[float, ...]:
-    """IOPS of one test point in rounds 1, 2, ...; empty if the point was never measured."""
-    return tuple(samples[point].iops for samples in rounds if point in samples)
+def by_round(rounds: Sequence[CompleteRound], point: TestPoint, figure: SteadyFigure) -> tuple[float, ...]:
+    """A figure of one test point in rounds 1, 2, ..., in its unit; empty if the point was never measured."""
+    return tuple(figure_of(figure, samples[point]) for samples in rounds if point in samples)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +78,8 @@ class MeasurementWindow:
         return tuple(rounds[number - 1] for number in self.rounds)
 
 
+# PTS-GEN-06, PTS-DEF-05
+# PTS-IOPS-24, PTS-TP-20
 def measurement_window(complete_count: int, steady_round: int | None) -> MeasurementWindow:
     """Rounds x-4 to x: x is the steady round, or else the last complete one (PTS 2.1.13, 7.3).
 
@@ -80,6 +91,7 @@ def measurement_window(complete_count: int, steady_round: int | None) -> Measure
     return MeasurementWindow(tuple(range(max(1, last - WINDOW_ROUNDS + 1), last + 1)))
 
 
+# PTS-SS-03, 04
 def judge_window(
     rounds: Sequence[CompleteRound], window: MeasurementWindow, tracking: Sequence[TrackingVariable]
 ) -> tuple[SteadyStateReport | None, ...]:
@@ -89,8 +101,8 @@ def judge_window(
     """
     chosen = window.select(rounds)
     return tuple(
-        judge(window.rounds, [samples[variable].iops for samples in chosen])
-        if window.is_full and all(variable in samples for samples in chosen)
+        judge(window.rounds, [variable.of(samples[variable.point]) for samples in chosen])
+        if window.is_full and all(variable.point in samples for samples in chosen)
         else None
         for variable in tracking
     )

@@ -18,6 +18,7 @@ BAND: Final = 0.10
 _ROUNDING: Final = 1e-9
 
 
+# PTS-SS-01, 02, PTS-DEF-04
 def judge(rounds: Sequence[int], values: Sequence[float]) -> SteadyStateReport:
     """Judge one window: ``values[i]`` was measured in round ``rounds[i]``.
 
@@ -59,6 +60,7 @@ def window_ending_at(values: Sequence[float], last_round: int) -> SteadyStateRep
     return judge(range(first_round, last_round + 1), values[first_round - 1 : last_round])
 
 
+# PTS-DEF-06
 def _least_squares(x: Sequence[int], y: Sequence[float]) -> tuple[float, float]:
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     slope = _co_moment(x, y) / _co_moment(x, x)

@@ -5,18 +5,20 @@ import pytest
 
 from openpts.analysis import rounds as rounds_module
 from openpts.analysis.rounds import (
+    by_round,
     complete_rounds,
-    iops_by_round,
     judge_window,
     measurement_window,
 )
+from openpts.vocabulary import verdict as verdict_module
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, OperationWeights, Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stop import Duration, SteadyFigure
+from openpts.vocabulary.verdict import TrackingVariable
 from tests.support.synthetic_run import BLOCK_SIZES, READ_PCTS, TRACKING, step_sample
 
 POINTS = tuple(
-    rounds_module.TestPoint(AccessPattern.RANDOM, size, read) for read in READ_PCTS for size in BLOCK_SIZES
+    verdict_module.TestPoint(AccessPattern.RANDOM, size, read) for read in READ_PCTS for size in BLOCK_SIZES
 )
 
 
@@ -64,6 +66,7 @@ def test_no_samples_are_no_rounds() -> None:
     assert complete_rounds([], POINTS) == ()
 
 
+@pytest.mark.proves("PTS-GEN-06", "PTS-DEF-05")
 @pytest.mark.parametrize(
     ("complete", "steady_round", "rounds"),
     [
@@ -94,6 +97,7 @@ EDGES = [
 ]
 
 
+@pytest.mark.proves("PTS-SS-04")
 @pytest.mark.parametrize(("values", "range_ok", "slope_ok", "inside_band"), EDGES)
 def test_verdicts_come_from_the_samples(
     values: list[float], range_ok: bool, slope_ok: bool, inside_band: bool
@@ -111,7 +115,22 @@ def test_too_few_rounds_are_not_judged() -> None:
 
 
 def test_a_variable_that_was_not_measured_is_not_judged() -> None:
-    missing = rounds_module.TestPoint(AccessPattern.SEQUENTIAL, 4096, 0)
+    missing = TrackingVariable(AccessPattern.SEQUENTIAL, 4096, 0)
     rounds = complete_rounds(numbered([100] * 5), POINTS)
     assert judge_window(rounds, measurement_window(5, None), [missing]) == (None,)
-    assert iops_by_round(rounds, missing) == ()
+    assert by_round(rounds, missing.point, SteadyFigure.IOPS) == ()
+
+
+def test_a_variable_is_judged_by_its_own_figure() -> None:
+    rounds = complete_rounds(numbered([100] * 5), POINTS)
+    window = measurement_window(5, None)
+    in_mb_per_s = TrackingVariable(AccessPattern.RANDOM, 128 * 1024, 0, SteadyFigure.THROUGHPUT)
+    (verdict,) = judge_window(rounds, window, [in_mb_per_s])
+    assert verdict is not None
+    assert verdict.average == pytest.approx(100 * 131072 / 1e6)
+    in_ms = TrackingVariable(AccessPattern.RANDOM, 4 * 1024, 0, SteadyFigure.MEAN_LATENCY)
+    (verdict,) = judge_window(rounds, window, [in_ms])
+    assert verdict is not None
+    sample = rounds[0][in_ms.point]
+    assert sample.mean_latency_ns is not None
+    assert verdict.average == pytest.approx(sample.mean_latency_ns / 1e6)

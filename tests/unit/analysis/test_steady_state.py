@@ -14,6 +14,7 @@ from openpts.analysis.steady_state import judge, window_ending_at
 WINDOWS = yaml.safe_load((Path(__file__).parents[2] / "data/steady_state_windows.yaml").read_text())
 
 
+@pytest.mark.proves("PTS-SS-01", "PTS-SS-02", "PTS-DEF-04")
 @pytest.mark.parametrize("window", WINDOWS, ids=[window["name"] for window in WINDOWS])
 def test_known_windows(window: dict[str, Any]) -> None:
     report = judge(window["rounds"], window["values"])
@@ -70,6 +71,7 @@ def test_the_first_steady_window_of_a_series_is_found() -> None:
     assert window_ending_at(series, steady[0]).rounds == tuple(window["rounds"])
 
 
+@pytest.mark.proves("PTS-SS-01", "PTS-SS-02")
 def test_the_window_printed_in_the_specification() -> None:
     # Plot 8-3 prints fit and limits but not the five values: any values on its line must give its limits.
     report = judge(range(1, 6), [-0.003 * x + 476.369 for x in range(1, 6)])
@@ -80,6 +82,7 @@ def test_the_window_printed_in_the_specification() -> None:
     assert f"{report.slope:.3f}*R + {report.intercept:.3f}" == "-0.003*R + 476.369"
 
 
+@pytest.mark.proves("PTS-DEF-06", "PTS-SSV-06")
 @given(
     values=st.lists(st.floats(1, 1e7), min_size=5, max_size=5),
     first=st.integers(1, 1000),

@@ -1,0 +1,193 @@
+"""Minutes of a continuous stimulus: the record that WSAT, HIR, XSR, CBW and DIRTH plot over time.
+
+PTS 10.2 step 2.2.2, 11.2 step 3.1, 12.2 step 2.3, 13.2 step 3.2.1. The specification's minute is
+``conditions.minute_ns``, shorter at a time scale.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
+
+from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, OperationSample, Sample
+
+TAIL_PERCENTILE = 99.999
+
+# Intervals are whole in one minute or another, so that a row may lack one: a rest is shorter than that.
+_WHOLE = 0.9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Minute(Measured):
+    """What happened in one minute of elapsed time, with every figure that a step has: ``iops``, ...
+
+    ``number`` counts from 1, also minutes with nothing measured. ``start_ns`` and ``end_ns`` are those of
+    its first and last interval, from the first step's start. ``elapsed_ns`` is the time measured in it,
+    without gaps between steps: rates are per that. ``written_before_bytes`` were written in the minutes
+    before it. ``cpu`` is the mean over its time, None if any part of it has none. Histograms are there where
+    those of the intervals were read.
+    """
+
+    number: int
+    start_ns: int
+    end_ns: int
+    written_before_bytes: int = 0
+
+    @property
+    def written_bytes(self) -> int:
+        """Bytes written from the start of the stimulus to the end of this minute."""
+        return self.written_before_bytes + self.write.bytes
+
+    @property
+    def tail_ns(self) -> int | None:
+        """The 99.999 % response time; None unless the minute has the 100,000 I/Os that five nines need."""
+        return _percentile_ns(self, TAIL_PERCENTILE)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """The shortest that was measured of a stimulus: an interval, or a step without intervals.
+
+    ``start_ns`` counts from the start of the first step. ``rest`` is what a step has beyond its last whole
+    interval: the answers to what was outstanding at its end.
+    """
+
+    start_ns: int
+    measured: Measured
+    rest: bool = False
+
+    @property
+    def end_ns(self) -> int:
+        """Its end on the same clock."""
+        return self.start_ns + self.measured.elapsed_ns
+
+    @property
+    def middle_ns(self) -> int:
+        """The moment that decides to which minute it belongs."""
+        return self.start_ns + self.measured.elapsed_ns // 2
+
+
+def pieces_of(samples: Sequence[Sample]) -> tuple[Piece, ...]:
+    """The intervals of consecutive steps on one time axis that begins with the first step.
+
+    A step that has no intervals, or an idle one, is one piece as a whole.
+    """
+    return tuple(
+        piece
+        for start_ns, sample in zip(starts_ns(samples), samples, strict=True)
+        for piece in _of(sample, start_ns)
+    )
+
+
+def starts_ns(samples: Sequence[Sample]) -> tuple[int, ...]:
+    """When each of consecutive steps began, from the start of the first one: lengths and gaps added up."""
+    starts: list[int] = []
+    end_ns = 0
+    for sample in samples:
+        starts.append(end_ns + (sample.gap_ns or 0) if starts else 0)
+        end_ns = starts[-1] + sample.elapsed_ns
+    return tuple(starts)
+
+
+def minutes_of(samples: Sequence[Sample], minute_ns: int) -> tuple[Minute, ...]:
+    """Rows per minute of elapsed time, from the intervals of consecutive steps.
+
+    Each interval counts as a whole in the minute in which its middle lies, so that the sums over all rows are
+    exactly those of the samples. The rest of a step belongs to the minute of the interval before it: it is
+    too short for a rate of its own. A minute in which no interval lies has no row; where intervals are longer
+    than a minute, rows are as long as they are.
+    """
+    rows: list[Minute] = []
+    written_bytes = 0
+    for index, group in groupby(_by_minute(pieces_of(samples), minute_ns), key=itemgetter(0)):
+        row = _merged(index + 1, [piece for _, piece in group], written_bytes)
+        written_bytes = row.written_bytes
+        rows.append(row)
+    return tuple(rows)
+
+
+def whole_minutes(minutes: Sequence[Minute], minute_ns: int) -> Sequence[Minute]:
+    """The rows without a last one that is shorter than a minute: what it shows is no minute's extreme.
+
+    A single row is all there is, and stays.
+    """
+    short = len(minutes) > 1 and minutes[-1].elapsed_ns < _WHOLE * minute_ns
+    return minutes[:-1] if short else minutes
+
+
+def _by_minute(pieces: Sequence[Piece], minute_ns: int) -> Iterator[tuple[int, Piece]]:
+    index = 0
+    for piece in pieces:
+        if not piece.rest:
+            index = piece.middle_ns // minute_ns
+        yield index, piece
+
+
+def _of(sample: Sample, start_ns: int) -> Iterator[Piece]:
+    if not sample.intervals:
+        yield Piece(start_ns, sample)
+    for interval in sample.intervals:
+        rest = interval.index > 0 and interval.elapsed_ns < sample.interval_ns
+        yield Piece(start_ns + interval.index * sample.interval_ns, interval, rest)
+
+
+def _merged(number: int, pieces: Sequence[Piece], written_before_bytes: int) -> Minute:
+    measured = [piece.measured for piece in pieces]
+    names = dict.fromkeys(name for part in measured for name in part.operations)
+    return Minute(
+        number=number,
+        start_ns=pieces[0].start_ns,
+        end_ns=pieces[-1].end_ns,
+        written_before_bytes=written_before_bytes,
+        elapsed_ns=sum(part.elapsed_ns for part in measured),
+        cpu=mean_cpu(measured),
+        **{name: _sum([part.operations[name] for part in measured]) for name in names},
+    )
+
+
+def _sum(parts: Sequence[OperationSample]) -> OperationSample:
+    busy = [part for part in parts if part.ios]
+    if len(busy) < 2:
+        return busy[0] if busy else NOTHING
+    return OperationSample(
+        ios=sum(part.ios for part in busy),
+        bytes=sum(part.bytes for part in busy),
+        latency_sum_ns=sum(part.latency_sum_ns for part in busy),
+        latency_min_ns=min((p.latency_min_ns for p in busy if p.latency_min_ns is not None), default=None),
+        latency_max_ns=max((p.latency_max_ns for p in busy if p.latency_max_ns is not None), default=None),
+        histogram=LatencyDistribution.merged(p.histogram for p in busy).encode()
+        if all(part.histogram for part in busy)
+        else b"",
+    )
+
+
+def mean_cpu(parts: Sequence[Measured]) -> CpuShares | None:
+    """Processor use of parts together, each weighed by its time; None if any of them has none."""
+    elapsed_ns = sum(part.elapsed_ns for part in parts)
+    known = [(part.cpu, part.elapsed_ns) for part in parts if part.cpu is not None]
+    if len(known) < len(parts) or not elapsed_ns:
+        return None
+
+    def mean(of: str) -> float:
+        return sum(float(getattr(cpu, of)) * length_ns for cpu, length_ns in known) / elapsed_ns
+
+    return CpuShares(
+        user_pct=mean("user_pct"),
+        sys_pct=mean("sys_pct"),
+        iowait_pct=mean("iowait_pct"),
+        process_ns=sum(cpu.process_ns for cpu, _ in known),
+    )
+
+
+def _percentile_ns(measured: Measured, percentile: float) -> int | None:
+    """A percentile that the recorded I/Os suffice for; a bucket's end can't exceed the exact maximum."""
+    if measured.ios < ios_needed(percentile):
+        return None
+    encoded = [operation.histogram for operation in measured.transfers if operation.ios]
+    distribution = LatencyDistribution.merged(histogram for histogram in encoded if histogram)
+    if not all(encoded) or not distribution.supports(percentile):
+        return None
+    value_ns = distribution.percentile_ns(percentile)
+    maximum_ns = measured.max_latency_ns
+    return value_ns if value_ns is None or maximum_ns is None else min(value_ns, maximum_ns)

@@ -1,0 +1,158 @@
+"""Response times of one stimulus as a whole: the histogram, its percentiles and confidence levels.
+
+PTS 9.2 step 3.3, 9.3.6.2, 10.2 step 2.4, 10.3.4. A confidence level is the share of the I/Os at or below a
+response time (reading AMB-18 of openpts).
+"""
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Final
+
+from openpts.analysis.latency import LatencyDistribution, ios_needed
+from openpts.units import NS_PER_S
+from openpts.vocabulary.sample import Sample
+
+BINS_PER_DECADE: Final = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bin:
+    """I/Os with a response time above ``low_ns`` and up to ``high_ns``; ``level_pct`` is the share of all
+    I/Os up to ``high_ns``.
+    """
+
+    low_ns: float
+    high_ns: float
+    ios: int
+    level_pct: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseTimes:
+    """What a stimulus of one or several steps came to; latencies in ns.
+
+    ``ios`` and ``elapsed_ns`` are those of the steps together. ``distribution`` holds the I/Os whose response
+    time is recorded: all of them, but on a simulated drive with a scale only those that were simulated.
+    ``art_ns`` and ``mrt_ns`` are exact; None without an I/O.
+    """
+
+    ios: int
+    elapsed_ns: int
+    art_ns: float | None
+    mrt_ns: int | None
+    distribution: LatencyDistribution
+    bins: tuple[Bin, ...]
+
+    @property
+    def iops(self) -> float:
+        """Mean rate."""
+        return self.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+
+    @property
+    def recorded_ios(self) -> int:
+        """I/Os in the histogram: what decides which percentiles can be told."""
+        return self.distribution.count
+
+    def percentile_ns(self, percentile: float) -> int | None:
+        """A percentile that the I/Os suffice for, never above the maximum; otherwise None."""
+        if not self.distribution.supports(percentile):
+            return None
+        value_ns = self.distribution.percentile_ns(percentile)
+        return value_ns if value_ns is None or self.mrt_ns is None else min(value_ns, self.mrt_ns)
+
+    def level_pct(self, latency_ns: float) -> float | None:
+        """The confidence level of a response time: per cent of the I/Os that do not exceed it.
+
+        A bucket of the histogram counts if it lies at or below the response time as a whole.
+        """
+        if not self.recorded_ios:
+            return None
+        if self.mrt_ns is not None and latency_ns >= self.mrt_ns:
+            return 100.0
+        below = sum(ios for _, high_ns, ios in self.distribution.buckets() if high_ns <= latency_ns)
+        return 100 * below / self.recorded_ios
+
+
+def nines_percentile(nines: int) -> float:
+    """The percentile of so many nines: 3 is 99.9."""
+    return float(f"99.{'9' * (nines - 2)}") if nines >= 2 else 90.0
+
+
+def nines_supported(ios: int) -> int:
+    """The most nines that so many I/Os suffice for: 10^N for N."""
+    return len(str(ios)) - 1 if ios > 0 else 0
+
+
+def recorded_ios(sample: Sample) -> int:
+    """I/Os of a step that are in its histograms; all of them where it has none, as in a plan."""
+    encoded = [operation.histogram for operation in sample.transfers if operation.histogram]
+    return LatencyDistribution.merged(encoded).count if encoded else sample.ios
+
+
+def response_times(samples: Sequence[Sample]) -> ResponseTimes:
+    """All steps of a stimulus together, their histograms merged."""
+    ios = sum(sample.ios for sample in samples)
+    maxima = [sample.max_latency_ns for sample in samples if sample.max_latency_ns is not None]
+    latency_sum_ns = sum(operation.latency_sum_ns for sample in samples for operation in sample.transfers)
+    distribution = LatencyDistribution.merged(
+        operation.histogram for sample in samples for operation in sample.transfers if operation.histogram
+    )
+    mrt_ns = max(maxima, default=None)
+    return ResponseTimes(
+        ios=ios,
+        elapsed_ns=sum(sample.elapsed_ns for sample in samples),
+        art_ns=latency_sum_ns / ios if ios else None,
+        mrt_ns=mrt_ns,
+        distribution=distribution,
+        bins=log_bins(distribution.buckets(), mrt_ns),
+    )
+
+
+def log_bins(
+    buckets: Sequence[tuple[int, int, int]],
+    largest_ns: int | None = None,
+    per_decade: int = BINS_PER_DECADE,
+) -> tuple[Bin, ...]:
+    """Buckets (lowest ns, highest ns, I/Os) in bins of equal width on a logarithmic scale, without a break.
+
+    A bucket belongs to the bin in which its upper end lies, so that a level never claims an I/O that may be
+    slower; ``largest_ns`` is the exact maximum, which the last bucket's end can exceed. The last bin reaches
+    at least that far.
+    """
+    counts: Counter[int] = Counter()
+    for _, high_ns, ios in buckets:
+        end_ns = high_ns if largest_ns is None else min(high_ns, largest_ns)
+        counts[_bin_number(max(1, end_ns), per_decade)] += ios
+    if not counts:
+        return ()
+    first, last, total = min(counts), max(counts), counts.total()
+    numbers = range(first, last + 1)
+    levels = accumulate(counts[number] for number in numbers)
+    return tuple(
+        Bin(
+            low_ns=_edge_ns(number - 1, per_decade),
+            high_ns=_edge_ns(number, per_decade),
+            ios=counts[number],
+            level_pct=100 * level / total,
+        )
+        for number, level in zip(numbers, levels, strict=True)
+    )
+
+
+def enough_for(ios: int, nines: int) -> bool:
+    """Whether so many I/Os suffice for so many nines."""
+    return ios >= ios_needed(nines_percentile(nines))
+
+
+def _edge_ns(number: int, per_decade: int) -> float:
+    return float(10.0 ** (number / per_decade))
+
+
+def _bin_number(latency_ns: int, per_decade: int) -> int:
+    """The bin whose upper edge is the first at or above the latency."""
+    guess = math.ceil(per_decade * math.log10(latency_ns))
+    near = (guess - 1, guess, guess + 1)  # the logarithm of a latency at an edge may be off by a rounding
+    return next(number for number in near if _edge_ns(number, per_decade) >= latency_ns)

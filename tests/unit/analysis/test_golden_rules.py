@@ -1,0 +1,134 @@
+"""Small cases that the specification's rules decide, worked out by hand."""
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from openpts.analysis.latency import ios_needed
+from openpts.analysis.operating_points import MeasuredPoint, OperatingPoint, choose_points, operating_points
+from openpts.pts.nines import histogram_ns
+from openpts.units import NS_PER_MS, NS_PER_S
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import Duration
+from tests.unit.pts.trace.player import Drive
+from tests.unit.pts.trace.scenario import CAPACITY_BYTES, STEADY, play, settling
+from tests.unit.pts.trace.table import load
+
+VECTORS = yaml.safe_load((Path(__file__).parents[2] / "data/rule_vectors.yaml").read_text())
+CHOICES = VECTORS["operating_points"]
+
+
+def measured(points: Sequence[Sequence[float]]) -> list[MeasuredPoint]:
+    return [
+        MeasuredPoint(OperatingPoint(int(tc), int(qd)), iops, art_ms * NS_PER_MS)
+        for tc, qd, iops, art_ms in points
+    ]
+
+
+def choose(points: list[MeasuredPoint], mid_points: int = 1) -> Any:
+    return choose_points(points, art_limit_ns=5 * NS_PER_MS, plateau_pct=1, mid_points=mid_points)
+
+
+@pytest.mark.parametrize("choice", CHOICES.values(), ids=CHOICES)
+@pytest.mark.parametrize("backwards", [False, True])
+@pytest.mark.proves("PTS-CBW-31..36", "PTS-CBW-40..41", "PTS-DIRTH-23..28", "PTS-DIRTH-32..33")
+def test_maximum_minimum_and_mid(choice: dict[str, Any], backwards: bool) -> None:
+    points = measured(choice["points"])
+    chosen = choose(points[::-1] if backwards else points)
+    assert [list(m.point) for m in chosen.in_order] == [choice["max"], choice["min"], choice["mid"]]
+    assert chosen.mid_targets_iops == (choice["mid_target_iops"],)
+    assert chosen.below_art_limit
+
+
+@pytest.mark.proves("PTS-CBW-33", "PTS-DIRTH-25")
+def test_5_ms_are_not_below_5_ms() -> None:
+    chosen = choose(measured([[32, 32, 200000, 5.0], [8, 8, 100000, 4.999], [1, 1, 9000, 0.111]]))
+    assert chosen.maximum.point == (8, 8)
+    assert chosen.below_art_limit
+
+
+def test_without_a_point_below_5_ms_the_maximum_is_that_of_the_lowest_response_time() -> None:
+    chosen = choose(measured([[32, 32, 900, 1138], [2, 1, 110, 18.2], [1, 1, 60, 16.7]]))
+    assert (chosen.maximum.point, chosen.below_art_limit) == ((1, 1), False)
+    assert chosen.middles == ()
+
+
+@pytest.mark.proves("PTS-CBW-35", "PTS-DIRTH-27")
+def test_more_points_between_divide_the_iops_equally() -> None:
+    points: list[list[float]] = [
+        [32, 1, 100, 4],
+        [16, 1, 76, 3],
+        [8, 1, 51, 2],
+        [4, 1, 24, 1],
+        [2, 1, 40, 1],
+        [1, 1, 0.5, 1],
+    ]
+    chosen = choose(measured(points), mid_points=3)
+    assert chosen.mid_targets_iops == pytest.approx((25.375, 50.25, 75.125))
+    assert [m.point.tc for m in chosen.middles] == [4, 8, 16]
+
+
+@pytest.mark.proves("PTS-CBW-35", "PTS-DIRTH-27")
+def test_of_two_points_as_near_to_the_middle_the_lower_toio_is_taken_then_the_higher_tc() -> None:
+    ends: list[list[float]] = [[32, 1, 110, 1], [1, 1, 10, 1]]
+    (lower,) = choose(measured([*ends, [8, 2, 50, 1], [4, 2, 70, 1]])).middles
+    assert lower.point == (4, 2)
+    (higher,) = choose(measured([*ends, [2, 4, 50, 1], [4, 2, 70, 1]])).middles
+    assert higher.point == (4, 2)
+
+
+@pytest.mark.proves("PTS-UNIT-04", "PTS-CBW-20..21", "PTS-CBW-24..25", "PTS-DIRTH-12..13", "PTS-DIRTH-16..17")
+def test_operating_points_go_from_high_to_low() -> None:
+    values = VECTORS["toio"]["values"]
+    points = operating_points(values, values)
+    assert [list(point) for point in points] == [
+        point for same in load("cbw")["operating_points"].values() for point in same
+    ]
+    assert Counter(point.toio for point in points) == VECTORS["toio"]["combinations"]
+
+
+@pytest.mark.parametrize("case", VECTORS["active_range"])
+@pytest.mark.proves("PTS-DEF-01")
+def test_active_range(case: dict[str, float]) -> None:
+    part = ActiveRange(case["start_pct"], case["end_pct"])
+    max_user_lba = int(case["max_user_lba"])
+    assert part.first_and_last_lba(max_user_lba) == (case["first_lba"], case["last_lba"])
+    assert part.bytes_of((max_user_lba + 1) * 512, 512) == (
+        case["first_lba"] * 512,
+        (case["last_lba"] + 1) * 512,
+    )
+
+
+@pytest.mark.parametrize("name", ["iops", "tp", "lat"])
+@pytest.mark.proves("PTS-IOPS-07", "PTS-TP-08", "PTS-LAT-07", "PTS-PRE-02")
+def test_a_client_drive_is_preconditioned_2_67_times_in_its_range(name: str) -> None:
+    played = play(name, "client", settling(STEADY, Part.ROUND))
+    (first, *_) = (applied for applied in played.applied if applied.part is Part.WIPC)
+    assert first.step.stimulus is not None
+    start, end = first.step.stimulus.active_range.bytes_of(CAPACITY_BYTES, 512)
+    # 500 MB/s are written, so the time tells the bytes
+    written_bytes = first.elapsed_ns * 500 // 1000
+    assert written_bytes / (end - start) == pytest.approx(
+        VECTORS["client_wipc_passes_over_its_range"], abs=5e-5
+    )
+
+
+@pytest.mark.parametrize(("nines", "ios"), VECTORS["nines"]["ios_needed"].items())
+@pytest.mark.proves("PTS-LAT-19", "PTS-WSAT-22")
+def test_ios_needed_for_so_many_nines(nines: int, ios: int) -> None:
+    assert ios_needed(float("99." + "9" * (nines - 2))) == ios
+
+
+@pytest.mark.parametrize("case", VECTORS["nines"]["lengths"])
+@pytest.mark.proves("PTS-LAT-18..21", "PTS-WSAT-21..23")
+def test_time_for_so_many_nines(case: dict[str, float]) -> None:
+    stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 1, 1, ActiveRange())
+    drive = Drive(1, lambda *_: case["iops"])
+    measured = drive.sample(Part.ROUND, 1, Step(stimulus, Duration.seconds(60)))
+    length_s = histogram_ns(0, int(case["nines"]), [measured]) / NS_PER_S
+    assert case["seconds_minimum"] < case["seconds_recommended"] <= length_s < case["seconds_recommended"] + 1

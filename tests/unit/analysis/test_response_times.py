@@ -1,0 +1,82 @@
+import math
+from dataclasses import replace
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openpts.analysis.latency import ios_needed
+from openpts.analysis.response_times import (
+    enough_for,
+    log_bins,
+    nines_percentile,
+    nines_supported,
+    recorded_ios,
+    response_times,
+)
+from openpts.vocabulary.sample import NOTHING
+from tests.support.interval_samples import step_of
+
+LATENCIES = np.random.default_rng(3).lognormal(12, 1.2, 120_000).astype(int).tolist()
+
+
+@pytest.mark.proves("PTS-LAT-16", "PTS-WSAT-19")
+def test_average_maximum_and_percentiles_are_those_of_all_ios_of_all_steps() -> None:
+    times = response_times([step_of([LATENCIES[:70_000]]), step_of([LATENCIES[70_000:]])])
+    assert (times.ios, times.recorded_ios, times.iops) == (120_000, 120_000, 60_000)
+    assert times.art_ns == pytest.approx(np.mean(LATENCIES))
+    assert times.mrt_ns == max(LATENCIES)
+    ordered = sorted(LATENCIES)
+    for percentile in ("90.0", "99.9", "99.99", "99.999"):
+        expected = ordered[math.ceil(Fraction(percentile) / 100 * len(ordered)) - 1]
+        assert times.percentile_ns(float(percentile)) == pytest.approx(expected, rel=1e-3)
+    assert times.percentile_ns(99.9999) is None
+
+
+@pytest.mark.proves("PTS-LAT-38", "PTS-WSAT-31")
+def test_a_confidence_level_is_the_share_at_or_below_a_response_time() -> None:
+    times = response_times([step_of([LATENCIES])])
+    for latency_ns in (50_000, 162_755, 1_000_000):
+        share = 100 * sum(ns <= latency_ns for ns in LATENCIES) / len(LATENCIES)
+        assert times.level_pct(latency_ns) == pytest.approx(share, abs=0.1)
+        assert times.level_pct(latency_ns) is not None
+    assert times.level_pct(max(LATENCIES)) == 100
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**11), st.integers(1, 1000)), min_size=1, max_size=40))
+def test_bins_hold_every_io_once_and_reach_the_maximum(counts: list[tuple[int, int]]) -> None:
+    bins = log_bins([(ns, ns, ios) for ns, ios in counts])
+    assert sum(found.ios for found in bins) == sum(ios for _, ios in counts)
+    largest = max(ns for ns, _ in counts)
+    assert bins[-1].low_ns < largest <= bins[-1].high_ns
+    assert bins[-1].level_pct == pytest.approx(100)
+    for found in bins:
+        assert found.ios == sum(ios for ns, ios in counts if found.low_ns < ns <= found.high_ns)
+        assert found.high_ns / found.low_ns == pytest.approx(10 ** (1 / 20))
+    assert all(low.high_ns == high.low_ns for low, high in pairwise(bins))
+
+
+def test_no_ios_make_no_bins() -> None:
+    empty = response_times([replace(step_of([[]]), write=NOTHING)])
+    assert (empty.bins, empty.art_ns, empty.mrt_ns, empty.level_pct(5)) == ((), None, None, None)
+    assert log_bins([]) == ()
+
+
+def test_what_counts_for_percentiles_is_what_is_recorded() -> None:
+    sample = step_of([[5, 6, 7]])
+    scaled = replace(sample, write=replace(sample.write, ios=300))
+    assert recorded_ios(scaled) == 3
+    assert recorded_ios(replace(scaled, write=replace(scaled.write, histogram=b""))) == 300
+    assert (response_times([scaled]).ios, response_times([scaled]).recorded_ios) == (300, 3)
+
+
+@pytest.mark.proves("PTS-LAT-19", "PTS-WSAT-22")
+@pytest.mark.parametrize("nines", range(1, 11))
+def test_n_nines_take_ten_to_the_n_ios(nines: int) -> None:
+    assert ios_needed(nines_percentile(nines)) == 10**nines
+    assert enough_for(10**nines, nines)
+    assert not enough_for(10**nines - 1, nines)
+    assert (nines_supported(10**nines), nines_supported(10**nines - 1)) == (nines, nines - 1)

@@ -114,6 +114,11 @@ class BlockDevice:
         return self.text("ro") == "1"
 
     @property
+    def is_made_of_others(self) -> bool:
+        """Whether the kernel makes it of a file, of memory or of other disks: loop, zram, a mapped one."""
+        return self.whole.folder.parts[-3:-1] == ("virtual", "block")
+
+    @property
     def kind(self) -> DeviceKind:
         """How the device is reached, judged from its place in sysfs."""
         prefixes = {"nvme": DeviceKind.NVME, "loop": DeviceKind.LOOP, "mmcblk": DeviceKind.MMC}

@@ -1,4 +1,4 @@
-"""Two NVMe admin commands that only read: Identify Controller and Get Features."""
+"""NVMe admin commands: Identify Controller, Get Features, and Set Features of the volatile write cache."""
 
 import ctypes
 import fcntl
@@ -16,6 +16,7 @@ _TIMEOUT_MS: Final = 5000
 _IDENTIFY: Final = 0x06
 _IDENTIFY_CONTROLLER: Final = 0x01
 _IDENTIFY_BYTES: Final = 4096
+_SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
 
@@ -87,11 +88,21 @@ def volatile_write_cache_enabled(fd: int) -> bool:
     return bool(_admin_command(fd, _GET_FEATURES, _VOLATILE_WRITE_CACHE, None) & 1)
 
 
-def _admin_command(fd: int, opcode: int, cdw10: int, buffer: "ctypes.Array[ctypes.c_char] | None") -> int:
-    """Send a command that returns data, and return dword 0 of its completion."""
+def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
+    """Set feature 06h until the controller's next reset; of all its namespaces. Raises NvmeCommandError.
+
+    ``fd`` is a target that the guard has opened for writing.
+    """
+    _admin_command(fd, _SET_FEATURES, _VOLATILE_WRITE_CACHE, None, cdw11=int(enabled))
+
+
+def _admin_command(
+    fd: int, opcode: int, cdw10: int, buffer: "ctypes.Array[ctypes.c_char] | None", *, cdw11: int = 0
+) -> int:
+    """Send a command that returns data or has none, and return dword 0 of its completion."""
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
     command = bytearray(
-        _COMMAND.pack(opcode, 0, 0, 0, 0, 0, 0, address, 0, length, cdw10, 0, 0, 0, 0, 0, _TIMEOUT_MS, 0)
+        _COMMAND.pack(opcode, 0, 0, 0, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, 0, 0, _TIMEOUT_MS, 0)
     )
     try:
         status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN_CMD, command, True)

@@ -36,6 +36,8 @@ class PurgeClock:
 _WALL_CLOCK: Final = PurgeClock()
 
 
+# PTS-DEF-10, PTS-PRG-01
+# PTS-PRG-03
 def purge(target: OpenTarget, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
     """Purge a target and prove it: random marks all over it, read back before, must be gone afterwards.
 
@@ -66,6 +68,7 @@ def purge(target: OpenTarget, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
     )
 
 
+# PTS-PRG-02
 def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
     """The report of a purge that was left out, with the reason (PTS 3.2 asks to disclose it)."""
     return PurgeReport(
@@ -94,6 +97,7 @@ def _mark(target: OpenTarget) -> tuple[Mark, ...]:
         raise PurgeError(f"can't mark {target.facts.path} before the purge: {error.strerror}") from error
 
 
+# PTS-DEF-10
 def _count_changed(target: OpenTarget, marks: tuple[Mark, ...]) -> int:
     try:
         return count_changed(target.fd, marks)

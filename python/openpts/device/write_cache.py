@@ -1,4 +1,4 @@
-"""The volatile write cache as it is set: WCE or WCD (PTS 3.7). It is only read here."""
+"""The volatile write cache as it is set: WCE or WCD (PTS 3.7); write_cache_control.py sets it."""
 
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ _BY_KERNEL_TEXT: Final = {
 }
 
 
+# PTS-CACHE-02
 def read_write_cache(target: OpenTarget, required_enabled: bool, roots: SystemRoots) -> WriteCacheReport:
     """Read the cache's state from the place that knows best, with that place; never raises.
 
@@ -69,10 +70,16 @@ def _of_scsi_disk(device: BlockDevice) -> tuple[str, str]:
     identity = read_ata_identity(device)
     if identity is not None and not identity.has_volatile_write_cache:
         return NO_CACHE, "ATA IDENTIFY DEVICE, word 82"
-    disks = sorted((device.folder / "device/scsi_disk").glob("*"))
-    if not disks:
+    attribute = cache_type_attribute(device)
+    if attribute is None:
         return UNKNOWN, f"{device.place('device/scsi_disk')} is missing"
-    return _as_the_kernel_has_it(device, f"device/scsi_disk/{disks[0].name}/cache_type")
+    return _as_the_kernel_has_it(device, attribute)
+
+
+def cache_type_attribute(device: BlockDevice) -> str | None:
+    """Where sysfs has the caching mode page of a SCSI or ATA disk; None for one without."""
+    disks = sorted((device.folder / "device/scsi_disk").glob("*"))
+    return f"device/scsi_disk/{disks[0].name}/cache_type" if disks else None
 
 
 def _as_the_kernel_has_it(device: BlockDevice, attribute: str) -> tuple[str, str]:

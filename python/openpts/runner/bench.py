@@ -7,8 +7,10 @@ from typing import Protocol
 from openpts.device.consent import Consent
 from openpts.device.guard import open_target
 from openpts.device.reading import open_for_reading
+from openpts.device.room import SpaceNeed
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
 from openpts.device.target import parse_target
+from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.runner.physical_device import PhysicalDevice
@@ -35,6 +37,12 @@ class DeviceUnderTest(Protocol):
         Raises UsageError where the figures would say nothing at all.
         """
 
+    def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
+        """What writing to a range of so many bytes takes from file systems below it.
+
+        Raises TargetError where it can't hold the range in any case.
+        """
+
     def notes(self, step: Step) -> tuple[str, ...]:
         """What an operator should know before reading figures of this step."""
 
@@ -51,7 +59,10 @@ class DeviceUnderTest(Protocol):
         """Purge it and prove it, with what a purge of such a device is not. Raises PurgeError."""
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """The volatile write cache, set as required where openpts may set it, and read back."""
+        """The volatile write cache, set as required where it can be set, and read back.
+
+        As it was found again when the device is closed.
+        """
 
 
 @contextmanager
@@ -64,5 +75,8 @@ def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iter
         yield SimulatedDevice.of(parse_simulated_target(text))
         return
     target, roots = parse_target(text), SystemRoots()
-    with open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened:
-        yield PhysicalDevice(opened, roots)
+    with (
+        open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened,
+        write_cache_control(opened, roots) as cache,
+    ):
+        yield PhysicalDevice(opened, roots, cache)

@@ -10,31 +10,29 @@ from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener, RunEnded
-from openpts.vocabulary.requests import Outcome
 
 
 @contextmanager
-def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[Outcome], None]]:
+def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[], None]]:
     """Close the record when the block is left; call what is yielded when the test came to its end."""
-    end = RunEnded(RunState.FAILED, "openpts itself failed", None)
+    end = RunEnded(RunState.FAILED, "openpts itself failed")
 
-    def complete(outcome: Outcome) -> None:
+    def complete() -> None:
         nonlocal end
-        end = RunEnded(RunState.COMPLETE, None, outcome)
+        end = RunEnded(RunState.COMPLETE, None)
 
     try:
         yield complete
     except (InterruptedRunError, KeyboardInterrupt) as error:
-        end = RunEnded(RunState.INTERRUPTED, str(error) or "stopped by the operator", None)
+        end = RunEnded(RunState.INTERRUPTED, str(error) or "stopped by the operator")
         raise
     except OpenptsError as error:
-        end = RunEnded(RunState.FAILED, str(error), None)
+        end = RunEnded(RunState.FAILED, str(error))
         raise
     finally:
         writer.update_manifest(
             state=end.state,
             state_reason=end.reason,
-            outcome=end.outcome,
             ended_at=datetime.now(UTC).isoformat(timespec="seconds"),
         )
         writer.close()

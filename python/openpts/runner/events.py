@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openpts.engine.contract import EngineProgress, OutstandingIo
+from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest, RunState
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
-from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -16,10 +18,11 @@ from openpts.vocabulary.verdict import SteadyStateReport
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run folder exists and the device is ours."""
+    """The run folder exists and the device is ours; ``plan`` is the longest that this run can get."""
 
     folder: Path
     manifest: Manifest
+    plan: tuple[PlannedApply, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,18 +46,17 @@ class PurgeFinished:
 
 @dataclass(frozen=True, slots=True)
 class StepsStarted:
-    """Steps were handed to the engine; ``round_number`` is None for preconditioning."""
+    """Steps were handed to the engine."""
 
-    round_number: int | None
-    steps: tuple[Step, ...]
+    cycle: int
+    apply: Apply
 
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
     """A fraction of a second has passed in the step at ``position``."""
 
-    round_number: int | None
-    position: int
+    place: StepPlace
     step: Step
     progress: EngineProgress
 
@@ -70,17 +72,26 @@ class IoHangs:
 class StepFinished:
     """One step is measured."""
 
-    round_number: int | None
-    position: int
+    place: StepPlace
     sample: Sample
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyStateJudged:
-    """The last five rounds were judged."""
+    """The last five rounds, or tracking rounds, were judged; one report per name."""
 
+    part: Part
     round_number: int
+    names: tuple[str, ...]
     reports: tuple[SteadyStateReport, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CycleEnded:
+    """A cycle of preconditioning and test came to its end."""
+
+    cycle: int
+    finished: CycleFinished
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +100,6 @@ class RunEnded:
 
     state: RunState
     reason: str | None
-    outcome: Outcome | None
 
 
 Event = (
@@ -102,6 +112,7 @@ Event = (
     | IoHangs
     | StepFinished
     | SteadyStateJudged
+    | CycleEnded
     | RunEnded
 )
 Listener = Callable[[Event], None]

@@ -1,20 +1,20 @@
 """I/Os that failed without ending the run: their ledger entry, and what can be said of them in a line."""
 
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
 
 
-def error_deviations(round_number: int | None, position: int, sample: Sample) -> tuple[Deviation, ...]:
+def error_deviations(place: StepPlace, sample: Sample) -> tuple[Deviation, ...]:
     """The ledger entry of a step over whose errors the run went on; none for a clean or a failed one."""
     if not sample.errors or sample.state is StepState.FAILED:
         return ()
-    where = "preconditioning" if round_number is None else f"round {round_number}, step {position + 1}"
     return (
         Deviation(
             rule_id="PTS-GEN-01",
             clause="1.1",
             required="every I/O of a step answered without an error",
-            used=f"{where} ({sample.step}): {'; '.join(errors_text(errors) for errors in sample.errors)}",
+            used=f"{place} ({sample.step}): {'; '.join(errors_text(errors) for errors in sample.errors)}",
             effect="what failed counts in no figure, but took the drive's time",
         ),
     )

@@ -2,12 +2,13 @@
 
 import time
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.writer import RunWriter
 from openpts.runner.events import (
+    CycleEnded,
     DeviationFound,
     IoHangs,
     Listener,
@@ -22,13 +23,14 @@ from openpts.runner.hangs import HangWatch
 from openpts.runner.io_errors import error_deviations, failure_text
 from openpts.runner.preparation import Preparation
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
+from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import (
     Answer,
-    Outcome,
-    Precondition,
+    Apply,
+    CycleFinished,
     Purge,
     Request,
-    Round,
     Script,
     SetWriteCache,
     SteadyStateChecked,
@@ -41,6 +43,7 @@ TICK_S = 0.1
 STOP_LIMIT_S = 3.0
 
 
+# PTS-TOOL-01, PTS-GEN-07
 @dataclass(slots=True)
 class LiveDriver:
     """One run of one script. What it measures is in the record before the next judgement but one."""
@@ -51,9 +54,13 @@ class LiveDriver:
     emit: Listener
     _hangs: HangWatch = field(default_factory=HangWatch)
     _unwritten: list[StepFinished] = field(default_factory=list)
-    _place: tuple[int | None, int] = (None, 0)
+    _place: StepPlace = field(default_factory=lambda: StepPlace(0, Part.WIPC, 1, 0))
+    _purges: list[PurgeReport] = field(default_factory=list)
+    _write_caches: list[WriteCacheReport] = field(default_factory=list)
+    _cycles: list[CycleFinished] = field(default_factory=list)
+    _entered: set[Deviation] = field(default_factory=set)
 
-    def drive(self, script: Script) -> Outcome:
+    def drive(self, script: Script) -> None:
         """Run the script to its end.
 
         Raises RunFailedError when an I/O fails, InterruptedRunError on Ctrl-C, and whatever the
@@ -63,9 +70,8 @@ class LiveDriver:
         try:
             while True:
                 answer = self._carry_out(script.send(answer))
-        except StopIteration as end:
-            outcome: Outcome = end.value
-            return outcome
+        except StopIteration:
+            return
         except KeyboardInterrupt:
             self._stop()
             raise InterruptedRunError("stopped by the operator") from None
@@ -77,47 +83,67 @@ class LiveDriver:
             case Purge():
                 self.emit(PurgeStarted())
                 purge_report, deviations = self.preparation.purge()
-                self.writer.update_manifest(purge=purge_report)
+                self._purges.append(purge_report)
+                self.writer.update_manifest(purges=self._purges)
                 self.add_deviations(deviations)
                 self.emit(PurgeFinished(purge_report))
             case SetWriteCache(enabled):
                 cache_report, deviations = self.preparation.write_cache(enabled)
-                self.writer.update_manifest(write_cache=cache_report)
+                self._write_caches.append(cache_report)
+                self.writer.update_manifest(write_caches=self._write_caches)
                 self.add_deviations(deviations)
-            case Precondition(step):
-                (sample,) = self._run(None, (step,))
-                return sample
-            case Round(number, _, steps):
-                return tuple(self._run(number, steps))
-            case SteadyStateChecked(number, reports):
-                self.emit(SteadyStateJudged(number, reports))
+            case Apply():
+                return tuple(self._run(request))
+            case SteadyStateChecked(part, number, names, reports):
+                self.emit(SteadyStateJudged(part, number, names, reports))
+            case CycleFinished():
+                self._cycles.append(request)
+                self.writer.update_manifest(cycles=self._cycles)
+                self.emit(CycleEnded(len(self._purges), request))
         return None
 
+    @property
+    def cycles(self) -> tuple[CycleFinished, ...]:
+        """Cycles that came to their end."""
+        return tuple(self._cycles)
+
     def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
-        """Enter into the ledger and tell the listeners."""
-        self.writer.add_deviations(deviations)
-        for deviation in deviations:
+        """Enter into the ledger and tell the listeners; what another cycle has entered is there once."""
+        new = tuple(deviation for deviation in dict.fromkeys(deviations) if deviation not in self._entered)
+        self._entered.update(new)
+        self.writer.add_deviations(new)
+        for deviation in new:
             self.emit(DeviationFound(deviation))
 
-    def _run(self, round_number: int | None, steps: tuple[Step, ...]) -> list[Sample]:
+    def _run(self, apply: Apply) -> list[Sample]:
+        cycle, steps = len(self._purges), apply.steps
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
         self._write_down()
-        self.emit(StepsStarted(round_number, steps))
+        self.emit(StepsStarted(cycle, apply))
         samples = []
-        for position, step in enumerate(steps):
-            self._place = (round_number, position)
+        for place, step in zip(self._places(cycle, apply), steps, strict=True):
+            self._place = place
             sample = self._wait_for(step)
             samples.append(sample)
-            finished = StepFinished(round_number, position, sample)
+            finished = StepFinished(place, sample)
             self._unwritten.append(finished)
-            self._place = (round_number, position + 1)
+            self._place = replace(place, position=place.position + 1)
             self.emit(finished)
             if sample.state is not StepState.COMPLETE:
                 raise RunFailedError(failure_text(sample))
-            if position + 1 < len(steps):
+            if len(samples) < len(steps):
                 self._write_down()
         return samples
+
+    def _places(self, cycle: int, apply: Apply) -> list[StepPlace]:
+        """Steps that are asked for piece by piece, within one part and number, count on."""
+        last = self._place
+        goes_on = (last.cycle, last.part, last.number) == (cycle, apply.part, apply.number)
+        first = last.position if goes_on else 0
+        return [
+            StepPlace(cycle, apply.part, apply.number, first + index) for index in range(len(apply.steps))
+        ]
 
     def _wait_for(self, step: Step) -> Sample:
         while True:
@@ -128,7 +154,7 @@ class LiveDriver:
             if sample is not None:
                 return sample
             progress = self.engine.progress()
-            self.emit(Ticked(*self._place, step, progress))
+            self.emit(Ticked(self._place, step, progress))
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
 
@@ -136,18 +162,18 @@ class LiveDriver:
         """Stop the engine and keep what it still hands over."""
         self.engine.stop()
         deadline = time.monotonic() + STOP_LIMIT_S
-        round_number, position = self._place
+        place = self._place
         with suppress(EngineStoppedError):
             while (left_s := deadline - time.monotonic()) > 0:
                 sample = self.engine.poll(left_s)
                 if sample is not None:
-                    self._unwritten.append(StepFinished(round_number, position, sample))
-                    position += 1
+                    self._unwritten.append(StepFinished(place, sample))
+                    place = replace(place, position=place.position + 1)
 
     def _write_down(self) -> None:
         while self._unwritten:
             finished = self._unwritten[0]
-            self.writer.add_step(finished.round_number, finished.position, finished.sample)
+            self.writer.add_step(finished.place, finished.sample)
             self._unwritten.pop(0)
-            if entries := error_deviations(finished.round_number, finished.position, finished.sample):
+            if entries := error_deviations(finished.place, finished.sample):
                 self.add_deviations(entries)

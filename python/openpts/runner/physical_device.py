@@ -3,12 +3,15 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Final
 
+from openpts.device.block_device import BlockDevice
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge import purge
 from openpts.device.reading import has_unwritten_parts
-from openpts.device.write_cache import read_write_cache
+from openpts.device.room import SpaceNeed, target_needs
+from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.runner.engines import native_engine, pinned_near
@@ -18,12 +21,14 @@ from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import Step
 
 
+# PTS-GEN-05
 @dataclass(frozen=True, slots=True)
 class PhysicalDevice:
     """Implements openpts.runner.bench.DeviceUnderTest on a target that is open."""
 
     target: OpenTarget
     roots: SystemRoots
+    cache: WriteCacheControl
 
     @property
     def facts(self) -> TargetFacts:
@@ -35,18 +40,14 @@ class PhysicalDevice:
         return dut_facts(self.target.facts, self.roots)
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:  # noqa: ARG002 whatever they are
-        """See the protocol: a file stands between the stimulus and the device."""
-        if not self._is_file:
-            return ()
-        return (
-            Deviation(
-                rule_id="PTS-GEN-05",
-                clause="1.1, 6 (2)",
-                required="block I/O to the device itself",
-                used="direct I/O to a file",
-                effect="the file system and whatever lies below it are measured as well",
-            ),
-        )
+        """See the protocol: a file, or the kernel's own device, stands between the stimulus and the drive."""
+        if self._is_file:
+            return (NOT_THE_DEVICE,)
+        return kernel_made(self.target.device) if self.target.device else ()
+
+    def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
+        """See the protocol."""
+        return target_needs(self.target, written_bytes, self.roots)
 
     def notes(self, step: Step) -> tuple[str, ...]:
         """See the protocol."""
@@ -68,22 +69,48 @@ class PhysicalDevice:
     def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """See the protocol."""
         report = purge(self.target)
-        return report, (_purge_of_a_file(report),) if self._is_file else ()
+        return report, (purge_of_a_file(report.method),) if self._is_file else ()
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol: it is read, never set."""
-        return read_write_cache(self.target, required_enabled, self.roots)
+        """See the protocol."""
+        return self.cache.require(required_enabled)
 
     @property
     def _is_file(self) -> bool:
         return self.facts.kind is TargetKind.FILE
 
 
-def _purge_of_a_file(report: PurgeReport) -> Deviation:
+NOT_THE_DEVICE: Final = Deviation(
+    rule_id="PTS-GEN-05",
+    clause="1.1, 6 (2)",
+    required="block I/O to the device itself",
+    used="direct I/O to a file",
+    effect="the file system and whatever lies below it are measured as well",
+)
+"""The entry of every run on a file."""
+
+
+def kernel_made(device: BlockDevice) -> tuple[Deviation, ...]:
+    """The entry of a device that is none of its own, such as a loop device; none for a drive."""
+    if not device.is_made_of_others:
+        return ()
+    return (
+        Deviation(
+            rule_id="PTS-GEN-05",
+            clause="1.1, 6 (2)",
+            required="block I/O to the device itself",
+            used=f"{device.name}, which the kernel makes of other storage or of memory",
+            effect="whatever lies below it is measured, with what the kernel adds",
+        ),
+    )
+
+
+def purge_of_a_file(method: str) -> Deviation:
+    """The entry of a purge that only gives a file new blocks."""
     return Deviation(
         rule_id="PTS-PRG-03",
         clause="3.2",
         required="a purge of the device",
-        used=report.method,
+        used=method,
         effect="the drive below the file keeps its write history",
     )

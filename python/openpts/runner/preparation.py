@@ -11,6 +11,7 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
 
 
+# PTS-PRG-05
 class PurgeChoice(StrEnum):
     """What the operator wants done before the test."""
 
@@ -18,6 +19,7 @@ class PurgeChoice(StrEnum):
     NONE = "none"
 
 
+# PTS-PRG-01
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """The door through which a run prepares its device."""
@@ -29,7 +31,7 @@ class Preparation:
         """Purge and prove it. Raises PurgeError: a failed purge ends the run."""
         if self.purge_choice is PurgeChoice.NONE:
             report = no_purge("the operator asked for none")
-            return report, (_purge_left_out(report),)
+            return report, (purge_left_out(report),)
         return self.device.purge()
 
     def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
@@ -38,7 +40,7 @@ class Preparation:
         satisfied = {ENABLED} if required_enabled else {DISABLED, NO_CACHE}
         if report.actual in satisfied:
             return report, ()
-        return report, (_other_write_cache(report),)
+        return report, (other_write_cache(report),)
 
 
 def path_deviations(engine: Facts) -> tuple[Deviation, ...]:
@@ -56,7 +58,8 @@ def path_deviations(engine: Facts) -> tuple[Deviation, ...]:
     )
 
 
-def _purge_left_out(report: PurgeReport) -> Deviation:
+def purge_left_out(report: PurgeReport) -> Deviation:
+    """The entry of a run without a purge."""
     return Deviation(
         rule_id="PTS-PRG-01",
         clause="3.2",
@@ -66,10 +69,11 @@ def _purge_left_out(report: PurgeReport) -> Deviation:
     )
 
 
-def _other_write_cache(report: WriteCacheReport) -> Deviation:
+def other_write_cache(report: WriteCacheReport) -> Deviation:
+    """The entry of a cache that is not as required."""
     return Deviation(
         rule_id="PTS-CACHE-01",
-        clause="3.7, 7.2 (2.1.1)",
+        clause="3.7",
         required=report.required,
         used=f"{report.actual} ({report.source})",
         effect="a volatile cache may absorb writes that the rule wants on the media, or the reverse",

@@ -1,4 +1,4 @@
-"""One run from the operator's order to the closed run folder."""
+"""One run of one test from the operator's order to the closed run folder."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -7,37 +7,54 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from openpts.device.consent import Consent
-from openpts.engine.options import Demand, NativeOptions
-from openpts.errors import TargetError
+from openpts.engine.options import NativeOptions
 from openpts.host.inventory import host_facts
 from openpts.host.software import software_facts
-from openpts.pts import iops
-from openpts.pts.standard import deviations, without_impossible_sizes
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import Ending, dry_run
+from openpts.pts.registry import PtsTest
+from openpts.pts.standard import deviations, shortened
 from openpts.record.manifest import Manifest, People
+from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.bench import DeviceUnderTest, device_under_test
+from openpts.runner.capture import kept_capture, place_for_capture
+from openpts.runner.demand import CAPTURE_FOLDER, captured, check_plan, demand_of, interval_ns
 from openpts.runner.ending import closing_record, terminate_as_interrupt
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.findings import findings
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
+from openpts.runner.room import check_room
 from openpts.system_files import SystemRoots
-from openpts.units import format_block_size, format_capacity
 from openpts.vocabulary.conditions import Profile, TestConditions
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.requests import CycleFinished
+
+Adjust = Callable[[TestConditions], TestConditions]
+Admit = Callable[[TestConditions, TargetFacts], None]
+
+
+def _anything(_conditions: TestConditions, _target: TargetFacts) -> None:
+    """Nothing was asked for that a target could not do."""
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """What the operator asked for. ``adjust`` turns the standard conditions into those of this run."""
+    """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
+
+    ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
+    not have to ask.
+    """
 
     target: str
     profile: Profile
-    adjust: Callable[[TestConditions], TestConditions]
+    adjust: Adjust
     consent: Consent
     purge_choice: PurgeChoice
     people: People
     command_line: tuple[str, ...]
+    admit: Admit = _anything
     folder: Path | None = None
     seed: int | None = None
     options: NativeOptions = field(default_factory=NativeOptions)
@@ -46,59 +63,61 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class FinishedRun:
-    """A run that came to its end; ``outcome`` tells whether steady state was reached."""
+    """A run that came to its end; ``cycles`` tell whether steady state was reached."""
 
     folder: Path
-    outcome: Outcome
+    cycles: tuple[CycleFinished, ...]
 
 
-def run_iops(order: Order, listeners: Sequence[Listener]) -> FinishedRun:
-    """Run the IOPS test. Everything that can be refused is refused before the purge.
+def run_test(test: PtsTest, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
+    """Run one test. Everything that can be refused is refused before the purge.
 
     Raises OpenptsError; from the moment the run folder exists it tells what was done and why it ended.
     """
     seed = secrets.randbits(63) if order.seed is None else order.seed
-    standard = iops.standard_conditions(order.profile, seed)
+    standard = test.standard_conditions(order.profile, seed)
+    cycles: list[CycleFinished] = []
     with (
         terminate_as_interrupt(),
         device_under_test(order.target, order.consent, for_writing=True) as device,
     ):
-        conditions = without_impossible_sizes(order.adjust(standard), device.facts.sector_bytes)
-        _check_size(conditions, device.facts)
-        entries = device.deviations(iops.steps(conditions, device.facts.user_capacity_bytes))
-        demand = Demand(conditions.tc, conditions.qd, conditions.largest_block_size_bytes)
-        with device.engine(demand, conditions.seed, order.options, near=order.pin_to_node) as engine:
-            manifest = replace(_manifest(order, device, conditions), engine=engine.facts)
-            folder = order.folder or Path("openpts-runs") / manifest.test_id
-            writer = RunWriter.create(folder, manifest)
+        capacity_bytes = device.facts.user_capacity_bytes
+        wanted = order.adjust(standard)
+        order.admit(wanted, device.facts)
+        conditions = test.possible_on(wanted, device.facts.sector_bytes)
+        plan = dry_run(
+            test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST
+        )
+        check_plan(plan, device.facts)
+        steps = [step for planned in plan for step in planned.apply.steps]
+        entries = device.deviations(steps)
+        manifest = _manifest(order, device, conditions)
+        manifest = replace(manifest, shortened=shortened(conditions, standard))
+        folder = order.folder or Path("openpts-runs") / manifest.test_id
+        RunWriter.check_free(folder)
+        options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
+        check_room(device, plan, folder, options.interval_ns)
+        options = captured(options, steps, folder, device.facts)
+        with (
+            place_for_capture(folder, options.capture),
+            device.engine(demand_of(steps), conditions.seed, options, near=order.pin_to_node) as engine,
+        ):
+            engine.check(steps)
+            manifest = replace(manifest, engine=engine.facts)
+            writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER)
             preparation = Preparation(device, order.purge_choice)
             driver = LiveDriver(engine, preparation, writer, _to_all(listeners))
-            driver.emit(RunStarted(folder, manifest))
+            driver.emit(RunStarted(folder, manifest, plan))
             with closing_record(writer, driver.emit) as close:
                 driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
-                driver.add_deviations(deviations(conditions, standard, iops.RULES))
-                outcome = driver.drive(iops.iops_test(conditions, device.facts.user_capacity_bytes))
-                close(outcome)
-    return FinishedRun(folder, outcome)
-
-
-def _check_size(conditions: TestConditions, target: TargetFacts) -> None:
-    """No two outstanding I/Os should have to overlap: the active range holds them all side by side."""
-    start, end = conditions.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
-    range_bytes = (end - start) // target.scale
-    outstanding_bytes = conditions.tc * conditions.qd * conditions.largest_block_size_bytes
-    if range_bytes < outstanding_bytes:
-        raise TargetError(
-            f"{target.name} is too small for the queue: its active range holds "
-            f"{format_capacity(range_bytes)}{_simulated(target)}, TC {conditions.tc} x QD {conditions.qd} x "
-            f"{format_block_size(conditions.largest_block_size_bytes)} outstanding need "
-            f"{format_capacity(outstanding_bytes)}; take a larger target, or a smaller --tc or --qd"
-        )
-
-
-def _simulated(target: TargetFacts) -> str:
-    return "" if target.simulation is None else f" at scale 1:{target.scale}"
+                driver.add_deviations(deviations(conditions, standard, test.rules))
+                with kept_capture(engine, options.capture, writer):
+                    driver.drive(test.script(conditions, capacity_bytes))
+                cycles += driver.cycles
+                driver.add_deviations(findings(read_run(folder)))
+                close()
+    return FinishedRun(folder, tuple(cycles))
 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions) -> Manifest:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
+from openpts.device.room import SpaceNeed
 from openpts.device.simulated_identity import simulated_facts
 from openpts.device.simulated_target import DriveState, SimulatedTarget
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
@@ -61,29 +62,11 @@ class SimulatedDevice:
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
         """See the protocol: there is no device, and a scale changes its shape."""
-        concerns = self._concerns(steps)
-        for concern in concerns:
-            if concern.severity is Severity.REFUSE:
-                raise UsageError(f"{self.facts.path}: {concern.message}")
-        return (
-            Deviation(
-                rule_id="PTS-GEN-05",
-                clause="1.1, 6 (2)",
-                required="block I/O to the device itself",
-                used=f"I/O to a simulated drive in virtual time: {self.drive.simulation}",
-                effect="nothing is measured: all figures are those of a model",
-            ),
-            *(
-                Deviation(
-                    rule_id="PTS-GEN-05",
-                    clause="1.1, 6 (2)",
-                    required="a scale that leaves the figures as they are",
-                    used=f"scale 1:{self.facts.scale}, which bears on: {concern.subject}",
-                    effect=concern.message,
-                )
-                for concern in concerns
-            ),
-        )
+        return simulated_deviations(self.preset, self.facts, str(self.drive.simulation), steps)
+
+    def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:  # noqa: ARG002 however many
+        """See the protocol: its data is nowhere."""
+        return ()
 
     def notes(self, step: Step) -> tuple[str, ...]:
         """See the protocol."""
@@ -104,7 +87,7 @@ class SimulatedDevice:
         options: NativeOptions,
         *,
         near: bool,  # noqa: ARG002 no processor is near a drive that is nowhere
-        first_thread: int = 0,  # noqa: ARG002
+        first_thread: int = 0,  # noqa: ARG002 nor does any thread of it run
     ) -> Iterator[CapturingEngine]:
         """See the protocol."""
         engine = self.drive.engine(demand, seed, options)
@@ -143,6 +126,35 @@ class SimulatedDevice:
             actual=_WORDS[self.drive.write_cache()],
             source="the simulated drive",
         )
+
+
+def simulated_deviations(
+    preset: Preset, facts: TargetFacts, simulation: str, steps: Sequence[Step]
+) -> tuple[Deviation, ...]:
+    """The entries of a run of these steps on a simulated drive. Raises UsageError at an impossible scale."""
+    concerns = scale_concerns(preset, facts.user_capacity_bytes, facts.scale, steps)
+    for concern in concerns:
+        if concern.severity is Severity.REFUSE:
+            raise UsageError(f"{facts.path}: {concern.message}")
+    return (
+        Deviation(
+            rule_id="PTS-GEN-05",
+            clause="1.1, 6 (2)",
+            required="block I/O to the device itself",
+            used=f"I/O to a simulated drive in virtual time: {simulation}",
+            effect="nothing is measured: all figures are those of a model",
+        ),
+        *(
+            Deviation(
+                rule_id="PTS-GEN-05",
+                clause="1.1, 6 (2)",
+                required="a scale that leaves the figures as they are",
+                used=f"scale 1:{facts.scale}, which bears on: {concern.subject}",
+                effect=concern.message,
+            )
+            for concern in concerns
+        ),
+    )
 
 
 def check_preset(preset: Preset) -> None:

@@ -13,6 +13,7 @@ from openpts.device.nvme_admin import (
     NvmeController,
     identify_controller,
     parse_identify_controller,
+    set_volatile_write_cache,
     volatile_write_cache_enabled,
 )
 
@@ -81,6 +82,20 @@ def test_the_feature_is_bit_0_of_the_result(result: int, enabled: bool, controll
 
     controller(answer)
     assert volatile_write_cache_enabled(3) is enabled
+
+
+@pytest.mark.parametrize("enabled", [True, False])
+def test_setting_the_cache_changes_feature_06h_and_saves_nothing(enabled: bool, controller) -> None:
+    sent = []
+
+    def answer(command: NvmePassthruCommand) -> int:
+        sent.append((command.opcode, command.cdw10, command.cdw11, command.nsid, command.data_len))
+        return 0
+
+    controller(answer)
+    set_volatile_write_cache(3, enabled=enabled)
+    # Set Features 09h; the save bit 31 of dword 10 is clear
+    assert sent == [(0x09, 0x06, int(enabled), 0, 0)]
 
 
 def test_a_status_of_the_controller_is_an_error(controller) -> None:

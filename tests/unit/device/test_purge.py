@@ -86,6 +86,7 @@ def test_a_drive_is_discarded_from_end_to_end(drive: OpenTarget, discard_is) -> 
     assert (report.samples, report.changed_samples) == (64, 64)
 
 
+@pytest.mark.proves("PTS-DEF-10")
 def test_one_sector_that_is_left_is_enough_to_fail(drive: OpenTarget, discard_is) -> None:
     discard_is(lambda fd, offset, length: _zero(fd, offset, length - 512))
     with pytest.raises(PurgeError, match=r"1 of 64 marks written before are still there.*--purge none"):
@@ -150,6 +151,7 @@ def test_a_drive_that_vanishes_meanwhile_is_an_error(drive: OpenTarget, discard_
         purge(drive)
 
 
+@pytest.mark.proves("PTS-PRG-02")
 def test_a_purge_that_was_left_out_says_why(clock: PurgeClock) -> None:
     report = no_purge("the operator asked for none", clock)
     assert not report.ran

@@ -91,6 +91,7 @@ def test_an_ata_drive_without_a_cache_says_so(server: SystemRoots) -> None:
     assert _read("sda", server).actual == "no volatile cache"
 
 
+@pytest.mark.proves("PTS-CACHE-02")
 def test_others_are_as_the_kernel_has_them(virtual_machine: SystemRoots) -> None:
     assert _read("vdb", virtual_machine).actual == "WCE"
     assert _read("vdc", virtual_machine).actual == "WCD"

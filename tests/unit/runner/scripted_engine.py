@@ -83,6 +83,9 @@ class ScriptedEngine:
     _stopped: bool = False
     _handed_over: int = 0
 
+    def check(self, steps: Sequence[Step]) -> None:
+        self.happened.append(f"check {len(steps)}")
+
     def submit(self, steps: Sequence[Step]) -> None:
         self.happened.append(f"submit {len(steps)}")
         self._waiting.extend(steps)

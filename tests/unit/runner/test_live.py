@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 import pytest
 
+from openpts.analysis.steady_state import judge
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.events import (
+    CycleEnded,
     DeviationFound,
     Event,
     IoHangs,
@@ -23,7 +25,16 @@ from openpts.runner.events import (
 from openpts.runner.live import LiveDriver
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
-from openpts.vocabulary.requests import Outcome, Precondition, Purge, Round, Script, SetWriteCache
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import (
+    Apply,
+    CycleFinished,
+    Outcome,
+    Purge,
+    Script,
+    SetWriteCache,
+    SteadyStateChecked,
+)
 from openpts.vocabulary.sample import IoFailure, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -63,16 +74,27 @@ def block_size(running: Step) -> int:
     return running.stimulus.block_size_bytes
 
 
+FINISHED = CycleFinished(Outcome(None, 2), "SEQ 128 KiB")
+
+
 def short_test() -> Script:
     yield Purge()
     yield SetWriteCache(False)
-    sample = yield Precondition(step(131072))
-    assert isinstance(sample, Sample)
+    samples = yield Apply(Part.WIPC, 1, (step(131072),))
+    assert samples is not None
+    assert len(samples) == 1
     for number in (1, 2):
-        samples = yield Round(number, 2, (step(4096), step(512)))
-        assert isinstance(samples, tuple)
+        samples = yield Apply(Part.ROUND, number, (step(4096), step(512)), 2)
+        assert samples is not None
         assert [block_size(s.step) for s in samples] == [4096, 512]
-    return Outcome(None, 2)
+    yield FINISHED
+
+
+def two_cycles() -> Script:
+    for title in ("first", "second"):
+        yield Purge()
+        yield Apply(Part.SATURATION, 1, (step(4096),))
+        yield CycleFinished(Outcome(None, 1), title)
 
 
 class Bench:
@@ -85,8 +107,18 @@ class Bench:
         preparation = cast("Preparation", GivenPreparation(engine.happened, purge_error))
         self.driver = LiveDriver(engine, preparation, self.writer, self.events.append)
 
-    def steps(self) -> list[tuple[int | None, int, StepState]]:
-        return [(s.round_number, s.position, s.sample.state) for s in read_run(self.folder).steps]
+    def steps(self) -> list[tuple[StepPlace, StepState]]:
+        return [(s.place, s.sample.state) for s in read_run(self.folder).steps]
+
+
+def wipc(state: StepState = StepState.COMPLETE) -> tuple[StepPlace, StepState]:
+    return StepPlace(1, Part.WIPC, 1, 0), state
+
+
+def in_round(
+    number: int, position: int, state: StepState = StepState.COMPLETE
+) -> tuple[StepPlace, StepState]:
+    return StepPlace(1, Part.ROUND, number, position), state
 
 
 @pytest.fixture
@@ -97,19 +129,90 @@ def bench(tmp_path: Path) -> Callable[..., Bench]:
     return make
 
 
+@pytest.mark.proves("PTS-GEN-07", "PTS-TOOL-01")
 def test_a_script_is_carried_out_in_its_order(bench: Callable[..., Bench]) -> None:
     subject = bench()
-    assert subject.driver.drive(short_test()) == Outcome(None, 2)
+    subject.driver.drive(short_test())
+    assert subject.driver.cycles == (FINISHED,)
     assert subject.engine.happened == ["purge", "cache False", "submit 1", "submit 2", "submit 2"]
     assert subject.steps() == [
-        (None, 0, StepState.COMPLETE),
-        *((number, position, StepState.COMPLETE) for number in (1, 2) for position in (0, 1)),
+        wipc(),
+        *(in_round(number, position) for number in (1, 2) for position in (0, 1)),
     ]
     run = read_run(subject.folder)
-    assert (run.manifest.purge, run.manifest.write_cache) == (PURGE, CACHE)
+    assert (run.manifest.purges, run.manifest.write_caches) == ((PURGE,), (CACHE,))
+    assert run.manifest.cycles == (FINISHED,)
     assert run.ledger == (DEVIATION,)
     assert sum(isinstance(event, StepFinished) for event in subject.events) == 5
     assert sum(isinstance(event, DeviationFound) for event in subject.events) == 1
+
+
+@pytest.mark.proves("PTS-PRG-01")
+def test_each_purge_begins_a_cycle_that_is_recorded_by_itself(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    subject.driver.drive(two_cycles())
+    manifest = read_run(subject.folder).manifest
+    assert manifest.purges == (PURGE, PURGE)
+    assert [cycle.title for cycle in manifest.cycles] == ["first", "second"]
+    assert [place.cycle for place, _ in subject.steps()] == [1, 2]
+    ends = [event for event in subject.events if isinstance(event, CycleEnded)]
+    assert [(end.cycle, end.finished.title) for end in ends] == [(1, "first"), (2, "second")]
+
+
+def test_what_every_cycle_departs_from_is_entered_once(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+
+    def both_set_the_cache() -> Script:
+        for title in ("first", "second"):
+            yield Purge()
+            yield SetWriteCache(False)
+            yield CycleFinished(Outcome(None, 1), title)
+
+    subject.driver.drive(both_set_the_cache())
+    run = read_run(subject.folder)
+    assert run.manifest.write_caches == (CACHE, CACHE)
+    assert run.ledger == (DEVIATION,)
+    assert sum(isinstance(event, DeviationFound) for event in subject.events) == 1
+
+
+def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+
+    def interrupted() -> Script:
+        yield from short_test()
+        raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError):
+        subject.driver.drive(interrupted())
+    assert read_run(subject.folder).manifest.cycles == (FINISHED,)
+
+
+def test_steps_of_one_part_and_number_count_on_when_they_come_in_pieces(
+    bench: Callable[..., Bench],
+) -> None:
+    def in_pieces() -> Script:
+        yield Purge()
+        for number in (1, 2):
+            yield Apply(Part.SATURATION, number, (step(4096),))
+            yield Apply(Part.SATURATION, number, (step(4096), step(4096)))
+
+    subject = bench()
+    subject.driver.drive(in_pieces())
+    assert [(place.number, place.position) for place, _ in subject.steps()] == [
+        (number, position) for number in (1, 2) for position in (0, 1, 2)
+    ]
+
+
+def test_judgements_are_told_with_their_part_and_names(bench: Callable[..., Bench]) -> None:
+    report = judge(range(1, 6), [1.0, 1, 1, 1, 1])
+
+    def judging() -> Script:
+        yield Purge()
+        yield SteadyStateChecked(Part.WDPC, 5, ("RND 4 KiB RW0",), (report,))
+
+    subject = bench()
+    subject.driver.drive(judging())
+    assert subject.events[-1] == SteadyStateJudged(Part.WDPC, 5, ("RND 4 KiB RW0",), (report,))
 
 
 def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
@@ -118,15 +221,15 @@ def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
     subject = bench()
     add_step = subject.writer.add_step
 
-    def noted(round_number: int | None, position: int, sample: Sample) -> None:
-        subject.engine.happened.append(f"write {round_number} {position}")
-        add_step(round_number, position, sample)
+    def noted(place: StepPlace, sample: Sample) -> None:
+        subject.engine.happened.append(f"write {place}")
+        add_step(place, sample)
 
     monkeypatch.setattr(subject.writer, "add_step", noted)
     subject.driver.drive(short_test())
     assert subject.engine.happened[2:] == [
-        *("submit 1", "submit 2", "write None 0", "write 1 0"),
-        *("submit 2", "write 1 1", "write 2 0", "write 2 1"),
+        *("submit 1", "submit 2", "write WIPC, step 1", "write round 1, step 1"),
+        *("submit 2", "write round 1, step 2", "write round 2, step 1", "write round 2, step 2"),
     ]
 
 
@@ -135,9 +238,9 @@ def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> No
     with pytest.raises(RunFailedError, match=r"write of 512 B at byte 4096 failed .* Input/output error"):
         subject.driver.drive(short_test())
     assert subject.steps() == [
-        (None, 0, StepState.COMPLETE),
-        (1, 0, StepState.COMPLETE),
-        (1, 1, StepState.FAILED),
+        wipc(),
+        in_round(1, 0),
+        in_round(1, 1, StepState.FAILED),
     ]
 
 
@@ -151,7 +254,7 @@ def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..
     with pytest.raises(InterruptedRunError):
         subject.driver.drive(short_test())
     assert "stop" in subject.engine.happened
-    assert subject.steps() == [(None, 0, StepState.COMPLETE), (1, 0, StepState.COMPLETE)]
+    assert subject.steps() == [wipc(), in_round(1, 0)]
 
 
 def test_a_failed_purge_ends_the_run_before_any_io(bench: Callable[..., Bench]) -> None:
@@ -159,7 +262,7 @@ def test_a_failed_purge_ends_the_run_before_any_io(bench: Callable[..., Bench]) 
     with pytest.raises(PurgeError):
         subject.driver.drive(short_test())
     assert subject.engine.happened == ["purge"]
-    assert read_run(subject.folder).manifest.purge is None
+    assert read_run(subject.folder).manifest.purges == ()
 
 
 def test_an_engine_that_ends_without_a_result_is_a_failure(bench: Callable[..., Bench]) -> None:
@@ -172,8 +275,13 @@ def test_an_engine_that_ends_without_a_result_is_a_failure(bench: Callable[..., 
 def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:
     subject = bench()
     subject.driver.drive(short_test())
-    started = [event.round_number for event in subject.events if isinstance(event, StepsStarted)]
-    assert started == [None, 1, 2]
+    started = [event.apply for event in subject.events if isinstance(event, StepsStarted)]
+    assert [(apply.part, apply.number) for apply in started] == [
+        (Part.WIPC, 1),
+        (Part.ROUND, 1),
+        (Part.ROUND, 2),
+    ]
+    assert subject.events[-1] == CycleEnded(1, FINISHED)
     assert not any(isinstance(event, SteadyStateJudged) for event in subject.events)
 
 
@@ -181,7 +289,7 @@ def test_errors_that_do_not_end_the_run_are_in_the_ledger_with_their_step(
     bench: Callable[..., Bench],
 ) -> None:
     subject = bench(lambda s: complete_with_errors(s) if block_size(s) == 512 else complete(s))
-    assert subject.driver.drive(short_test()) == Outcome(None, 2)
+    subject.driver.drive(short_test())
     run = read_run(subject.folder)
     entries = [entry for entry in run.ledger if entry.rule_id == "PTS-GEN-01"]
     assert [entry.used.partition(" (")[0] for entry in entries] == ["round 1, step 2", "round 2, step 2"]
@@ -212,8 +320,8 @@ def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]
 
 def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Bench]) -> None:
     def gap() -> Script:
-        yield Round(1, 1, (Step(None, Duration.seconds(1)),))
-        return Outcome(None, 1)
+        yield Purge()
+        yield Apply(Part.WAIT_STATE, 1, (Step(None, Duration.seconds(1)),))
 
     def interrupted(running: Step) -> Sample:
         return replace(failed(step(512)), step=running, failure=None, errors=())

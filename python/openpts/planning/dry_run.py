@@ -1,0 +1,142 @@
+"""Runs a test script on assumed rates: every step that it will ask for, without a device.
+
+The dry driver of scripts: the same generator as on a device, so a plan can't differ from the run.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
+from openpts.units import NS_PER_S
+from openpts.vocabulary.requests import Answer, Apply, Purge, Script
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+
+
+class Ending(StrEnum):
+    """When the drive is assumed to be steady: in the first window that can be, or only in the last one.
+
+    A drive that never is takes no longer: without steady state HIR has no wait states (PTS 11.2).
+    """
+
+    SHORTEST = "shortest"
+    LONGEST = "longest"
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedApply:
+    """What the script will ask for, with the length and the bytes written of each step; an estimate."""
+
+    cycle: int
+    apply: Apply
+    durations_ns: tuple[int, ...]
+    written_bytes: tuple[int, ...]
+
+
+def dry_run(
+    script: Script, user_capacity_bytes: int, drive: AssumedDrive, ending: Ending
+) -> tuple[PlannedApply, ...]:
+    """Drive the script to its end on assumed rates."""
+    planned: list[PlannedApply] = []
+    cycle = 0
+    answer: Answer = None
+    try:
+        while True:
+            request = script.send(answer)
+            answer = None
+            if isinstance(request, Purge):
+                cycle += 1
+            if isinstance(request, Apply):
+                samples = tuple(_sample(step, user_capacity_bytes, drive) for step in request.steps)
+                planned.append(
+                    PlannedApply(
+                        cycle,
+                        request,
+                        tuple(sample.elapsed_ns for sample in samples),
+                        tuple(sample.write.bytes for sample in samples),
+                    )
+                )
+                restless = ending is Ending.LONGEST and _restless(request)
+                answer = tuple(_twice_as_fast(sample) for sample in samples) if restless else samples
+    except StopIteration:
+        return tuple(planned)
+
+
+def steps_of(planned: tuple[PlannedApply, ...]) -> tuple[Step, ...]:
+    """All different steps, in the order in which they first come."""
+    return tuple(dict.fromkeys(step for apply in planned for step in apply.apply.steps))
+
+
+def _sample(step: Step, user_capacity_bytes: int, drive: AssumedDrive) -> Sample:
+    stimulus = step.stimulus
+    ios_per_s = drive.ios_per_s(stimulus) if stimulus else 0.0
+    size_bytes = mean_block_bytes(stimulus) if stimulus else 0.0
+    elapsed_ns = step.ramp_ns + _length_ns(step.stop, ios_per_s, ios_per_s * size_bytes, user_capacity_bytes)
+    ios = round(ios_per_s * elapsed_ns / NS_PER_S)
+    reads = round(ios * stimulus.read_pct / 100) if stimulus else 0
+    return _measured(step, elapsed_ns, (reads, ios - reads), size_bytes, stimulus)
+
+
+def _measured(
+    step: Step, elapsed_ns: int, counts: tuple[int, int], size_bytes: float, stimulus: Stimulus | None
+) -> Sample:
+    latency_ns = round(stimulus.toio * elapsed_ns / max(1, sum(counts))) if stimulus else 0
+    read, write = (
+        OperationSample(ios, round(ios * size_bytes), ios * latency_ns, latency_ns, latency_ns, b"")
+        if ios
+        else NOTHING
+        for ios in counts
+    )
+    return Sample(
+        step=step,
+        state=StepState.COMPLETE,
+        ended_by=None,
+        started_ns=0,
+        elapsed_ns=elapsed_ns,
+        gap_ns=0,
+        read=read,
+        write=write,
+        interval_ns=NS_PER_S,
+        intervals=(),
+        cpu=None,
+        failure=None,
+    )
+
+
+def _restless(apply: Apply) -> bool:
+    """Every other round, so that no window is steady but the one that ends with the last round."""
+    if apply.most is None:
+        return False
+    still_to_come = apply.most - apply.number
+    return still_to_come >= WINDOW_ROUNDS and (still_to_come - WINDOW_ROUNDS) % 2 == 0
+
+
+def _twice_as_fast(sample: Sample) -> Sample:
+    """A round that differs so much from its neighbours that no window of them is steady."""
+    stimulus = sample.step.stimulus
+    size_bytes = mean_block_bytes(stimulus) if stimulus else 0.0
+    counts = (2 * sample.read.ios, 2 * sample.write.ios)
+    return _measured(sample.step, sample.elapsed_ns, counts, size_bytes, stimulus)
+
+
+def _length_ns(stop: StopRule, ios_per_s: float, bytes_per_s: float, capacity_bytes: int) -> int:
+    match stop:
+        case Duration(duration_ns):
+            return duration_ns
+        case ByteAmount(amount_bytes):
+            return _time_ns(amount_bytes, bytes_per_s)
+        case DriveFills(fills):
+            return _time_ns(fills * capacity_bytes, bytes_per_s)
+        case IoCount(ios):
+            return _time_ns(ios, ios_per_s)
+        case Steady(_, window_ns, windows):
+            return window_ns * windows
+        case FirstOf(rules, at_least_ns):
+            lengths = [_length_ns(rule, ios_per_s, bytes_per_s, capacity_bytes) for rule in rules]
+            return max(at_least_ns, min(lengths))
+
+
+def _time_ns(amount: float, per_s: float) -> int:
+    return round(amount / per_s * NS_PER_S) if per_s else 0

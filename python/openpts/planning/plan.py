@@ -1,0 +1,137 @@
+"""What a run will do, how long it takes and what it writes, before anything is touched."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.repetition import Repeated, collapsed
+from openpts.pts.registry import PtsTest
+from openpts.pts.standard import deviations, shortened
+from openpts.vocabulary.conditions import TestConditions
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import Part
+
+
+@dataclass(frozen=True, slots=True)
+class Extent:
+    """Time on the engine's clock and bytes written; purges count for nothing, since nobody can tell them."""
+
+    duration_ns: int
+    written_bytes: int
+
+    @classmethod
+    def of(cls, planned: Sequence[PlannedApply]) -> "Extent":
+        """Of all steps together."""
+        return cls(
+            sum(sum(one.durations_ns) for one in planned),
+            sum(sum(one.written_bytes) for one in planned),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class PartExtent:
+    """A part of one cycle at its shortest and its longest; its applies are rounds, wait states and so on."""
+
+    cycle: int
+    part: Part
+    shortest: Extent
+    longest: Extent
+    shortest_applies: int
+    longest_applies: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunPlan:
+    """A planned run: ``longest`` has every step that may come, ``shortest`` ends as soon as it can."""
+
+    test: PtsTest
+    conditions: TestConditions
+    user_capacity_bytes: int
+    drive: AssumedDrive
+    shortest: tuple[PlannedApply, ...]
+    longest: tuple[PlannedApply, ...]
+    deviations: tuple[Deviation, ...]
+    shortened: bool
+
+    @property
+    def shortest_extent(self) -> Extent:
+        """If steady state is there at once."""
+        return Extent.of(self.shortest)
+
+    @property
+    def longest_extent(self) -> Extent:
+        """If steady state comes with the last round."""
+        return Extent.of(self.longest)
+
+    @property
+    def parts(self) -> tuple[PartExtent, ...]:
+        """Cycle by cycle, in the order in which the parts first come."""
+        keys = dict.fromkeys((one.cycle, one.apply.part) for one in self.longest)
+        return tuple(
+            PartExtent(cycle, part, Extent.of(few), Extent.of(many), len(_whole(few)), len(_whole(many)))
+            for cycle, part in keys
+            for few, many in [(_of(self.shortest, cycle, part), _of(self.longest, cycle, part))]
+        )
+
+    @property
+    def blocks(self) -> tuple[Repeated[PlannedApply], ...]:
+        """The longest run in its order, with rounds that do the same told once."""
+        return collapsed(_whole(self.longest), _is_repetition)
+
+
+def plan_run(
+    test: PtsTest,
+    conditions: TestConditions,
+    standard: TestConditions,
+    user_capacity_bytes: int,
+    drive: AssumedDrive,
+) -> RunPlan:
+    """Drive the test's own script on assumed rates, both ways."""
+    shortest, longest = (
+        dry_run(test.script(conditions, user_capacity_bytes), user_capacity_bytes, drive, ending)
+        for ending in (Ending.SHORTEST, Ending.LONGEST)
+    )
+    return RunPlan(
+        test=test,
+        conditions=conditions,
+        user_capacity_bytes=user_capacity_bytes,
+        drive=drive,
+        shortest=shortest,
+        longest=longest,
+        deviations=deviations(conditions, standard, test.rules),
+        shortened=shortened(conditions, standard),
+    )
+
+
+def _whole(planned: Sequence[PlannedApply]) -> list[PlannedApply]:
+    """Pieces of one part and number put together."""
+    whole: dict[tuple[int, Part, int], PlannedApply] = {}
+    for one in planned:
+        key = (one.cycle, one.apply.part, one.apply.number)
+        before = whole.get(key)
+        whole[key] = (
+            one
+            if before is None
+            else PlannedApply(
+                one.cycle,
+                replace(before.apply, steps=before.apply.steps + one.apply.steps),
+                before.durations_ns + one.durations_ns,
+                before.written_bytes + one.written_bytes,
+            )
+        )
+    return list(whole.values())
+
+
+def _of(planned: Sequence[PlannedApply], cycle: int, part: Part) -> list[PlannedApply]:
+    return [one for one in planned if (one.cycle, one.apply.part) == (cycle, part)]
+
+
+def _is_repetition(first: PlannedApply, item: PlannedApply, number: int) -> bool:
+    """The same stimuli for the same time, one number later; what is left of an amount may differ."""
+    return (
+        (item.cycle, item.apply.part) == (first.cycle, first.apply.part)
+        and item.apply.number == first.apply.number + number
+        and [step.stimulus for step in item.apply.steps] == [step.stimulus for step in first.apply.steps]
+        and (item.durations_ns, item.written_bytes) == (first.durations_ns, first.written_bytes)
+    )

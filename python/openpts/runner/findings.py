@@ -1,0 +1,27 @@
+"""What only the measured figures show to deviate: entries of the ledger that are made at the end of a run.
+
+One function per test that has any; it reads the record as a report would.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from openpts.record.reader import Run
+from openpts.runner.demand_findings import composite_findings, demand_intensity_findings
+from openpts.runner.idle_edges import idle_edge_findings
+from openpts.runner.nines_findings import nines_findings
+from openpts.vocabulary.deviation import Deviation
+
+FINDINGS: Final[Mapping[str, Callable[[Run], tuple[Deviation, ...]]]] = {
+    "lat": nines_findings("PTS-LAT-19", "9.2 (3.3.3)"),
+    "wsat": nines_findings("PTS-WSAT-22", "10.2 (2.4.3)"),
+    "hir": idle_edge_findings,
+    "cbw": composite_findings,
+    "dirth": demand_intensity_findings,
+}
+
+
+def findings(run: Run) -> tuple[Deviation, ...]:
+    """The entries of a run that came to its end."""
+    find = FINDINGS.get(run.manifest.conditions.test)
+    return find(run) if find else ()

@@ -1,0 +1,101 @@
+"""All tests one after the other on one target, each with its own purge, preconditioning and run folder."""
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
+from openpts.pts.registry import PtsTest
+from openpts.record.suite import Suite, SuiteEntry, SuiteState
+from openpts.record.writer import DATABASE_NAME
+from openpts.runner.events import Listener
+from openpts.runner.run import Order, run_test
+
+
+@dataclass(frozen=True, slots=True)
+class SuitePart:
+    """A test and the order for its run; the run folder lies in that of the suite."""
+
+    test: PtsTest
+    order: Order
+
+
+@dataclass(slots=True)
+class SuiteRunner:
+    """Runs the parts and tells after each change what became of them.
+
+    ``display`` shows one test while it runs, ``publish`` takes the suite as it stands, ``report`` makes
+    the reports of a run folder and returns their names. ``keep_going``: a test that failed in the middle is
+    no reason to leave out the next; a purge that failed, a refusal and a target that is gone always are.
+    """
+
+    folder: Path
+    suite: Suite
+    display: Callable[[SuiteEntry], AbstractContextManager[Listener]]
+    publish: Callable[[Suite], None]
+    report: Callable[[Path], Sequence[str]]
+    keep_going: bool = True
+    _failures: list[str] = field(default_factory=list)
+
+    def run(self, parts: Sequence[SuitePart]) -> None:
+        """Run all parts, as far as they can run.
+
+        Raises the error that ended the suite, or RunFailedError at its end if a test failed on the way.
+        """
+        entries = (
+            SuiteEntry(part.test.name, part.test.title, part.test.section, f"{number}-{part.test.name}")
+            for number, part in enumerate(parts, start=1)
+        )
+        self._set(replace(self.suite, entries=tuple(entries)))
+        try:
+            for index, part in enumerate(parts):
+                self._run_part(index, _after_the_first(part) if index else part)
+        finally:
+            self._set(replace(self.suite, ended_at=datetime.now(UTC).isoformat(timespec="seconds")))
+        if self._failures:
+            raise RunFailedError(f"{len(self._failures)} of {len(parts)} tests failed: {self._failures[0]}")
+
+    def _run_part(self, index: int, part: SuitePart) -> None:
+        folder = self.folder / self.suite.entries[index].folder
+        self._change(index, state=SuiteState.RUNNING)
+        try:
+            with self.display(self.suite.entries[index]) as hear:
+                run_test(part.test, replace(part.order, folder=folder), [hear])
+            self._change(index, state=SuiteState.COMPLETE)
+        except (OpenptsError, KeyboardInterrupt) as error:
+            self._change(index, state=_state(error, folder), reason=str(error) or "stopped by the operator")
+            if not (isinstance(error, RunFailedError) and self.keep_going):
+                raise
+            self._failures.append(f"{part.test.name}: {error}")
+        finally:
+            self._report(index, folder)
+
+    def _report(self, index: int, folder: Path) -> None:
+        if not (folder / DATABASE_NAME).exists():
+            return
+        try:
+            self._change(index, reports=tuple(self.report(folder)))
+        except Exception as error:  # noqa: BLE001 tests that still have to run count more than a report
+            self._change(index, report_reason=f"{type(error).__name__}: {error}")
+
+    def _change(self, index: int, **changes: object) -> None:
+        entries = list(self.suite.entries)
+        entries[index] = replace(entries[index], **changes)  # type: ignore[arg-type]
+        self._set(replace(self.suite, entries=tuple(entries)))
+
+    def _set(self, suite: Suite) -> None:
+        self.suite = suite
+        self.publish(suite)
+
+
+def _after_the_first(part: SuitePart) -> SuitePart:
+    """A scratch file now holds what the test before wrote: the consent to lose that was given by running."""
+    return replace(part, order=replace(part.order, consent=replace(part.order.consent, overwrite_file=True)))
+
+
+def _state(error: BaseException, folder: Path) -> SuiteState:
+    if isinstance(error, InterruptedRunError | KeyboardInterrupt):
+        return SuiteState.INTERRUPTED
+    return SuiteState.FAILED if (folder / DATABASE_NAME).exists() else SuiteState.REFUSED

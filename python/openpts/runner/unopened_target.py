@@ -1,0 +1,138 @@
+"""A target as it can be known without touching it: for a drive sysfs is read, for a file its size."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.file_system import check_file_system, device_below, find_mount
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge import FILE_METHOD, no_purge
+from openpts.device.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
+from openpts.device.target import FileTarget, parse_target
+from openpts.device.write_cache import read_write_cache
+from openpts.errors import TargetError
+from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, purge_of_a_file
+from openpts.runner.preparation import PurgeChoice, other_write_cache, purge_left_out
+from openpts.runner.simulated_device import simulated_deviations, size_and_scale
+from openpts.simulation.presets import Preset, load_preset
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.stimulus import Step
+
+_USUAL_SECTOR_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class UnopenedTarget:
+    """``assumed`` are sentences on what could not be known; ``preset`` is that of a simulated drive.
+
+    ``device`` is the drive as sysfs shows it, None for any other target.
+    """
+
+    facts: TargetFacts
+    assumed: tuple[str, ...] = ()
+    preset: Preset | None = None
+    device: BlockDevice | None = None
+
+    @classmethod
+    def of(cls, text: str, roots: SystemRoots) -> Self:
+        """What the operator's text names. Raises OpenptsError as a run would, as far as can be seen."""
+        if names_simulated(text):
+            return cls._simulated(parse_simulated_target(text))
+        target = parse_target(text)
+        if isinstance(target, FileTarget):
+            return cls._file(target, roots)
+        return cls._drive(BlockDevice.of_node(target.path, roots))
+
+    @classmethod
+    def of_capacity(cls, capacity_bytes: int) -> Self:
+        """A drive of which nothing is known but its capacity."""
+        facts = TargetFacts(TargetKind.BLOCK, "a drive", "-", capacity_bytes, _USUAL_SECTOR_BYTES)
+        return cls(facts, (_sector_text(_USUAL_SECTOR_BYTES), _CACHE_TEXT))
+
+    @classmethod
+    def _simulated(cls, target: SimulatedTarget) -> Self:
+        preset = load_preset(target.preset)
+        capacity_bytes, scale = size_and_scale(target, preset)
+        simulation = SimulationFacts(
+            preset=preset.name,
+            summary=preset.summary,
+            model=preset.model,
+            scale=scale,
+            simulated_bytes=capacity_bytes // scale,
+            seed=target.seed or 0,
+            assumed=preset.assumed,
+        )
+        name = f"sim:{preset.name}"
+        facts = TargetFacts(
+            TargetKind.SIMULATED, name, str(target), capacity_bytes, preset.sector_bytes, simulation
+        )
+        return cls(facts, (), preset)
+
+    @classmethod
+    def _file(cls, target: FileTarget, roots: SystemRoots) -> Self:
+        path = target.path.absolute()
+        check_file_system(path, roots)
+        size_bytes = target.size_bytes or path.stat().st_size
+        if not size_bytes:
+            raise TargetError(f"{target.path} is empty: say how large it shall be, with ?size=512MiB")
+        sector_bytes = _sector_below(path, roots)
+        facts = TargetFacts(
+            TargetKind.FILE, path.name, str(path), size_bytes, sector_bytes or _USUAL_SECTOR_BYTES
+        )
+        return cls(facts, () if sector_bytes else (_sector_text(_USUAL_SECTOR_BYTES),))
+
+    @classmethod
+    def _drive(cls, device: BlockDevice) -> Self:
+        if not device.capacity_bytes:
+            raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
+        sector_bytes = device.integer("queue/logical_block_size")
+        facts = TargetFacts(
+            TargetKind.BLOCK,
+            device.name,
+            str(device.node),
+            device.capacity_bytes,
+            sector_bytes or _USUAL_SECTOR_BYTES,
+        )
+        assumed = (_CACHE_TEXT,) if sector_bytes else (_sector_text(_USUAL_SECTOR_BYTES), _CACHE_TEXT)
+        return cls(facts, assumed, device=device)
+
+    def deviations(
+        self, steps: Sequence[Step], purge: PurgeChoice, write_cache_enabled: bool, roots: SystemRoots
+    ) -> tuple[Deviation, ...]:
+        """Entries of the ledger that are known beforehand, in a run's order.
+
+        Raises UsageError where a simulated drive's figures would say nothing.
+        """
+        found: list[Deviation] = []
+        if self.preset is not None:
+            found += simulated_deviations(self.preset, self.facts, str(self.facts.simulation), steps)
+        is_file = self.facts.kind is TargetKind.FILE
+        if is_file:
+            found.append(NOT_THE_DEVICE)
+        if self.device is not None:
+            found += kernel_made(self.device)
+        if purge is PurgeChoice.NONE:
+            found.append(purge_left_out(no_purge("the operator asked for none")))
+        elif is_file:
+            found.append(purge_of_a_file(FILE_METHOD))
+        if is_file:
+            cache = read_write_cache(OpenTarget(-1, self.facts, None), write_cache_enabled, roots)
+            found.append(other_write_cache(cache))
+        return tuple(found)
+
+
+_CACHE_TEXT = "the volatile write cache can be set as required; else the ledger has an entry"
+
+
+def _sector_text(sector_bytes: int) -> str:
+    return f"sectors of {sector_bytes} bytes"
+
+
+def _sector_below(path: Path, roots: SystemRoots) -> int | None:
+    mount = find_mount(path.resolve(), roots)
+    device = None if mount is None else device_below(mount, roots)
+    return None if device is None else device.whole.integer("queue/logical_block_size")

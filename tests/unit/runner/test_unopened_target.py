@@ -1,0 +1,93 @@
+"""What can be known of a target without touching it."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.errors import TargetError, UsageError
+from openpts.runner.preparation import PurgeChoice
+from openpts.runner.unopened_target import UnopenedTarget
+from openpts.system_files import SystemRoots
+from openpts.units import KIB, MIB
+from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import Duration
+from tests.data.system_trees import server
+
+__all__ = ["server"]
+
+STEP = Step(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()), Duration.seconds(60))
+
+
+def rules(target: UnopenedTarget, roots: SystemRoots, purge: PurgeChoice = PurgeChoice.AUTO) -> list[str]:
+    return [one.rule_id for one in target.deviations([STEP], purge, False, roots)]
+
+
+def test_a_drive_is_known_by_sysfs_alone(server: SystemRoots) -> None:
+    device = BlockDevice.of_name("nvme0n1", server)
+    target = UnopenedTarget._drive(device)
+    assert target.facts.kind is TargetKind.BLOCK
+    assert target.facts.user_capacity_bytes == 7_501_476_528 * 512
+    assert target.facts.sector_bytes == device.integer("queue/logical_block_size")
+    assert rules(target, server) == []
+    assert rules(target, server, PurgeChoice.NONE) == ["PTS-PRG-01"]
+
+
+@pytest.mark.proves("PTS-GEN-05")
+@pytest.mark.parametrize(
+    ("name", "made"), [("loop0", True), ("dm-0", True), ("nvme2n1", False), ("sdb", False)]
+)
+def test_what_the_kernel_makes_of_other_storage_is_no_device_itself(
+    server: SystemRoots, name: str, made: bool
+) -> None:
+    """The namespace of an NVMe subsystem with several paths is virtual in sysfs as well, and is a drive."""
+    target = UnopenedTarget._drive(BlockDevice.of_name(name, server))
+    assert ("PTS-GEN-05" in rules(target, server)) is made
+
+
+def test_a_drive_without_a_medium_is_refused(server: SystemRoots) -> None:
+    device = BlockDevice.of_name("nvme0n1", server)
+    (device.folder / "size").write_text("0\n")
+    with pytest.raises(TargetError, match="no capacity"):
+        UnopenedTarget._drive(device)
+
+
+def test_a_file_has_the_size_that_it_shall_have_and_stays_as_it_is(tmp_path: Path) -> None:
+    roots, path = SystemRoots(), tmp_path / "x"
+    assert UnopenedTarget.of(f"file:{path}?size=64MiB", roots).facts.user_capacity_bytes == 64 * MIB
+    assert not path.exists()
+    path.write_bytes(b"data")
+    assert UnopenedTarget.of(f"file:{path}?size=64MiB", roots).facts.user_capacity_bytes == 64 * MIB
+    assert UnopenedTarget.of(f"file:{path}", roots).facts.user_capacity_bytes == 4
+    assert path.read_bytes() == b"data"
+    target = UnopenedTarget.of(f"file:{path}", roots)
+    assert rules(target, roots) == ["PTS-GEN-05", "PTS-PRG-03", "PTS-CACHE-01"]
+    assert rules(target, roots, PurgeChoice.NONE) == ["PTS-GEN-05", "PTS-PRG-01", "PTS-CACHE-01"]
+
+
+def test_an_empty_file_without_a_size_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "x").touch()
+    with pytest.raises(TargetError, match="is empty"):
+        UnopenedTarget.of(f"file:{tmp_path}/x", SystemRoots())
+
+
+def test_a_simulated_drive_has_its_scale_and_what_that_bears_on() -> None:
+    target = UnopenedTarget.of("sim:enterprise-tlc", SystemRoots())
+    assert target.facts.scale > 1
+    found = target.deviations([STEP], PurgeChoice.AUTO, False, SystemRoots())
+    assert {one.rule_id for one in found} == {"PTS-GEN-05"}
+    assert f"scale 1:{target.facts.scale}" in found[0].used
+    assert len(found) > 1
+
+
+def test_a_scale_under_which_figures_say_nothing_is_refused() -> None:
+    target = UnopenedTarget.of("sim:enterprise-tlc?capacity=8GB&scale=64", SystemRoots())
+    with pytest.raises(UsageError, match="take a scale of"):
+        target.deviations([STEP], PurgeChoice.AUTO, False, SystemRoots())
+
+
+def test_of_a_mere_capacity_the_rest_is_assumed_and_said() -> None:
+    target = UnopenedTarget.of_capacity(10**12)
+    assert target.assumed[0] == "sectors of 512 bytes"
+    assert rules(target, SystemRoots()) == []

@@ -1,0 +1,39 @@
+"""A text of tables and values together with the places at which they are written."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+from openpts.errors import UsageError
+
+Path = tuple[str | int, ...]
+"""The keys and positions that lead to a value: ``("wsat", "workloads", 0)``."""
+
+
+class Place(NamedTuple):
+    """Line and column, both from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedText:
+    """What a text says, as plain dicts, lists, numbers and strings, and where it says it."""
+
+    content: dict[str, Any]
+    places: Mapping[Path, Place]
+
+    def place_of(self, path: Path) -> Place:
+        """Where the value is written, or what it lies in."""
+        while path and path not in self.places:
+            path = path[:-1]
+        return self.places.get(path, Place(1, 1))
+
+
+class PlacedError(UsageError):
+    """A text that can't be read, and where."""
+
+    def __init__(self, place: Place, message: str) -> None:
+        super().__init__(message)
+        self.place = place

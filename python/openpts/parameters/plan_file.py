@@ -1,0 +1,208 @@
+"""The plan file: what to run and how, as TOML or YAML, for people and their editors."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
+
+from openpts.errors import UsageError
+from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.continuous_tables import (
+    CrossStimulusParameters,
+    IdleRecoveryParameters,
+    WriteSaturationParameters,
+)
+from openpts.parameters.contradictions import contradictions
+from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
+from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.places import Path as ValuePath
+from openpts.parameters.places import Place, PlacedError, PlacedText
+from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
+from openpts.parameters.setting import parameters_of
+from openpts.parameters.shape import Wrong, wrong_values
+from openpts.parameters.tables import TABLES
+from openpts.parameters.toml_text import read_toml
+from openpts.parameters.yaml_text import read_yaml
+from openpts.pts.registry import TESTS
+from openpts.vocabulary.conditions import Profile
+
+_READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
+    ".toml": read_toml,
+    ".yaml": read_yaml,
+    ".yml": read_yaml,
+}
+_AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
+_LARGEST_BYTES: Final = 1024**2
+_MOST_SEED: Final = 2**63 - 1
+
+_Name = Annotated[str, Meta(max_length=200)]
+
+
+class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A plan of openpts: tests of SNIA PTS 2.0.1 on one device."""
+
+    profile: (
+        Annotated[
+            Literal["enterprise", "client"],
+            Meta(description="The set of settings: PTS-E or PTS-C; enterprise."),
+        ]
+        | UnsetType
+    ) = UNSET
+    seed: (
+        Annotated[int, Meta(ge=0, le=_MOST_SEED, description="Seed of offsets and data; random.")] | UnsetType
+    ) = UNSET
+    quick: Annotated[bool, Meta(description="Shorten everything for a first look.")] | UnsetType = UNSET
+    purge: (
+        Annotated[
+            Literal["auto", "none"],
+            Meta(description="Purge before each test; none is entered in the ledger. auto."),
+        ]
+        | UnsetType
+    ) = UNSET
+    operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
+    auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
+    sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET
+    common: (
+        Annotated[CommonParameters, Meta(description="Parameters of every test of the plan.")] | UnsetType
+    ) = UNSET
+    iops: Annotated[IopsParameters, Meta(description="IOPS test.")] | UnsetType = UNSET
+    tp: Annotated[ThroughputParameters, Meta(description="Throughput test.")] | UnsetType = UNSET
+    lat: Annotated[LatencyParameters, Meta(description="Latency test.")] | UnsetType = UNSET
+    wsat: Annotated[WriteSaturationParameters, Meta(description="Write saturation test.")] | UnsetType = UNSET
+    hir: Annotated[IdleRecoveryParameters, Meta(description="Host idle recovery test.")] | UnsetType = UNSET
+    xsr: Annotated[CrossStimulusParameters, Meta(description="Cross stimulus recovery test.")] | UnsetType = (
+        UNSET
+    )
+    cbw: Annotated[CompositeParameters, Meta(description="Composite block size workload.")] | UnsetType = (
+        UNSET
+    )
+    dirth: (
+        Annotated[DemandIntensityParameters, Meta(description="Demand intensity / response time histogram.")]
+        | UnsetType
+    ) = UNSET
+
+
+class PlanFileError(UsageError):
+    """A plan file that makes no sense; ``complaints`` has a line for each thing, with its place."""
+
+    def __init__(self, complaints: tuple[str, ...]) -> None:
+        super().__init__("; ".join(complaints))
+        self.complaints = complaints
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """A plan that was read. ``settings`` is what is beside the tables."""
+
+    path: str
+    file: PlanFile
+    text: PlacedText
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """Profile, seed, purge and people, as far as the file has them."""
+        names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLES}]
+        return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
+
+    def given(self, test: str) -> Given:
+        """What the plan gives for a test: its own table over the common one."""
+        return self._given(test).over(self._given("common"))
+
+    def _given(self, table: str) -> Given:
+        content = getattr(self.file, table)
+        if content is UNSET:
+            return Given()
+        values = {
+            name: value
+            for name in content.__struct_fields__
+            if (value := getattr(content, name)) is not UNSET
+        }
+        return Given(values, {name: self._name((table, name)) for name in values})
+
+    def _name(self, path: ValuePath) -> str:
+        return f"{_at(self.path, self.text.place_of(path))}: {path[-1]}"
+
+
+def read_plan(path: Path) -> Plan:
+    """Read a plan file, and look whether all in it makes sense, for any test that it has a table of.
+
+    Raises PlanFileError with everything that is wrong.
+    """
+    read = _READERS.get(path.suffix.lower())
+    if read is None:
+        raise UsageError(f"{path}: the name of a plan file ends in .toml, .yaml or .yml")
+    try:
+        with path.open("rb") as file:
+            raw = file.read(_LARGEST_BYTES + 1)
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+    if len(raw) > _LARGEST_BYTES:
+        raise UsageError(f"{path} is larger than 1 MiB, which no plan is")
+    return parse_plan(raw, str(path), read)
+
+
+def parse_plan(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Plan:
+    """The plan that a text is; ``path`` is what complaints call it. Raises PlanFileError."""
+    try:
+        text = read(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        place = Place(raw[: error.start].count(b"\n") + 1, 1)
+        raise PlanFileError((f"{_at(path, place)}: is no UTF-8",)) from error
+    except PlacedError as error:
+        raise PlanFileError((f"{_at(path, error.place)}: {error}",)) from error
+    if wrong := wrong_values(text.content, PlanFile):
+        raise PlanFileError(_complaints(path, text, wrong))
+    plan = Plan(path, msgspec.convert(text.content, PlanFile), text)
+    if complaints := _senseless(plan):
+        raise PlanFileError(complaints)
+    return plan
+
+
+def _senseless(plan: Plan) -> tuple[str, ...]:
+    """Values that no condition can have, and what can't be together; each once, whatever test it is for."""
+    profile = Profile(plan.settings.get("profile", Profile.ENTERPRISE))
+    found: dict[str, None] = {}
+    for test in TESTS.values():
+        if getattr(plan.file, test.name) is UNSET and plan.file.common is UNSET:
+            continue
+        given, standard = plan.given(test.name), test.standard_conditions(profile, 0)
+        bad = dict.fromkeys(_refused(given, standard))
+        found |= bad or dict.fromkeys(contradictions(given, conditions_of(given, standard)))
+    return tuple(sorted(found, key=_in_order))
+
+
+def _in_order(complaint: str) -> tuple[int, ...]:
+    """Line and column of a complaint."""
+    match = _AT.search(complaint)
+    return (int(match[1]), int(match[2])) if match else ()
+
+
+def _refused(given: Given, standard: Any) -> list[str]:
+    """Each value on its own."""
+    refused = []
+    for name in parameters_of(TABLES[standard.test]):
+        if name in given.values:
+            try:
+                conditions_of(Given({name: given.values[name]}, {name: given.names[name]}), standard)
+            except UsageError as error:
+                refused.append(str(error))
+    return refused
+
+
+def _complaints(path: str, text: PlacedText, wrong: list[Wrong]) -> tuple[str, ...]:
+    placed = sorted((text.place_of(one.path), one.message) for one in wrong)
+    return tuple(f"{_at(path, place)}: {message}" for place, message in placed)
+
+
+def _at(path: str, place: Place) -> str:
+    return f"{path}:{place.line}:{place.column}"
+
+
+def plan_schema() -> dict[str, Any]:
+    """The JSON Schema of plan files, for editors."""
+    schema = msgspec.json.schema(PlanFile)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "openpts plan", **schema}

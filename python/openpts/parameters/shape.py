@@ -1,0 +1,172 @@
+"""Whether a content has the keys, types and limits of a table: all that is wrong, not the first alone."""
+
+import difflib
+import math
+import re
+import typing
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import UnionType
+from typing import Any, Final, Union
+
+import msgspec
+from msgspec import Struct
+
+from openpts.parameters.places import Path
+
+_KINDS: Final = {
+    "int": "a whole number",
+    "float": "a number",
+    "str": "a text",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "a table",
+    "null": "nothing",
+}
+_EXPECTED: Final = re.compile(r"`([a-z |]+)`")
+_INSIDE: Final = re.compile(r" - at `(?:key in )?\$(.*)`$")
+
+
+@dataclass(frozen=True, slots=True)
+class Wrong:
+    """A value that a table can't have, and why."""
+
+    path: Path
+    message: str
+
+
+def wrong_values(content: object, table: type[Struct], path: Path = ()) -> list[Wrong]:
+    """Everything in the content that the table can't hold."""
+    return list(_of_table(content, table, path))
+
+
+def _of_table(content: object, table: type[Struct], path: Path) -> Iterator[Wrong]:
+    name = str(path[-1]) if path else "the plan"
+    if not isinstance(content, dict):
+        yield Wrong(path, f"{name} is a table, not {_kind(content)}")
+        return
+    hints = typing.get_type_hints(table, include_extras=True)
+    for key, value in content.items():
+        if key not in hints:
+            yield Wrong((*path, key), _unknown(str(key), hints, path))
+        else:
+            yield from _of_value(value, hints[key], (*path, key))
+    required = [field.name for field in msgspec.structs.fields(table) if field.required]
+    for key in required:
+        if key not in content:
+            yield Wrong(path, f"{key} is missing")
+
+
+def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
+    table = _table_in(hint)
+    if table is not None and (isinstance(value, dict) or _is_table_alone(hint)):
+        yield from _of_table(value, table, path)
+        return
+    entry = _entry_hint(hint)
+    if entry is not None and isinstance(value, list) and any(isinstance(one, dict) for one in value):
+        for index, one in enumerate(value):
+            yield from _of_value(one, entry, (*path, index))
+        return
+    if not _all_finite(value):
+        yield Wrong(path, f"{path[-1]}: is no number that a value can have")
+        return
+    if words := _words_in(hint):
+        if value not in words:
+            yield Wrong(path, f"{path[-1]}: {value!r} is none of {', '.join(words)}")
+        return
+    try:
+        msgspec.convert(value, hint)
+    except msgspec.ValidationError as error:
+        yield _translated(str(error), value, path)
+
+
+def _translated(message: str, value: object, path: Path) -> Wrong:
+    """What msgspec says, in words, at the place inside of the value that it means."""
+    name = next((part for part in reversed(path) if isinstance(part, str)), "value")
+    inside = _INSIDE.search(message)
+    indexes = tuple(int(index) for index in re.findall(r"\[([0-9]+)\]", inside[1])) if inside else ()
+    for index in indexes:
+        value = value[index] if isinstance(value, Sequence) else value
+    text = _EXPECTED.sub(lambda match: _words(match[1]), _INSIDE.sub("", message))
+    text = text[:1].lower() + text[1:]
+    if "got" not in text and isinstance(value, int | float | str):
+        text = f"{text}, not {value!r}"
+    return Wrong((*path, *indexes), f"{name}: {text}")
+
+
+def _words(kinds: str) -> str:
+    return " or ".join(_KINDS.get(kind.strip(), kind.strip()) for kind in kinds.split("|"))
+
+
+def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
+    where = f" in {path[-1]}" if path else ""
+    word = key.replace("-", "_").lower()
+    tables = {name: table for name, hint in hints.items() if (table := _table_in(hint))}
+    homes = [name for name, table in tables.items() if word in table.__struct_fields__]
+    near = difflib.get_close_matches(word, list(hints), n=1, cutoff=0.6)
+    if homes:
+        hint = f"{word} stands in {homes[0] if 'common' in homes else ' or '.join(homes)}"
+    else:
+        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(hints)}"
+    return f"unknown key {key}{where}: {hint}"
+
+
+def _kind(value: object) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true or false"
+        case int() | float():
+            return "a number"
+        case str():
+            return "a text"
+        case list():
+            return "a list"
+        case dict():
+            return "a table"
+        case _:
+            return f"a {type(value).__name__}"
+
+
+def _all_finite(value: object) -> bool:
+    match value:
+        case float():
+            return math.isfinite(value)
+        case list():
+            return all(_all_finite(entry) for entry in value)
+        case dict():
+            return all(_all_finite(entry) for entry in value.values())
+        case _:
+            return True
+
+
+def _alternatives(hint: Any) -> tuple[Any, ...]:
+    """The types of a union, without annotations and without "not given"."""
+    if typing.get_origin(hint) is typing.Annotated:
+        return _alternatives(typing.get_args(hint)[0])
+    if typing.get_origin(hint) in {Union, UnionType}:
+        return tuple(one for arg in typing.get_args(hint) for one in _alternatives(arg))
+    return () if hint is msgspec.UnsetType else (hint,)
+
+
+def _words_in(hint: Any) -> tuple[str, ...]:
+    """The words of a choice; none for what is no choice."""
+    choices = [one for one in _alternatives(hint) if typing.get_origin(one) is typing.Literal]
+    return typing.get_args(choices[0]) if choices else ()
+
+
+def _table_in(hint: Any) -> type[Struct] | None:
+    return next(
+        (one for one in _alternatives(hint) if isinstance(one, type) and issubclass(one, Struct)), None
+    )
+
+
+def _is_table_alone(hint: Any) -> bool:
+    return len(_alternatives(hint)) == 1
+
+
+def _entry_hint(hint: Any) -> Any:
+    """The type of a list's entries, None for what is no list."""
+    lists = [one for one in _alternatives(hint) if typing.get_origin(one) is list]
+    return typing.get_args(lists[0])[0] if lists else None

@@ -1,0 +1,64 @@
+"""A value for each parameter of each test that no test has as its standard."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from openpts.parameters.workload_table import WorkloadTable
+
+OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
+
+CHANGED: Final[Mapping[str, Any]] = {
+    "time_scale": "1/60",
+    "step_seconds": 1.5,
+    "write_cache": None,  # the other one than the profile's
+    "active_range": "10:60",
+    "data_pattern": "entropy:46,dup:10",
+    "tc": 3,
+    "qd": 7,
+    "precondition_passes": 0.5,
+    "precondition_tc": 5,
+    "precondition_qd": 9,
+    "precondition_block_size": "256KiB",
+    "read_pcts": [100, 65, 30, 0],
+    "block_sizes": ["1MiB", "64KiB", "4KiB"],
+    "max_rounds": 8,
+    "round_seconds": 84,
+    "segments": "16x1MiB",
+    "tracking": ["RND 8KiB RW65"],
+    "histogram_seconds": 12,
+    "nines": 7,
+    "workloads": ["oltp", "RND 16KiB RW30", OWN_WORKLOAD],
+    "workload": OWN_WORKLOAD,
+    "sequential_tc": 2,
+    "sequential_qd": 4,
+    "drive_fills": 1.5,
+    "longest_seconds": 100,
+    "tracking_seconds": 90,
+    "stop_when_steady": True,
+    "steady_after_drive_fills": 0.5,
+    "access_seconds": 2,
+    "cycles": 12,
+    "wait_states": [1, 4],
+    "idle_seconds": 3,
+    "group_seconds": [10, 20, 30],
+    "group_tcs": [2, 8, 2],
+    "group_qds": [1, 4, 1],
+    "tcs": [8, 1],
+    "qds": [16, 1],
+    "prewrite_shortest_seconds": 5,
+    "prewrite_longest_seconds": 900,
+    "prewrite_capacity_pct": 3,
+    "art_limit_ms": 2.5,
+    "plateau_pct": 4,
+    "mid_points": 2,
+    "histogram_prewrite_seconds": 30,
+    "capture": False,
+    "secondary_metrics": False,
+}
+
+
+def changed_value(parameter: str, standard: Any) -> Any:
+    """The value for a parameter of a test with these standard conditions."""
+    if parameter == "write_cache":
+        return "disabled" if standard.write_cache_enabled else "enabled"
+    return CHANGED[parameter]

@@ -1,0 +1,301 @@
+"""Plan files: what they give, and what is said about those that make no sense."""
+
+import contextlib
+import json
+import re
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openpts.errors import UsageError
+from openpts.parameters.given import conditions_of
+from openpts.parameters.plan_file import Plan, PlanFileError, parse_plan, plan_schema, read_plan
+from openpts.parameters.setting import parameters_of
+from openpts.parameters.tables import TABLES
+from openpts.parameters.toml_text import read_toml
+from openpts.parameters.yaml_text import read_yaml
+from openpts.pts.registry import TESTS
+from openpts.runner.preparation import PurgeChoice
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.placement import Zone, Zones
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize
+from tests.unit.parameters.changed_values import CHANGED
+
+ROOT = Path(__file__).parents[3]
+
+TOML = """\
+profile = "client"
+seed = 7
+operator = "A. Tester"
+
+[common]
+active_range = 50
+time_scale = "1/60"
+
+[iops]
+active_range = "10:60"
+tc = 3
+
+[wsat]
+drive_fills = 2
+
+[[wsat.workloads]]
+name = "mail"
+block_sizes = {"4KiB" = 70, "64KiB" = 30}
+read_pct = 60
+zones = [{accesses_pct = 80, range_pct = 20}, {accesses_pct = 20, range_pct = 80}]
+"""
+YAML = """\
+profile: client
+seed: 7
+operator: A. Tester
+common:
+  active_range: 50
+  time_scale: 1/60
+iops:
+  active_range: 10:60
+  tc: 3
+wsat:
+  drive_fills: 2
+  workloads:
+    - name: mail
+      block_sizes: {4KiB: 70, 64KiB: 30}
+      read_pct: 60
+      zones:
+        - {accesses_pct: 80, range_pct: 20}
+        - {accesses_pct: 20, range_pct: 80}
+"""
+
+
+def conditions(plan: Plan, test: str) -> Any:
+    return conditions_of(plan.given(test), TESTS[test].standard_conditions(Profile.CLIENT, 1))
+
+
+@pytest.mark.parametrize(("text", "name"), [(TOML, "plan.toml"), (YAML, "plan.yaml"), (YAML, "plan.YML")])
+def test_what_a_plan_gives(tmp_path: Path, text: str, name: str) -> None:
+    (tmp_path / name).write_text(text)
+    plan = read_plan(tmp_path / name)
+    assert plan.settings == {"profile": "client", "seed": 7, "operator": "A. Tester"}
+    iops, lat, wsat = (conditions(plan, test) for test in ("iops", "lat", "wsat"))
+    assert (iops.active_range, iops.tc, iops.qd, iops.minute_ns) == (ActiveRange(10, 60), 3, 16, 10**9)
+    assert (lat.active_range, lat.tc) == (ActiveRange(0, 50), 1)
+    assert (wsat.drive_fills, wsat.longest_ns) == (2, 360 * 10**9)
+    (mail,) = wsat.workloads
+    assert (mail.read_pct, mail.random_pct) == (60, 100)
+    assert mail.block_sizes == (BlockSize(4096, 70), BlockSize(65536, 30))
+    assert mail.placement == Zones((Zone(80, 20), Zone(20, 80)))
+
+
+def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
+    with pytest.raises(PlanFileError) as caught:
+        parse_plan(text.encode(), "p", read)
+    assert caught.value.exit_code == 2
+    return caught.value.complaints
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("profile = 'clent'", ["p:1:1: profile: 'clent' is none of enterprise, client"]),
+        ("seed = -1", ["p:1:1: seed: expected a whole number >= 0, not -1"]),
+        ("[iops]\nstep_secs = 1", ["p:2:1: unknown key step_secs in iops: did you mean step_seconds?"]),
+        ("[iops]\nstep-seconds = 1", ["p:2:1: unknown key step-seconds in iops: did you mean step_seconds?"]),
+        ("time-scale = '1/60'", ["p:1:1: unknown key time-scale: time_scale stands in common"]),
+        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points stands in cbw or dirth"]),
+        ("[io]\ntc = 1", ["p:1:2: unknown key io: did you mean iops?"]),
+        ("iops = 3", ["p:1:1: iops is a table, not a number"]),
+        ("[iops]\ntc = 'four'", ["p:2:1: tc: expected a whole number, got a text"]),
+        ("[iops]\ntc = true", ["p:2:1: tc: expected a whole number, got true or false"]),
+        ("[iops]\ntc = 1.5", ["p:2:1: tc: expected a whole number, got a number"]),
+        ("[iops]\nqd = 0", ["p:2:1: qd: expected a whole number >= 1, not 0"]),
+        ("[iops]\nstep_seconds = nan", ["p:2:1: step_seconds: is no number that a value can have"]),
+        ("[iops]\nstep_seconds = 0", ["p:2:1: step_seconds: expected a number >= 0.001, not 0"]),
+        ("[iops]\nread_pcts = [0, 101]", ["p:2:17: read_pcts: expected a whole number <= 100, not 101"]),
+        ("[iops]\nread_pcts = []", ["p:2:1: read_pcts: expected a list of length >= 1"]),
+        ("[iops]\nblock_sizes = ['4KiB', 8]", ["p:2:24: block_sizes: expected a text, got a whole number"]),
+        ("[xsr]\ngroup_tcs = [1, 2]", ["p:2:1: group_tcs: expected a list of length >= 3"]),
+        (
+            "[iops]\ntc = 0\n\n[lat]\ncolour = 1\n",
+            ["p:2:1: tc: expected a whole number >= 1, not 0", "p:5:1: unknown key colour in lat: known are"],
+        ),
+        (
+            "[[wsat.workloads]]\nname = 'x'\nread_pct = 101\nblock_sizes = {'4KiB' = 0}\n"
+            "zones = [{range_pct = 1}]",
+            [
+                "p:3:1: read_pct: expected a whole number <= 100, not 101",
+                "p:4:1: block_sizes: expected a whole number >= 1",
+                "p:5:10: accesses_pct is missing",
+            ],
+        ),
+        (
+            "[common]\nactive_range = '75:25'",
+            ["p:2:1: active_range '75:25': the range begins before it ends"],
+        ),
+        ("[common]\nactive_range = 0", ["p:2:1: active_range '0': the range begins before it ends"]),
+        ("[common]\nactive_range = 101", ["p:2:1: active_range '101': the range begins before it ends"]),
+        ("[common]\ntime_scale = '2/1'", ["p:2:1: time_scale '2/1': is more than 0 and at most 1"]),
+        ("[common]\ntime_scale = '1/0'", ["p:2:1: time_scale '1/0': is more than 0 and at most 1"]),
+        ("[common]\ndata_pattern = 'zeros'", ["p:2:1: data_pattern 'zeros': is none of random, random-once"]),
+        ("[common]\ndata_pattern = 'verified:1'", ["p:2:1: data_pattern 'verified:1': a test reads what it"]),
+        ("[iops]\nsegments = '0x1MiB'", ["p:2:1: segments '0x1MiB': write it as NUMBERxSIZE"]),
+        (
+            "[iops]\nblock_sizes = ['4KiB', '4100B']",
+            ["p:2:1: block_sizes '4100B': a transfer has whole sectors"],
+        ),
+        ("[iops]\nblock_sizes = ['4KiB', '4096']", ["p:2:1: block_sizes: 4096 is there twice"]),
+        ("[iops]\ntracking = ['4KiB']", ["p:2:1: tracking '4KiB': write it as RND 4KiB RW0"]),
+        ("[iops]\ntracking = ['RND 4KiB RW0', 'RND 5KiB RW0']", ["p:2:1: tracking: steady state is to be"]),
+        ("[iops]\nread_pcts = [50]", ["p:2:1: read_pcts: steady state is to be judged on RND 4 KiB RW0"] * 1),
+        ("[hir]\ntracking_seconds = 5", ["p:2:1: tracking_seconds: a tracked minute would begin before"]),
+        (
+            "[cbw]\nprewrite_shortest_seconds = 3600",
+            ["p:2:1: prewrite_shortest_seconds: the shortest pre-write"],
+        ),
+        ("[cbw]\ntcs = [1]\nqds = [1, 2]", ["p:2:1: tcs: 2 operating points can't hold MaxIOPS"]),
+        ("[wsat]\nworkloads = ['meta']", ["p:2:1: workloads 'meta': is none of"]),
+        (
+            "[wsat]\nworkloads = ['oltp', 'RND 8KiB RW65']",
+            ["p:2:1: workloads: RND 8 KiB RW65 is there twice"],
+        ),
+        ("[wsat]\nsegments='4x1MiB'\nworkloads = ['vod']", ["p:2:1: segments: segments say where random"]),
+        ("[dirth]\nsegments='4x1MiB'\nworkload = 'composite'", ["p:2:1: segments: the workload Composite"]),
+        (
+            "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=1}\n"
+            "zones=[{accesses_pct=1,range_pct=100}]",
+            ["p:1:8: workload: workload 'x': the zones' accesses sum to 1 per cent, not to 100"],
+        ),
+        (
+            "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=9999, '8KiB'=2}",
+            ["p:1:8: workload: workload 'x': the weights sum to more than 10,000"],
+        ),
+        ("[iops]\nstep_seconds = 1\nround_seconds = 56", ["p:3:1: round_seconds: says the same thing twice"]),
+    ],
+)
+def test_what_makes_no_sense_is_told_with_its_place(text: str, says: list[str]) -> None:
+    found = complaints(text)
+    for complaint, start in zip(found, says, strict=False):
+        assert complaint.startswith(start), found
+    assert len(found) >= len(says)
+
+
+def test_a_common_value_is_complained_about_once() -> None:
+    assert len(complaints("[common]\ndata_pattern = 'zeros'\n")) == 1
+
+
+def test_the_table_of_a_test_wins_over_the_common_one_even_in_other_words() -> None:
+    plan = parse_plan(b"[common]\nstep_seconds = 1\n[iops]\nround_seconds = 112\n", "p", read_toml)
+    assert conditions(plan, "iops").minute_ns == 2 * 10**9
+    assert conditions(plan, "lat").minute_ns == 10**9
+
+
+def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"ends in \.toml, \.yaml or \.yml"):
+        read_plan(tmp_path / "plan.json")
+    with pytest.raises(UsageError, match="can't be read: No such file"):
+        read_plan(tmp_path / "plan.toml")
+    (tmp_path / "large.toml").write_bytes(b"#" * (1024**2 + 1))
+    with pytest.raises(UsageError, match="larger than 1 MiB"):
+        read_plan(tmp_path / "large.toml")
+    (tmp_path / "latin.toml").write_bytes(b"seed = 1\noperator = '\xe9'\n")
+    with pytest.raises(PlanFileError, match=r"latin\.toml:2:1: is no UTF-8"):
+        read_plan(tmp_path / "latin.toml")
+
+
+TABLE_TEXTS = st.sampled_from(
+    [
+        f"[{test}]\n{name} = {value}\n"
+        for test, table in TABLES.items()
+        for name in parameters_of(table)
+        for value in (
+            "1",
+            "-1",
+            "'x'",
+            "[1]",
+            "['1', '2']",
+            "{a = 1}",
+            "1e300",
+            "'1/2'",
+            "true",
+            "[[1]]",
+            "0.5",
+        )
+    ]
+)
+
+
+@given(parts=st.lists(TABLE_TEXTS | st.text(max_size=20), max_size=4))
+def test_no_plan_ends_in_anything_but_a_complaint(parts: list[str]) -> None:
+    raw = "".join(parts).encode(errors="surrogatepass")
+    for read in (read_toml, read_yaml):
+        with contextlib.suppress(PlanFileError):
+            parse_plan(raw, "p", read)
+
+
+def _written(table: str) -> dict[str, Any]:
+    values = {name: CHANGED[name] for name in parameters_of(TABLES[table])}
+    values["write_cache"] = "enabled"
+    values.pop("round_seconds", None)
+    plain: dict[str, Any] = msgspec.to_builtins(values)
+    return plain
+
+
+@pytest.mark.parametrize("table", list(TABLES))
+def test_the_schema_takes_what_the_reader_takes(table: str) -> None:
+    validator = jsonschema.Draft202012Validator(plan_schema())
+    content = {"profile": "client", table: _written(table)}
+    validator.validate(content)
+    if table in TESTS:
+        with_segments = {key: value for key, value in content[table].items() if key != "tracking"}  # type: ignore[attr-defined]
+        parse_plan(json.dumps({table: with_segments}).encode(), "p", read_yaml)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "colour = 1",
+        "profile = 'clent'",
+        "[iops]\ntc = 'four'",
+        "[iops]\ntc = 0",
+        "[iops]\nread_pcts = [101]",
+        "[xsr]\ngroup_tcs = [1, 2]",
+        "[[wsat.workloads]]\nname = 'x'",
+        "[common]\ntc = 3",
+    ],
+)
+def test_the_schema_refuses_what_the_reader_refuses(text: str) -> None:
+    complaints(text)
+    validator = jsonschema.Draft202012Validator(plan_schema())
+    assert not validator.is_valid(tomllib.loads(text))
+
+
+def test_the_schema_in_the_manual_is_current() -> None:
+    current = json.dumps(plan_schema(), indent=2) + "\n"
+    assert (ROOT / "docs/plan.schema.json").read_text() == current, "make docs writes it anew"
+
+
+def test_the_words_for_a_purge_are_those_of_the_command_line() -> None:
+    words = plan_schema()["$defs"]["PlanFile"]["properties"]["purge"]["enum"]
+    assert set(words) == {choice.value for choice in PurgeChoice}
+
+
+def test_complaints_come_in_the_order_of_the_file() -> None:
+    text = "[lat]\ntracking = ['x']\n[iops]\nsegments = 'y'\ntracking = ['z']\n[common]\nactive_range = 0\n"
+    places = [complaint.split(": ")[0] for complaint in complaints(text)]
+    assert places == ["p:2:1", "p:4:1", "p:5:1", "p:7:1"]
+
+
+def test_the_examples_of_the_manual_are_true() -> None:
+    manual = (ROOT / "docs/parameters.md").read_text()
+    (toml,) = re.findall(r"```toml\n(.*?)```", manual, re.DOTALL)
+    (yaml,) = re.findall(r"```yaml\n(.*?)```", manual, re.DOTALL)
+    (said,) = re.findall(r"openpts: plan\.toml(.*)", manual)
+    (complaint,) = complaints(toml)
+    assert complaint == f"p{said}"
+    parse_plan(toml[: toml.index("[[wsat")].encode(), "p", read_toml)
+    parse_plan(yaml.encode(), "p", read_yaml)

@@ -1,0 +1,87 @@
+"""Each parameter of each test sets what it says, and nothing that it sets goes unsaid."""
+
+import itertools
+from typing import Any
+
+import pytest
+
+from openpts.cli.parameter_options import given_as_options, parameter_options
+from openpts.conformance.catalogue import by_id
+from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.setting import Parameter, parameters_of
+from openpts.parameters.tables import TABLES
+from openpts.pts.registry import TESTS, PtsTest
+from openpts.pts.standard import HARMLESS, RULES_OF_ALL, deviations
+from openpts.vocabulary.conditions import Profile
+from tests.unit.parameters.changed_values import CHANGED, changed_value
+
+# 13.2 (6.3), 14.2 (5.3): one at least, and no parameter gives fewer.
+ALLOWED = {"mid_points"}
+
+EACH = [
+    pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
+    for test in TESTS.values()
+    for parameter in parameters_of(TABLES[test.name]).values()
+]
+
+
+def _with(parameter: Parameter, value: Any, standard: Any) -> Any:
+    return conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
+
+
+def test_every_test_has_a_table_and_every_parameter_a_changed_value() -> None:
+    assert set(TESTS) <= set(TABLES)
+    named = itertools.chain.from_iterable(parameters_of(table) for table in TABLES.values())
+    assert set(CHANGED) == set(named)
+
+
+@pytest.mark.parametrize(("test", "parameter"), EACH)
+@pytest.mark.parametrize("profile", list(Profile))
+def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
+    test: PtsTest, parameter: Parameter, profile: Profile
+) -> None:
+    standard = test.standard_conditions(profile, 1)
+    used = _with(parameter, changed_value(parameter.name, standard), standard)
+    field = parameter.setting.field
+    assert getattr(used, field) != getattr(standard, field)
+    if field in ALLOWED or (field in HARMLESS and field not in {rule.name for rule in test.rules}):
+        return
+    entries = deviations(used, standard, test.rules)
+    assert entries
+    for entry in entries:
+        assert entry.rule_id in by_id()
+        assert entry.required != entry.used
+        assert entry.effect
+        assert entry.clause
+
+
+@pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
+def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test: PtsTest) -> None:
+    fields = set(test.standard_conditions(Profile.ENTERPRISE, 1).__struct_fields__)
+    ruled = {rule.name for rule in (*test.rules, *RULES_OF_ALL)}
+    assert fields - ruled - set(HARMLESS) == set()
+    assert {rule.name for rule in test.rules} - fields == set()
+
+
+@pytest.mark.parametrize(("test", "parameter"), EACH)
+@pytest.mark.parametrize("profile", list(Profile))
+def test_the_value_that_the_help_names_is_that_of_the_specification(
+    test: PtsTest, parameter: Parameter, profile: Profile
+) -> None:
+    standard = test.standard_conditions(profile, 1)
+    shown = parameter.setting.show(standard)
+    if not shown or shown in {"yes", "no"}:
+        return
+    options = {f"parameter_{name}": None for name in parameters_of(TABLES[test.name])}
+    option = next(option for option in _options(test) if option.name == f"parameter_{parameter.name}")
+    options[f"parameter_{parameter.name}"] = option.type_cast_value(None, shown)
+    assert conditions_of(given_as_options(TABLES[test.name], options), standard) == standard
+
+
+def _options(test: PtsTest) -> list[Any]:
+    def command() -> None:
+        pass
+
+    for option in parameter_options(test):
+        option(command)
+    return list(command.__click_params__)  # type: ignore[attr-defined]

@@ -15,7 +15,7 @@ from openpts._native import Histogram
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.conditions import IopsConditions, Profile
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import (
     Fact,
@@ -26,7 +26,8 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
@@ -122,17 +123,16 @@ def write_synthetic_run(folder: Path, wanted: Synthetic) -> Path:
     writer = RunWriter.create(folder, _manifest(wanted, conditions))
     writer.add_deviations(_hostile_ledger() if wanted.hostile else wanted.deviations)
     if wanted.precondition:
-        writer.add_step(None, 0, _precondition())
+        writer.add_step(StepPlace(1, Part.WIPC, 1, 0), precondition_sample())
     for number, position, sample in _round_samples(wanted, conditions):
-        writer.add_step(number, position, sample)
+        writer.add_step(StepPlace(1, Part.ROUND, number, position), sample)
     writer.close()
     return folder
 
 
-def _conditions(wanted: Synthetic) -> TestConditions:
+def _conditions(wanted: Synthetic) -> IopsConditions:
     skipped = (512,) if wanted.skip_half_kib else ()
-    return TestConditions(
-        test="iops",
+    return IopsConditions(
         profile=Profile.ENTERPRISE,
         write_cache_enabled=False,
         active_range=RANGE,
@@ -143,14 +143,15 @@ def _conditions(wanted: Synthetic) -> TestConditions:
         read_pcts=READ_PCTS,
         block_sizes_bytes=tuple(size for size in BLOCK_SIZES if size not in skipped),
         skipped_block_sizes_bytes=skipped,
-        step_duration_ns=wanted.step_s * NS_PER_S,
+        minute_ns=wanted.step_s * NS_PER_S,
         max_rounds=wanted.max_rounds,
         tracking=TRACKING,
         seed=42,
     )
 
 
-def _manifest(wanted: Synthetic, conditions: TestConditions) -> Manifest:
+def _manifest(wanted: Synthetic, conditions: IopsConditions) -> Manifest:
+    outcome = Outcome(wanted.steady_round, wanted.rounds)
     facts = {room: _hostile_facts(room) for room in FACTS} if wanted.hostile else FACTS
     facts = facts if wanted.facts else {room: {} for room in FACTS}
     text = HOSTILE if wanted.hostile else None
@@ -167,27 +168,27 @@ def _manifest(wanted: Synthetic, conditions: TestConditions) -> Manifest:
             4096 if wanted.skip_half_kib else 512,
             wanted.simulation,
         ),
-        **facts,
+        dut=facts["dut"],
+        host=facts["host"],
+        software=facts["software"],
+        engine=facts["engine"],
         started_at="2025-01-14T08:11:00Z",
-        purge=PurgeReport(
-            True,
-            text or "NVMe Format, SES=1",
-            text or "nvme format -s1",
-            "2025-01-14T08:11:05Z",
-            21 * NS_PER_S,
-            64,
-            64,
-        )
-        if wanted.purge
-        else None,
-        write_cache=WriteCacheReport("WCD", text or "WCD", text or "NVMe feature 06h")
+        shortened=wanted.step_s < 60,
+        purges=(purge_report(text),) if wanted.purge else (),
+        write_caches=(WriteCacheReport("WCD", text or "WCD", text or "NVMe feature 06h"),)
         if wanted.facts
-        else None,
+        else (),
         ended_at=None if wanted.state is RunState.RUNNING else "2025-01-14T15:02:00Z",
         state=wanted.state,
         state_reason=text or wanted.state_reason,
-        outcome=Outcome(wanted.steady_round, wanted.rounds) if wanted.state is RunState.COMPLETE else None,
+        cycles=(CycleFinished(outcome),) if wanted.state is RunState.COMPLETE else (),
     )
+
+
+def purge_report(text: str | None = None) -> PurgeReport:
+    """A purge that was proven; ``text`` stands for all that a device said of it."""
+    method, detail = text or "NVMe Format, SES=1", text or "nvme format -s1"
+    return PurgeReport(True, method, detail, "2025-01-14T08:11:05Z", 21 * NS_PER_S, 64, 64)
 
 
 def _hostile_facts(room: str) -> Facts:
@@ -198,7 +199,7 @@ def _hostile_ledger() -> tuple[Deviation, ...]:
     return (Deviation(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),)
 
 
-def _round_samples(wanted: Synthetic, conditions: TestConditions) -> Iterator[tuple[int, int, Sample]]:
+def _round_samples(wanted: Synthetic, conditions: IopsConditions) -> Iterator[tuple[int, int, Sample]]:
     generator = random.Random(1)
     points = [(r, b) for r in conditions.read_pcts for b in conditions.block_sizes_bytes]
     for number in range(1, wanted.rounds + 2):
@@ -289,7 +290,8 @@ def _histogram(ios: int, mean_ns: int) -> bytes:
     return histogram.encode()
 
 
-def _precondition() -> Sample:
+def precondition_sample() -> Sample:
+    """Two user capacities in sequential writes."""
     amount = 2 * CAPACITY_BYTES
     ios = amount // (128 * KIB)
     elapsed_ns = round(amount / 2.1e9 * NS_PER_S)

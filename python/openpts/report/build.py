@@ -5,21 +5,20 @@ from typing import Final
 
 import msgspec
 
-from openpts.errors import RecordError
 from openpts.record.reader import Run
-from openpts.report import iops
 from openpts.report.conformance_page import conformance_page
 from openpts.report.cover_page import cover_page
 from openpts.report.header import drive_name
-from openpts.report.model import SCHEMA_VERSION, Report
+from openpts.report.model import SCHEMA_VERSION, Report, Section
 from openpts.report.printable import brief, fact_text, printable
 from openpts.report.setup_page import setup_page
 from openpts.report.standing import standing_of
-from openpts.report.steady_state_pages import steady_state_sentence
+from openpts.report.tests import reported_test
 
 _FOOTER: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 
 
+# PTS-FLOW-10
 def build_report(run: Run, report_date: str) -> Report:
     """The report of a run, as data; ``report_date`` is ISO 8601, UTC.
 
@@ -27,32 +26,36 @@ def build_report(run: Run, report_date: str) -> Report:
     does not know.
     """
     manifest = run.manifest
-    if manifest.conditions.test != iops.PREFIX:
-        raise RecordError(
-            f"no report for the test {printable(manifest.conditions.test)!r}; known: {iops.PREFIX}"
-        )
-    results = iops.analyse(run)
-    standing = standing_of(run, shortened=iops.shortened(run, results))
-    summary = iops.summary(run, results)
+    standing = standing_of(run)
+    test = reported_test(manifest.conditions.test)
+    content = test.report(run, standing, report_date)
     test_id = brief(printable(manifest.test_id))
     model = fact_text(manifest.dut, "model", printable(manifest.target.name))
     report = Report(
         schema_version=SCHEMA_VERSION,
-        title=f"{'SIMULATED ' if manifest.target.simulation else ''}SSD Performance Test Report: IOPS",
+        title=f"{'SIMULATED ' if manifest.target.simulation else ''}SSD Performance Test Report: "
+        f"{test.title}",
         subtitle=f"{drive_name(manifest)} - {manifest.conditions.profile.revision}",
         run_name=f"{brief(model)} - {test_id}",
         report_date=report_date,
         red_line=standing.red_line,
         footer=f"{_FOOTER}  |  {test_id}",
         front=(
-            cover_page(run, standing, steady_state_sentence(results), summary),
+            cover_page(run, standing, content.verdicts, content.summary),
             setup_page(run, report_date),
             conformance_page(run, standing),
         ),
-        sections=(iops.section(run, results, standing, report_date),),
+        sections=tuple(_wanted(section, run) for section in content.sections),
         deviation_count=len(run.ledger),
     )
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
+
+
+def _wanted(section: Section, run: Run) -> Section:
+    """The section, without its optional pages if the operator wants none."""
+    if run.manifest.conditions.secondary_metrics:
+        return section
+    return msgspec.structs.replace(section, pages=tuple(page for page in section.pages if page.mandatory))
 
 
 def _digest(report: Report) -> str:

@@ -7,6 +7,7 @@ from openpts.report.model import Cell
 from openpts.units import NS_PER_MS, format_latency_ms
 
 
+# PTS-UNIT-03
 def fixed(value: float, decimals: int, unit: str = "") -> str:
     """A number with thousands commas and so many decimals, never ``-0``."""
     text = f"{value:,.{decimals}f}"
@@ -39,6 +40,11 @@ def latency(value_ns: float, *, note: str = "") -> Cell:
 def missing(reason: str) -> Cell:
     """A value that there is not, and why."""
     return Cell("n/a", note=reason, tone="missing")
+
+
+def cpu_share(value_pct: float | None, decimals: int = 1) -> Cell:
+    """Processor use in per cent; None where not every step has it."""
+    return missing("not recorded") if value_pct is None else percent(value_pct, decimals)
 
 
 def words(text: str, *, tone: str = "", note: str = "") -> Cell:

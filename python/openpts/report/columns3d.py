@@ -10,12 +10,17 @@ from html import escape
 from typing import Final
 
 from openpts.report.model import Figure, Table
+from openpts.report.text_width import text_width_px
 from openpts.report.theme import FONT, PLOT_TEXT_PX, PLOT_WIDTH_PX, Scheme
 
-# The floor: one category is 49 px wide; one series deeper moves 25 px right and 21 px up.
-_CATEGORY_PX: Final = 49.0
-_DEPTH_X_PX: Final = 25.0
-_DEPTH_Y_PX: Final = 21.0
+# The floor: eight categories side by side, or fewer and wider ones, and seven series one behind the other.
+_WIDEST_FLOOR_PX: Final = 392.0
+_WIDEST_CATEGORY_PX: Final = 56.0
+_DEPTH_X_PX: Final = 175.0
+_DEPTH_Y_PX: Final = 147.0
+_DEEPEST_SERIES: Final = 7
+_BESIDE_PX: Final = 10.0
+_MARGIN_PX: Final = 4.0
 _COLUMN_SHARE: Final = 0.62
 _LEFT_PX: Final = 78.0
 _BOTTOM_PX: Final = 52.0
@@ -30,19 +35,33 @@ class _Space:
     depths: int
     height_px: float
     top_value: float
+    names_px: float
+
+    @property
+    def category_px(self) -> float:
+        room = PLOT_WIDTH_PX - _LEFT_PX - _DEPTH_X_PX - _BESIDE_PX - self.names_px - _MARGIN_PX
+        return min(_WIDEST_CATEGORY_PX, min(_WIDEST_FLOOR_PX, room) / max(1, self.categories))
 
     def place(self, category: float, depth: float, value: float) -> tuple[float, float]:
         floor = self.height_px - _BOTTOM_PX
-        rise = floor - _TOP_PX - self.depths * _DEPTH_Y_PX
+        deepest = max(_DEEPEST_SERIES, self.depths)
+        rise = floor - _TOP_PX - self.depths * _DEPTH_Y_PX / deepest
         return (
-            _LEFT_PX + category * _CATEGORY_PX + depth * _DEPTH_X_PX,
-            floor - depth * _DEPTH_Y_PX - rise * value / self.top_value,
+            _LEFT_PX + category * self.category_px + depth * _DEPTH_X_PX / deepest,
+            floor - depth * _DEPTH_Y_PX / deepest - rise * value / self.top_value,
         )
 
 
 def columns_svg(figure: Figure, table: Table, scheme: Scheme) -> str:
-    """The figure as SVG: rows of the table along x, its columns in depth, first in front."""
-    space = _Space(len(table.rows), len(table.columns), figure.height_px, figure.y.domain[1])
+    """The figure as SVG: rows of the table along x, its columns in depth, the first one in front."""
+    names = (figure.depth_title, *(column.label for column in table.columns))
+    space = _Space(
+        categories=len(table.rows),
+        depths=len(table.columns),
+        height_px=figure.height_px,
+        top_value=figure.y.domain[1],
+        names_px=max(text_width_px(name) for name in names),
+    )
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{PLOT_WIDTH_PX}" height="{figure.height_px}" '
         f'viewBox="0 0 {PLOT_WIDTH_PX} {figure.height_px}" font-family="{FONT}" font-size="{PLOT_TEXT_PX}">',
@@ -75,14 +94,16 @@ def _walls(figure: Figure, space: _Space, scheme: Scheme) -> Iterator[str]:
 def _names(figure: Figure, table: Table, space: _Space, scheme: Scheme) -> Iterator[str]:
     floor = figure.height_px - _BOTTOM_PX
     for n, row in enumerate(table.rows):
-        yield _text(_LEFT_PX + (n + 0.45) * _CATEGORY_PX, floor + 17, row.head.text, scheme.ink, "middle")
-    middle = _LEFT_PX + space.categories * _CATEGORY_PX / 2
+        yield _text(
+            _LEFT_PX + (n + 0.45) * space.category_px, floor + 17, row.head.text, scheme.ink, "middle"
+        )
+    middle = _LEFT_PX + space.categories * space.category_px / 2
     yield _text(middle, floor + 38, figure.x.title, scheme.ink, "middle")
     for n, column in enumerate(table.columns):
         x, y = space.place(space.categories, n + 0.5, 0)
-        yield _text(x + 10, y + 4, column.label, scheme.ink, "start")
+        yield _text(x + _BESIDE_PX, y + 4, column.label, scheme.ink, "start")
     x, y = space.place(space.categories, space.depths, 0)
-    yield _text(x + 10, y - 12, "R/W mix %", scheme.ink, "start")
+    yield _text(x + _BESIDE_PX, y - 12, figure.depth_title, scheme.ink, "start")
     left = space.place(0, 0, figure.y.domain[1] / 2)
     yield (
         f'<text transform="translate(16,{left[1]:.1f}) rotate(-90)" text-anchor="middle" '
@@ -92,14 +113,18 @@ def _names(figure: Figure, table: Table, space: _Space, scheme: Scheme) -> Itera
 
 def _columns(figure: Figure, table: Table, space: _Space, scheme: Scheme) -> Iterator[str]:
     """From the back row to the front and from left to right, so that nearer columns cover."""
+    colors = scheme.mix if figure.palette == "mix" else scheme.series
     for series in reversed(figure.series):
         (line,) = series.lines
         for category, row in enumerate(table.rows):
             value = row.cells[line].value
             if value is not None:
-                name = f"{row.head.text} KiB, {series.label}: {row.cells[line].text} {figure.y.title}"
+                name = (
+                    f"{figure.x.title} {row.head.text}, {series.label}: "
+                    f"{row.cells[line].text} {figure.y.title}"
+                )
                 yield f"<g><title>{escape(name)}</title>"
-                yield from _column(space, (category, line), value, scheme.mix[series.color], scheme)
+                yield from _column(space, (category, line), value, colors[series.color], scheme)
                 yield "</g>"
 
 

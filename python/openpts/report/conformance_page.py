@@ -3,44 +3,24 @@
 from openpts.record.reader import Run
 from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import printable
+from openpts.report.readings import readings_for
 from openpts.report.standing import Standing
-
-_READINGS = (
-    (
-        "2.1.24, 7.3.4",
-        "Three measures of scatter: maximum minus minimum, a ±10 % band, distance from the average.",
-        "Definition 2.1.24 decides; the band's pass or fail is printed beside it.",
-    ),
-    (
-        "2.1.24, 7.3.4",
-        "Slope may be the coefficient per round or the rise over the window.",
-        "The rise of the best linear fit over the window, in % of the average; limits are inclusive.",
-    ),
-    (
-        "7.3",
-        "Not steady: the last five Rounds, or their average as Round x.",
-        "Round x is the last complete Round, the window x-4 to x; marked as not steady on each page.",
-    ),
-    (
-        "7.1, 7.2",
-        "Whether all tracking variables must be steady in the same window.",
-        "All of them, in the same five Rounds.",
-    ),
-    (
-        "7.3.6.4, 9.3.6",
-        "99.999 % cells are means of five percentiles, which is no percentile of the whole.",
-        "Printed as asked if each Round has 100,000 I/Os, else the maximum; the merged one beside it.",
-    ),
-)
 
 
 def conformance_page(run: Run, standing: Standing) -> Page:
     """Each deviation with what was required, what was done and what follows for a comparison."""
     ledger: tuple[Table, ...] = (_ledger_table(run),) if run.ledger else ()
     bottom_line = Verdict(standing.bottom_line, "pass" if standing.conformant else "fail")
-    return Page("conformance", "Conformance", (*ledger, bottom_line, _readings_table()), mandatory=True)
+    counts = Verdict(f"{standing.requirements}. The command openpts conformance lists each of them.")
+    return Page(
+        "conformance",
+        "Conformance",
+        (*ledger, bottom_line, counts, _readings_table(run.manifest.conditions.test)),
+        mandatory=True,
+    )
 
 
+# PTS-GEN-01
 def _ledger_table(run: Run) -> Table:
     return Table(
         id="conformance-ledger",
@@ -64,13 +44,14 @@ def _ledger_table(run: Run) -> Table:
     )
 
 
-def _readings_table() -> Table:
+def _readings_table(test: str) -> Table:
     return Table(
         id="conformance-readings",
         title="How unclear text of the specification was read",
         head=Column("Clause", align="left", width=0.6),
         columns=(Column("Unclear", align="left", width=1.7), Column("Reading", align="left", width=1.7)),
         rows=tuple(
-            Row(Cell(clause), (Cell(unclear), Cell(reading))) for clause, unclear, reading in _READINGS
+            Row(Cell(reading.clause), (Cell(reading.unclear), Cell(reading.reading)))
+            for reading in readings_for(test)
         ),
     )

@@ -4,16 +4,16 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report import cells
 from openpts.report.facts_table import items_table
-from openpts.report.header import KINDS, date_and_time, drive_name, purge_method, write_cache
+from openpts.report.header import KINDS, date_and_time, drive_name, of_cycle, purge_method, write_cache
 from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import fact_text, person_text, printable
+from openpts.report.printable import capitalised, fact_text, person_text, printable
 from openpts.report.simulated_drive import simulation_items
 from openpts.report.standing import Standing, state_sentence
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
 
 
-def cover_page(run: Run, standing: Standing, steady: Verdict, summary: Table) -> Page:
+def cover_page(run: Run, standing: Standing, verdicts: tuple[Verdict, ...], summary: Table) -> Page:
     """Cover and executive summary of a report on one test."""
     ended = Verdict(
         state_sentence(run.manifest), "pass" if run.manifest.state is RunState.COMPLETE else "fail"
@@ -22,7 +22,7 @@ def cover_page(run: Run, standing: Standing, steady: Verdict, summary: Table) ->
     return Page(
         "cover",
         "Executive summary",
-        (_drive_table(run), ended, *_failures(run), steady, deviations, summary),
+        (_drive_table(run), ended, *_failures(run), *verdicts, deviations, summary),
         mandatory=True,
     )
 
@@ -66,7 +66,11 @@ def _drive_table(run: Run) -> Table:
             ("Interface", fact_text(dut, "interface")),
             ("Class", manifest.conditions.profile.revision),
             ("Test run", f"{date_and_time(manifest.started_at)} to {date_and_time(manifest.ended_at)}"),
-            ("Purge; write cache", f"{purge_method(manifest.purge)}; {write_cache(manifest.write_cache)}"),
+            (
+                "Purge; write cache",
+                f"{purge_method(of_cycle(manifest.purges, 1))}; "
+                f"{write_cache(of_cycle(manifest.write_caches, 1))}",
+            ),
             (
                 "Simulated on" if target.simulation else "Host",
                 f"{fact_text(manifest.host, 'cpu')}; {fact_text(manifest.host, 'operating_system')}",
@@ -93,9 +97,7 @@ def _failures(run: Run) -> tuple[Verdict, ...]:
 
 
 def _failure_sentence(step: StepRecord) -> str:
-    where = (
-        f"Round {step.round_number}, step {step.position + 1}" if step.round_number else "Pre-conditioning"
-    )
+    where = capitalised(str(step.place))
     failure = step.sample.failure
     if failure is None:
         return f"{where} ({step.sample.step}) failed; the reason was not recorded."

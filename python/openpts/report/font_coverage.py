@@ -33,7 +33,12 @@ def _covered() -> frozenset[int]:
 
 
 def _code_points(font: bytes) -> frozenset[int]:
-    cmap = _table(font, b"cmap")
+    return frozenset(code for first, last, _ in glyph_groups(font) for code in range(first, last + 1))
+
+
+def glyph_groups(font: bytes) -> list[tuple[int, int, int]]:
+    """First and last code point of each run, and the glyph of the first. Raises ValueError without a map."""
+    cmap = open_type_table(font, b"cmap")
     (count,) = struct.unpack_from(">H", cmap, 2)
     for n in range(count):
         _, _, offset = _ENCODING_RECORD.unpack_from(cmap, 4 + n * _ENCODING_RECORD.size)
@@ -43,13 +48,13 @@ def _code_points(font: bytes) -> frozenset[int]:
     raise ValueError("the font has no character map of format 12")
 
 
-def _groups(cmap: bytes, offset: int) -> frozenset[int]:
+def _groups(cmap: bytes, offset: int) -> list[tuple[int, int, int]]:
     (count,) = struct.unpack_from(">I", cmap, offset + 12)
-    groups = (_GROUP.unpack_from(cmap, offset + 16 + n * _GROUP.size) for n in range(count))
-    return frozenset(code for first, last, _ in groups for code in range(first, last + 1))
+    return [_GROUP.unpack_from(cmap, offset + 16 + n * _GROUP.size) for n in range(count)]
 
 
-def _table(font: bytes, wanted: bytes) -> bytes:
+def open_type_table(font: bytes, wanted: bytes) -> bytes:
+    """A table of a font file. Raises ValueError if it has none of that tag."""
     (count,) = struct.unpack_from(">H", font, 4)
     for n in range(count):
         tag, _, offset, length = _TABLE_RECORD.unpack_from(font, 12 + n * _TABLE_RECORD.size)

@@ -1,12 +1,15 @@
 """The common header of a test's pages: ten rows in four groups (PTS 5, Annex A; design: section 3)."""
 
-from typing import Final
+from collections.abc import Sequence
+from typing import Final, TypeVar
 
 from openpts.record.manifest import Manifest
 from openpts.report.model import Header, HeaderGroup, HeaderRow
 from openpts.report.printable import NOT_REPORTED, brief, fact_text, person_text, printable, value_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetKind, WriteCacheReport
+
+T = TypeVar("T")
 
 ROWS: Final = 10
 NOT_RUN: Final = "NOT RUN"
@@ -21,10 +24,11 @@ KINDS: Final = {
 Rows = tuple[tuple[str, str], ...]
 
 
+# PTS-HDR-01, 02, 05, 06
 def common_header(
-    manifest: Manifest, report_date: str, *, bar: str, title: str, setup: Rows, test: Rows
+    manifest: Manifest, report_date: str, *, bar: str, title: str, setup: Rows, test: Rows, cycle: int = 1
 ) -> Header:
-    """The header of one test; ``setup`` and ``test`` are that test's ten rows each."""
+    """The header of one test, or one cycle of it; ``setup`` and ``test`` are its ten rows each."""
     return Header(
         test_run_date=date_and_time(manifest.started_at),
         report_run_date=date_and_time(report_date),
@@ -36,7 +40,7 @@ def common_header(
         sponsor=brief(person_text(manifest.people.sponsor)),
         groups=(
             _group("Test Platform", "platform", _platform(manifest)),
-            _group("Device Under Test", "dut", _device(manifest)),
+            _group("Device Under Test", "dut", _device(manifest, cycle)),
             _group("Set Up Parameters", "setup", setup),
             _group("Test Parameters", "test", test),
         ),
@@ -58,11 +62,18 @@ def date_and_time(iso: str | None) -> str:
     return f"{date} {time[:5]} UTC" if utc and len(time) > 5 else printable(iso)
 
 
+def of_cycle(entries: Sequence[T], cycle: int) -> T | None:
+    """The entry of a cycle, counted from 1; None if it never came so far."""
+    return entries[cycle - 1] if cycle <= len(entries) else None
+
+
+# PTS-PRG-04, PTS-IOPS-26, PTS-TP-22, PTS-WSAT-25, PTS-HIR-20, PTS-XSR-17
 def purge_method(purge: PurgeReport | None) -> str:
     """The header's field Purge Method."""
     return printable(purge.method) if purge is not None and purge.ran else NOT_RUN
 
 
+# PTS-CACHE-02
 def write_cache(report: WriteCacheReport | None) -> str:
     """The header's field Write Cache: what was found, never what was asked for."""
     return printable(report.actual) if report is not None else "unknown"
@@ -79,6 +90,7 @@ def _group(title: str, tint: str, rows: Rows) -> HeaderGroup:
     return HeaderGroup(title, tint, tuple(HeaderRow(label, brief(value)) for label, value in rows))
 
 
+# PTS-HDR-03
 def _platform(manifest: Manifest) -> Rows:
     host = manifest.host
     return (
@@ -101,7 +113,8 @@ def _engine(engine: Facts) -> str:
     return ", ".join(known) or NOT_REPORTED
 
 
-def _device(manifest: Manifest) -> Rows:
+# PTS-HDR-04
+def _device(manifest: Manifest, cycle: int) -> Rows:
     dut = manifest.dut
     return (
         ("Mfgr", fact_text(dut, "manufacturer")),
@@ -112,6 +125,6 @@ def _device(manifest: Manifest) -> Rows:
         ("Interface", fact_text(dut, "interface")),
         ("NAND Type", fact_text(dut, "nand_type")),
         ("PCIe NVM", fact_text(dut, "form_factor")),
-        ("Purge Method", purge_method(manifest.purge)),
-        ("Write Cache", write_cache(manifest.write_cache)),
+        ("Purge Method", purge_method(of_cycle(manifest.purges, cycle))),
+        ("Write Cache", write_cache(of_cycle(manifest.write_caches, cycle))),
     )

@@ -8,13 +8,15 @@ import jinja2
 import msgspec
 from markupsafe import Markup
 
-from openpts.report.model import Figure, Report
+from openpts.report.model import Cell, Figure, Report, Table
+from openpts.report.plot_series import slot_of
 from openpts.report.svg import javascript_bundle, themed
 from openpts.report.theme import DARK, LIGHT, WEB_FONTS, Scheme, vega_config
 from openpts.report.vega_lite import vega_lite_spec
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SVG_HEAD: Final = ' xmlns="http://www.w3.org/2000/svg"'
+_LONGEST_TABLE: Final = 2_000
 _XLINK_HEAD: Final = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
 
 
@@ -33,6 +35,8 @@ def render_html(report: Report, drawings: Mapping[str, str]) -> str:
     return environment.get_template("report.html.j2").render(
         report=report,
         tables=report.tables(),
+        lists={table.id: _as_list(table) for table in report.tables().values() if _is_long(table)},
+        slot_of=slot_of,
         drawings={figure.id: _inline(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
         style=Markup(_style()),  # noqa: S704 - our own file
         script=Markup((_TEMPLATES / "report.js").read_text(encoding="utf-8")),  # noqa: S704 - our own file
@@ -50,6 +54,26 @@ def _inline(svg: str, figure: Figure) -> Markup:
     named = svg.replace(_SVG_HEAD, "", 1).replace(_XLINK_HEAD, "", 1)
     title = Markup('<svg role="img" aria-label="{}"').format(figure.alt)
     return Markup(themed(named.replace("<svg", title, 1), LIGHT))  # noqa: S704 - drawn by us, alt escaped
+
+
+def _is_long(table: Table) -> bool:
+    return not table.printed and table.value_count > _LONGEST_TABLE
+
+
+def _as_list(table: Table) -> str:
+    """A table as comma-separated text: the thousands of values of a long run in a tenth of the markup."""
+    heads = ",".join(_quoted(column.label) for column in (table.head, *table.columns))
+    rows = (",".join(_plain(cell) for cell in (row.head, *row.cells)) for row in table.rows)
+    return "\n".join((heads, *rows))
+
+
+def _plain(cell: Cell) -> str:
+    """Numbers to nine significant digits, which no measurement exceeds; report.json has them whole."""
+    return _quoted(cell.text) if cell.value is None else f"{cell.value:.9g}"
+
+
+def _quoted(text: str) -> str:
+    return f'"{text.replace(chr(34), chr(34) * 2)}"' if set(text) & set(',"\n') else text
 
 
 def _style() -> str:

@@ -1,19 +1,17 @@
 """Labels at the ends of lines: each beside its line, none over another."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openpts.report.model import Axis, Figure, Table, points_of
-from openpts.report.theme import PLOT_TEXT_PX
+from openpts.report.model import Axis, Figure, Series, Table, points_of
+from openpts.report.plot_axes import LINE_PX, inner_size_px, place, share, shows, value_at
 
-_LINE_PX = PLOT_TEXT_PX + 3
-_AXIS_AND_MARGINS_PX = 60
+_MOST_END_LABELS = 8
 
 
 @dataclass(frozen=True, slots=True)
 class EndLabel:
-    """A label: ``y`` is its place in the axis's unit; ``style`` is ``measured`` or a line style."""
+    """A label: ``y`` is its place in the axis's unit; ``style`` is that of the series or constant line."""
 
     text: str
     y: float
@@ -23,38 +21,55 @@ class EndLabel:
     bold: bool = False
 
 
-def end_labels(figure: Figure, table: Table) -> list[EndLabel]:
+def has_end_labels(figure: Figure) -> bool:
+    """Whether lines are named at their ends: not where an axis stands there, bars end, or too many would."""
+    bars = any(series.style == "bars" for series in figure.series)
+    crowded = bars or len(figure.series) > _MOST_END_LABELS
+    return figure.kind == "lines" and figure.y2 is None and not crowded
+
+
+def end_labels(figure: Figure, table: Table, rows_above: int = 0) -> list[EndLabel]:
     """One label for each series and each constant line, moved apart where they would touch."""
-    labels = [
+    labels = [*_of_series(figure, table), *_of_rules(figure)]
+    labels.sort(key=lambda label: label.y)
+    _, height = inner_size_px(figure, 1, rows_above)
+    places = _apart([share(label.y, figure.y) for label in labels], height)
+    return [
+        EndLabel(label.text, value_at(where, figure.y), label.style, label.key, label.color, label.bold)
+        for label, where in zip(labels, places, strict=True)
+    ]
+
+
+def _of_series(figure: Figure, table: Table) -> list[EndLabel]:
+    if not has_end_labels(figure):
+        return []
+    return [
         EndLabel(series.label, points[-1][1], series.style, f"s{n}", series.color, series.emphasis)
         for n, series in enumerate(figure.series)
         if (points := visible(points_of(series, table), figure.y))
     ]
-    labels += [EndLabel(rule.label, rule.value, rule.style) for rule in figure.rules]
-    labels.sort(key=lambda label: label.y)
-    places = _apart([_share(label.y, figure.y) for label in labels], figure.height_px)
-    return [
-        EndLabel(label.text, _value(place, figure.y), label.style, label.key, label.color, label.bold)
-        for label, place in zip(labels, places, strict=True)
-    ]
+
+
+def _of_rules(figure: Figure) -> list[EndLabel]:
+    if figure.y2 is not None:
+        return []
+    return [EndLabel(rule.label, rule.value, rule.style) for rule in figure.rules if rule.axis == "y"]
 
 
 def visible(points: Sequence[tuple[float, float]], y: Axis) -> list[tuple[float, float]]:
     """The points that the axis can show: a logarithmic one has no place for 0."""
-    return [point for point in points if y.scale != "log" or point[1] > 0]
+    return [point for point in points if shows(point[1], y)]
 
 
-def _share(value: float, axis: Axis) -> float:
-    """Place on the axis, 0 at its start and 1 at its end."""
-    low, high = axis.domain
-    if axis.scale == "log":
-        return math.log(value / low) / math.log(high / low)
-    return (value - low) / (high - low)
+def placed(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[tuple[float, float]]:
+    """The points as they stand on the axes."""
+    return [(place(across, x), place(up, y)) for across, up in points]
 
 
-def _value(share: float, axis: Axis) -> float:
-    low, high = axis.domain
-    return low * (high / low) ** share if axis.scale == "log" else low + share * (high - low)
+def drawn_last(series: Series) -> int:
+    """In which order series are painted: dots below lines, and what sums them up on top."""
+    order = ("bars", "points", "line", "measured", "spline", "mean", "fit")
+    return order.index(series.style)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +91,16 @@ class _Stack:
         return _Stack((self.mean * self.members + other.mean * other.members) / members, members)
 
 
-def _apart(places: Sequence[float], height_px: int) -> list[float]:
+def _apart(places: Sequence[float], height_px: float) -> list[float]:
     """Ascending places, pushed apart to a line's height and kept inside the plot."""
-    gap = _LINE_PX / max(1, height_px - _AXIS_AND_MARGINS_PX)
+    gap = LINE_PX / max(1.0, height_px)
     stacks: list[_Stack] = []
-    for place in places:
-        stacks.append(_Stack(place, 1))
+    for where in places:
+        stacks.append(_Stack(where, 1))
         while len(stacks) > 1 and _touch(stacks[-2], stacks[-1], gap):
             upper = stacks.pop()
             stacks.append(stacks.pop().joined(upper))
-    return [place for stack in stacks for place in stack.places(gap)]
+    return [where for stack in stacks for where in stack.places(gap)]
 
 
 def _touch(lower: _Stack, upper: _Stack, gap: float) -> bool:

@@ -68,8 +68,10 @@ class Table(msgspec.Struct, frozen=True, omit_defaults=True, tag="table"):
 
 
 class Axis(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An axis: ``scale`` is ``linear``, ``log`` or ``category`` (``labels`` name the places 0, 1, ...).
+    """An axis: ``scale`` is ``linear``, ``log``, ``nines`` or ``category``.
 
+    On a nines scale per cents lie as -log10(1 - value / 100), so that 90, 99, 99.9 % are equally far apart.
+    Of a category axis ``labels`` name the places 0, 1, ...; of another one they replace the ticks' numbers.
     ``commas`` is False where the numbers are names, such as the block size 1024.
     """
 
@@ -86,7 +88,10 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
 
     ``by`` says what ``lines`` are: ``row`` (x from the column heads) or ``column`` (x from the row
     heads). With category axes each line gives the points of one category. ``color`` is an index into
-    the figure's palette; ``style`` is ``measured`` or ``fit``.
+    the figure's palette, from its start again beyond its end. ``style`` is ``measured`` (markers and line),
+    ``line``, ``points``, ``bars``, ``spline`` (markers, and a monotone cubic through them), ``mean`` (bold
+    line, no markers), ``fit``, or on a category axis ``whiskers`` (from the least point to the largest).
+    Lines go from point to point in the table's order. ``second_axis``: it belongs to the figure's ``y2``.
     """
 
     label: str
@@ -95,18 +100,34 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
     color: int
     style: str = "measured"
     emphasis: bool = False
+    second_axis: bool = False
 
 
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A constant line across the plot; ``style`` is ``average`` or ``limit``."""
+    """A constant line across the plot at a place on ``axis``; ``style`` is ``average`` or ``limit``.
+
+    Labels of places on y stand at the plot's right side, those of places on x above it.
+    """
 
     label: str
     value: float
     style: str
+    axis: str = "y"
+
+
+class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A ringed and labelled point of the plot."""
+
+    label: str
+    x: float
+    y: float
 
 
 class Band(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A shaded range along ``axis`` (x or y); ``style`` is ``window`` or ``allowed``."""
+    """A range along ``axis`` (x or y), shaded as ``window`` or ``allowed``, or only labelled: ``plain``.
+
+    Labels stand above the plot. Neighbours are told apart by different styles.
+    """
 
     axis: str
     start: float
@@ -116,7 +137,14 @@ class Band(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
-    """A plot: which cells, on which axes. ``kind`` is lines, strip, heat or columns3d.
+    """A plot: which cells, on which axes. ``kind`` is lines, bars, strip, heat or columns3d.
+
+    ``bars`` stand on a category axis, side by side for several series, with their cells' texts as labels: a
+    series of bars has one line, whose cells belong to the categories 0, 1, ...; points and whiskers have one
+    line per category, or one line likewise. On the numeric axes of ``lines`` a series of bars has a bar from
+    each x to the next, as histograms have; the last x may have no value and only ends the last bar. A series
+    of style ``line`` with thousands of points is drawn as an envelope of minimum and maximum with their mean.
+    ``columns3d`` has the table's rows along x and its columns in depth, under ``depth_title``.
 
     ``number`` is the specification's plot number or ours (``X-IOPS-1``); ``palette`` is ``series`` or
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
@@ -135,7 +163,10 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     series: tuple[Series, ...] = ()
     rules: tuple[Rule, ...] = ()
     bands: tuple[Band, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    y2: Axis | None = None
     palette: str = "series"
+    depth_title: str = ""
     height_px: int = 380
 
 
@@ -246,3 +277,19 @@ def points_of(series: Series, table: Table) -> list[tuple[float, float]]:
     else:
         pairs = [(row.head.value, row.cells[line].value) for row in table.rows]
     return [(x, y) for x, y in pairs if x is not None and y is not None]
+
+
+def bars_of(series: Series, table: Table) -> list[tuple[float, float, float]]:
+    """(from, to, value) of a series of bars on numeric axes: each reaches to the next x of the table.
+
+    A last x with a value has a bar as long as the one before it, or 1 if it is alone.
+    """
+    (line,) = series.lines
+    heads = [c.value for c in table.columns] if series.by == "row" else [row.head.value for row in table.rows]
+    cells = table.rows[line].cells if series.by == "row" else [row.cells[line] for row in table.rows]
+    places = [(x, cell.value) for x, cell in zip(heads, cells, strict=True) if x is not None]
+    if not places:
+        return []
+    last = places[-1][0]
+    ends = [x for x, _ in places[1:]] + [last + (last - places[-2][0] if len(places) > 1 else 1)]
+    return [(x, end, value) for (x, value), end in zip(places, ends, strict=True) if value is not None]

@@ -4,48 +4,55 @@ from openpts.analysis.round_test import RoundTestResults
 from openpts.record.reader import Run, StepRecord
 from openpts.report import cells
 from openpts.report.facts_table import items_table
-from openpts.report.header import date_and_time, purge_method, write_cache
+from openpts.report.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.report.model import Cell, Page, Table, Verdict
 from openpts.report.printable import printable
 from openpts.units import MB, format_capacity, format_duration
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.conditions import DemandConditions, RoundConditions
+from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample, StepState
 
 
-def preparation_page(run: Run, results: RoundTestResults, page_id: str, title: str, loop_name: str) -> Page:
+def preparation_page(
+    run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
+) -> Page:
     """What was done to the device before the rounds, and how long it was left alone in between."""
     return Page(
         page_id,
         title,
         (
-            _purge_verdict(run),
-            _purge_table(run, page_id),
-            _precondition_table(run, page_id),
-            _loop_table(run, results, page_id, loop_name),
-            _gaps_table(run, page_id),
+            purge_verdict(run, cycle),
+            purge_table(run, page_id, cycle),
+            wipc_table(run, page_id, cycle),
+            _loop_table(run, results, page_id, loop_name, cycle),
+            gaps_table(run, page_id, cycle),
         ),
         mandatory=True,
     )
 
 
-def precondition_amount(run: Run) -> str:
+def precondition_amount(run: Run, cycle: int = 1) -> str:
     """Preconditioning as measured, in user capacities: ``2.00 x User Capacity``."""
-    written = sum(sample.write.bytes for sample in _precondition_samples(run))
+    written = sum(sample.write.bytes for sample in _precondition_samples(run, cycle))
     capacity = run.manifest.target.user_capacity_bytes
     return f"{written / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
 
 
-def loop_gap_ns(run: Run) -> int | None:
+def loop_gap_ns(run: Run, cycle: int = 1) -> int | None:
     """Time without I/O between preconditioning and the first step of the rounds."""
-    first = next((step for step in run.steps if step.round_number is not None), None)
-    return first.sample.gap_ns if first and _precondition_samples(run) else None
+    loop = run.part(Part.ROUND, cycle=cycle)
+    return loop[0].sample.gap_ns if loop and _precondition_samples(run, cycle) else None
 
 
-def _precondition_samples(run: Run) -> list[Sample]:
-    return [step.sample for step in run.steps if step.round_number is None]
+def _precondition_samples(run: Run, cycle: int) -> list[Sample]:
+    return [step.sample for step in run.part(Part.WIPC, cycle=cycle)]
 
 
-def _purge_verdict(run: Run) -> Verdict:
-    purge = run.manifest.purge
+# PTS-PRG-02
+def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
+    """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
+    purge = of_cycle(run.manifest.purges, cycle)
     if purge is None or not purge.ran:
         return Verdict("No purge was run before this test; PTS 3.2 asks for one.", "fail")
     if not purge.samples:
@@ -62,8 +69,10 @@ def _purge_verdict(run: Run) -> Verdict:
     )
 
 
-def _purge_table(run: Run, page_id: str) -> Table:
-    purge = run.manifest.purge
+# PTS-PRG-04
+def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """The purge and the write cache of a cycle, as recorded."""
+    purge = of_cycle(run.manifest.purges, cycle)
     ran = purge is not None and purge.ran
     items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(purge))]
     if purge is not None:
@@ -74,14 +83,18 @@ def _purge_table(run: Run, page_id: str) -> Table:
             ("Duration", format_duration(purge.duration_ns)),
             ("Proof: marked places changed", f"{purge.changed_samples:,} of {purge.samples:,}"),
         ]
-    cache = run.manifest.write_cache
+    cache = of_cycle(run.manifest.write_caches, cycle)
     items.append(("Write cache required", printable(cache.required) if cache else "not recorded"))
     items.append(("Write cache found", write_cache(cache)))
     return items_table(f"{page_id}-purge", "Purge and write cache", items)
 
 
-def _precondition_table(run: Run, page_id: str) -> Table:
-    samples = _precondition_samples(run)
+# PTS-PRE-04
+def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """Workload independent preconditioning as measured (PTS 3.3, 7.3.2)."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, RoundConditions | DemandConditions)  # noqa: S101 only these have WIPC
+    samples = _precondition_samples(run, cycle)
     title = "Workload Independent Pre-conditioning (WIPC)"
     stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
     if stimulus is None:
@@ -97,10 +110,10 @@ def _precondition_table(run: Run, page_id: str) -> Table:
         [
             ("Workload", str(stimulus)),
             ("TOIO - TC/QD", f"{stimulus.toio} - TC {stimulus.tc} / QD {stimulus.qd}"),
-            ("Data pattern", "RND, fresh for each write"),
+            ("Data pattern", data_text(conditions.data)),
             ("Active range", active_range(stimulus.active_range.start_pct, stimulus.active_range.end_pct)),
-            ("Amount written", f"{format_capacity(written)} = {precondition_amount(run)}"),
-            ("Required passes", f"{run.manifest.conditions.precondition_passes:g} x User Capacity asked for"),
+            ("Amount written", f"{format_capacity(written)} = {precondition_amount(run, cycle)}"),
+            ("Required passes", f"{conditions.precondition_passes:g} x User Capacity asked for"),
             ("Time", format_duration(elapsed_ns)),
             ("Average throughput", cells.words(cells.fixed(rate, 1, "MB/s"))),
             ("State", cells.words(", ".join(states), tone="pass" if passed else "fail")),
@@ -113,10 +126,10 @@ def active_range(start_pct: float, end_pct: float) -> str:
     return f"({start_pct:g},{end_pct:g}) % of MaxUserLBA"
 
 
-def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: str) -> Table:
+def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: str, cycle: int) -> Table:
     conditions = results.conditions
-    begun = {step.round_number for step in run.steps if step.round_number is not None}
-    steps = [step for step in run.steps if step.round_number is not None]
+    steps = run.part(Part.ROUND, cycle=cycle)
+    begun = {step.place.number for step in steps}
     complete = sum(step.sample.state is StepState.COMPLETE for step in steps)
     elapsed_ns = sum(step.sample.elapsed_ns for step in steps)
     return items_table(
@@ -125,7 +138,7 @@ def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: st
         [
             ("Workload", loop_name),
             ("TOIO - TC/QD", f"{conditions.tc * conditions.qd} - TC {conditions.tc} / QD {conditions.qd}"),
-            ("Step length", format_duration(conditions.step_duration_ns)),
+            ("Step length", format_duration(conditions.minute_ns)),
             (
                 "Rounds",
                 f"{len(results.rounds)} complete of {len(begun)} begun (at most {conditions.max_rounds})",
@@ -137,15 +150,16 @@ def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: st
     )
 
 
-def _gaps_table(run: Run, page_id: str) -> Table:
-    gap_ns = loop_gap_ns(run)
-    largest = _largest_gap(run)
+def gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """Time without I/O between preconditioning and loop, and the longest between steps."""
+    gap_ns = loop_gap_ns(run, cycle)
+    largest = largest_gap(run)
     return items_table(
         f"{page_id}-gaps",
         "Time without I/O",
         [
             ("Gap WIPC to test loop", "n/a" if gap_ns is None else format_gap(gap_ns)),
-            ("Largest gap between steps", "n/a" if largest is None else _gap_place(largest)),
+            ("Largest gap between steps", "n/a" if largest is None else gap_place(largest)),
         ],
         note="Last completion of one step to first submission of the next; PTS 4 allows no pause.",
     )
@@ -156,11 +170,11 @@ def format_gap(gap_ns: int) -> str:
     return cells.fixed(gap_ns / 1e6, 1, "ms") if gap_ns < 1_000_000_000 else format_duration(gap_ns)
 
 
-def _largest_gap(run: Run) -> StepRecord | None:
-    gaps = [step for step in run.steps if step.sample.gap_ns is not None]
-    return max(gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
+def largest_gap(run: Run) -> StepRecord | None:
+    """The step before which the device was left alone for longest."""
+    return max(run.with_gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
 
 
-def _gap_place(step: StepRecord) -> str:
-    where = f"Round {step.round_number}, step {step.position + 1}" if step.round_number else "WIPC"
-    return f"{format_gap(step.sample.gap_ns or 0)} (before {where}: {step.sample.step})"
+def gap_place(step: StepRecord) -> str:
+    """The gap before a step, and which step that is."""
+    return f"{format_gap(step.sample.gap_ns or 0)} (before {step.place}: {step.sample.step})"

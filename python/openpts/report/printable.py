@@ -49,3 +49,8 @@ def _shown(character: str) -> str:
     if category in _INVISIBLE:
         return character.encode("unicode_escape").decode("ascii")
     return " " if category == "Zs" else character
+
+
+def capitalised(text: str) -> str:
+    """The text with a large first letter, and nothing else changed."""
+    return text[:1].upper() + text[1:]

@@ -15,6 +15,7 @@ _NO_CPU: Final = (
 )
 
 
+# PTS-IOPS-35
 def response_times_page(matrix: Matrix, title: str) -> Page:
     """Average, 99.999 % and maximum response times (Table 7-6)."""
     return Page(
@@ -23,17 +24,17 @@ def response_times_page(matrix: Matrix, title: str) -> Page:
         (
             Verdict(matrix.head_line),
             matrix_table(
-                matrix, "art", "Average Response Time, ART (ms): mean of the Rounds' averages", _art
+                matrix, "art", "Average Response Time, ART (ms): mean of the Rounds' averages", art_cell
             ),
             matrix_table(
                 matrix,
                 "tail",
                 "99.999 % Response Time (ms): mean of the Rounds' percentiles",
-                _tail_mean,
+                tail_cell,
                 note=f"Five nines need {ios_needed(TAIL_PERCENTILE):,} I/Os in each Round; with fewer the "
                 "cell prints the maximum and N, the smallest Round's count.",
             ),
-            matrix_table(matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", _mrt),
+            matrix_table(matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", mrt_cell),
         ),
     )
 
@@ -62,26 +63,31 @@ def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
     if measured and all(cell.cpu_sys_pct is None for cell in measured):
         return (Verdict(_NO_CPU),)
     return (
-        matrix_table(matrix, "cpu-sys", "CPU System Usage (%)", lambda cell: _share(cell.cpu_sys_pct)),
+        matrix_table(
+            matrix, "cpu-sys", "CPU System Usage (%)", lambda cell: cells.cpu_share(cell.cpu_sys_pct)
+        ),
         matrix_table(
             matrix,
             "cpu-iowait",
             "CPU IO Wait (%)",
-            lambda cell: _share(cell.cpu_iowait_pct),
+            lambda cell: cells.cpu_share(cell.cpu_iowait_pct),
             note="Share of all processors. Average Power, IOPS/W: not reported (no power meter).",
         ),
     )
 
 
-def _art(cell: MatrixCell) -> Cell:
+def art_cell(cell: MatrixCell) -> Cell:
+    """Average response time."""
     return cells.latency(cell.art_ns) if cell.art_ns is not None else cells.missing("no I/O")
 
 
-def _mrt(cell: MatrixCell) -> Cell:
+def mrt_cell(cell: MatrixCell) -> Cell:
+    """Maximum response time."""
     return cells.latency(cell.mrt_ns) if cell.mrt_ns is not None else cells.missing("no I/O")
 
 
-def _tail_mean(cell: MatrixCell) -> Cell:
+def tail_cell(cell: MatrixCell) -> Cell:
+    """99.999 %: mean of the rounds' percentiles, or with too few I/Os the maximum, marked as such."""
     tail = cell.tail
     if tail.mean_of_rounds_ns is not None:
         return cells.latency(tail.mean_of_rounds_ns, note=_low_count(tail.fewest_ios))
@@ -101,7 +107,3 @@ def _low_count(ios: int) -> str:
     """The specification recommends one and a half times the I/Os that a percentile needs (PTS 9.2)."""
     sure = _SURE_COUNT_FACTOR * ios_needed(TAIL_PERCENTILE)
     return f"low n, N = {ios:,}" if ios < sure else ""
-
-
-def _share(value_pct: float | None) -> Cell:
-    return cells.percent(value_pct) if value_pct is not None else cells.missing("not recorded")

@@ -2,12 +2,13 @@
 
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
+from openpts.report.condition_rows import condition_rows
 from openpts.report.facts_table import remaining, sourced, sourced_table
-from openpts.report.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time
+from openpts.report.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time, of_cycle
 from openpts.report.model import Page, Table
 from openpts.report.printable import person_text, printable
 from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
-from openpts.units import format_block_size, format_capacity, format_duration
+from openpts.units import format_capacity
 
 _HOST = (
     ("Manufacturer and model", "system"),
@@ -55,6 +56,7 @@ def setup_page(run: Run, report_date: str) -> Page:
     )
 
 
+# PTS-RPT-01 to 05
 def _general(manifest: Manifest, report_date: str) -> Table:
     people = manifest.people
     stated = "stated by the operator"
@@ -74,6 +76,7 @@ def _general(manifest: Manifest, report_date: str) -> Table:
     )
 
 
+# PTS-GEN-11, PTS-RPT-06 to 13
 def _hardware(manifest: Manifest) -> Table:
     shown = [key for _, key in _HOST]
     return sourced_table(
@@ -88,6 +91,7 @@ def _hardware(manifest: Manifest) -> Table:
     )
 
 
+# PTS-RPT-14 to 16, PTS-GEN-11
 def _software(manifest: Manifest) -> Table:
     return sourced_table(
         "setup-software",
@@ -108,6 +112,7 @@ def _software(manifest: Manifest) -> Table:
     )
 
 
+# PTS-RPT-17 to 25
 def _device(manifest: Manifest) -> Table:
     target = manifest.target
     kind = KINDS[target.kind]
@@ -129,11 +134,10 @@ def _device(manifest: Manifest) -> Table:
     )
 
 
+# PTS-PRE-04, PTS-DAT-03, PTS-IOPS-03, 08, PTS-TP-04, PTS-LAT-03
 def _parameters(manifest: Manifest) -> Table:
-    conditions, cache = manifest.conditions, manifest.write_cache
+    conditions, cache = manifest.conditions, of_cycle(manifest.write_caches, 1)
     asked = "conditions of the run"
-    sizes = ", ".join(format_block_size(size) for size in conditions.block_sizes_bytes)
-    skipped = ", ".join(format_block_size(size) for size in conditions.skipped_block_sizes_bytes) or "none"
     return sourced_table(
         "setup-parameters",
         "Test parameters",
@@ -144,18 +148,7 @@ def _parameters(manifest: Manifest) -> Table:
                 f"{printable(cache.actual)} (required {printable(cache.required)})" if cache else "unknown",
                 printable(cache.source) if cache else "-",
             ),
-            ("TC / QD", f"{conditions.tc} / {conditions.qd}", asked),
-            ("Block sizes, in order", sizes, asked),
-            ("Block sizes left out", skipped, "sector size"),
-            (
-                "R/W mixes, in order",
-                ", ".join(f"{read_pct}/{100 - read_pct}" for read_pct in conditions.read_pcts),
-                asked,
-            ),
-            ("Step length", format_duration(conditions.step_duration_ns), asked),
-            ("Rounds at most", str(conditions.max_rounds), asked),
-            ("Data pattern", "RND: incompressible, fresh for each write", asked),
-            ("Random seed", str(conditions.seed), asked),
+            *((label, value, asked) for label, value in condition_rows(conditions)),
         ),
     )
 

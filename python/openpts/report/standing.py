@@ -1,13 +1,16 @@
 """What a run is not: the red line of every page, and when a report may call itself conformant."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
+from openpts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
 from openpts.report.printable import printable
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.facts import TargetKind
 
+_RAW_DEVICE = "PTS-GEN-05"
 _UNFINISHED = {
     RunState.RUNNING: "UNFINISHED",
     RunState.INTERRUPTED: "INTERRUPTED",
@@ -17,56 +20,79 @@ _UNFINISHED = {
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """How far a run may be taken as a measurement after PTS; ``red_line`` is empty if nothing is wrong."""
+    """How far a run may be taken as a measurement after PTS; ``red_line`` is empty if nothing is wrong.
+
+    ``requirements`` counts how many of the requirements that bind the run are met.
+    """
 
     red_line: str
     conformant: bool
     bottom_line: str
+    requirements: str
 
 
-def standing_of(run: Run, *, shortened: bool) -> Standing:
-    """Judge a run from its facts; ``shortened`` says that its steps, passes or rounds were cut.
+def standing_of(run: Run) -> Standing:
+    """Judge a run from its facts.
 
-    Conformant is only a finished, uncut run on a raw device that exists, and whose ledger is empty.
+    Conformant is only a finished, uncut run on a raw device that exists, whose ledger is empty, and whose
+    record shows no other deviation from a requirement.
     """
-    red_line = _red_line(run.manifest, shortened=shortened)
-    conformant = not run.ledger and not red_line
-    return Standing(red_line, conformant, _bottom_line(run, red_line))
+    red_line = _red_line(run)
+    everything = conformance_of(run)
+    broken = deviated_shalls(everything)
+    return Standing(
+        red_line,
+        conformant=not (run.ledger or red_line or broken),
+        bottom_line=_bottom_line(run, red_line, broken),
+        requirements=count_line(everything),
+    )
 
 
 def state_sentence(manifest: Manifest) -> str:
     """How the run ended, with its reason."""
     sentence = {
-        RunState.COMPLETE: "The run was completed.",
-        RunState.RUNNING: "The run was not finished: its record was never closed (killed, or power lost).",
-        RunState.INTERRUPTED: "The run was interrupted before its end.",
-        RunState.FAILED: "The run failed before its end.",
+        RunState.COMPLETE: "The run was completed",
+        RunState.RUNNING: "The run was not finished: its record was never closed (killed, or power lost)",
+        RunState.INTERRUPTED: "The run was interrupted before its end",
+        RunState.FAILED: "The run failed before its end",
     }[manifest.state]
-    return f"{sentence} {printable(manifest.state_reason)}" if manifest.state_reason else sentence
+    reason = f": {printable(manifest.state_reason)}" if manifest.state_reason else ""
+    return f"{sentence}{reason}."
 
 
-def _red_line(manifest: Manifest, *, shortened: bool) -> str:
-    on_file = manifest.target.kind is TargetKind.FILE
-    adjectives = [
-        word for word in (_UNFINISHED.get(manifest.state), "SHORTENED" if shortened else None) if word
-    ]
+def _red_line(run: Run) -> str:
+    manifest = run.manifest
+    shortened = "SHORTENED" if manifest.shortened else None
+    adjectives = [word for word in (_UNFINISHED.get(manifest.state), shortened) if word]
     if mark := simulation_mark(manifest.target):
         return f"{', '.join(adjectives)} RUN, {mark}" if adjectives else mark
-    if not (on_file or adjectives):
+    where = _no_raw_drive(run)
+    if not (where or adjectives):
         return ""
     what = " ".join([", ".join(adjectives), "RUN"]).strip()
-    where, of_what = (" ON A FILE", " of a raw drive") if on_file else ("", "")
+    of_what = " of a raw drive" if where else ""
     return f"{what}{where} - not a measurement{of_what} after PTS"
 
 
-def _bottom_line(run: Run, red_line: str) -> str:
+def _no_raw_drive(run: Run) -> str:
+    """What stood between the stimulus and a drive; empty for a raw drive."""
+    if run.manifest.target.kind is TargetKind.FILE:
+        return " ON A FILE"
+    # what the ledger has against a block device is that the kernel makes it of something else
+    between = any(entry.rule_id == _RAW_DEVICE for entry in run.ledger)
+    return " ON A DEVICE MADE OF OTHER STORAGE" if between else ""
+
+
+def _bottom_line(run: Run, red_line: str, broken: Sequence[Conformance]) -> str:
     revision = run.manifest.conditions.profile.revision
     count = len(run.ledger)
     if count:
         noun = "deviation" if count == 1 else "deviations"
         return f"{count} {noun} from {revision} recorded: figures compare only with runs that deviate alike."
-    if red_line:
+    reason = red_line or "; ".join(f"{each.requirement.id}: {each.finding}" for each in broken)
+    if reason:
         return (
-            f"No deviation from {revision} is recorded, but the run can't be called conformant: {red_line}."
+            f"No deviation from {revision} is recorded, but the run can't be called conformant: "
+            f"{printable(reason)}."
         )
     return f"No deviation recorded: this run is conformant with {revision}."

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.analysis.round_test import RoundTestResults
-from openpts.analysis.rounds import TestPoint, iops_by_round
+from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.report import cells, ticks
+from openpts.report.metric import IOPS, Metric
 from openpts.report.model import (
     Band,
     Block,
@@ -21,11 +22,16 @@ from openpts.report.model import (
     Verdict,
 )
 from openpts.units import block_size_kib, format_block_size
-from openpts.vocabulary.verdict import SteadyStateReport, TrackingVariable
+from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVariable
 
 # Many rounds make two tables below the plot; a lower plot keeps them on its page.
 _ROUNDS_IN_ONE_TABLE = 13
 _TALL_PX, _LOW_PX = 380, 300
+
+
+def height_over_rounds(rounds: int) -> int:
+    """The height of a plot with a table of so many rounds below it."""
+    return _TALL_PX if rounds <= _ROUNDS_IN_ONE_TABLE else _LOW_PX
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,18 +78,22 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
     )
 
 
-def convergence_page(results: RoundTestResults, name: PlotName, points: Sequence[TestPoint]) -> Page:
-    """IOPS of each round, one series per point; the tracking variable is bold, the window shaded."""
-    table = _rounds_table(f"{name.id}-values", results, points)
+# PTS-SS-06, PTS-FLOW-07
+# PTS-IOPS-28
+def convergence_page(
+    results: RoundTestResults, name: PlotName, points: Sequence[TestPoint], metric: Metric = IOPS
+) -> Page:
+    """A figure of each round, one series per point; the tracking variable is bold, the window shaded."""
+    table = _rounds_table(f"{name.id}-values", results, points, metric)
     blocks: list[Block] = []
     if results.rounds and points:
-        blocks.append(_convergence_figure(results, name, points, table))
+        blocks.append(_convergence_figure(results, name, points, table, metric))
     blocks += [steady_state_sentence(results), table]
     return Page(name.id, name.title, tuple(blocks), mandatory=True)
 
 
 def _convergence_figure(
-    results: RoundTestResults, name: PlotName, points: Sequence[TestPoint], table: Table
+    results: RoundTestResults, name: PlotName, points: Sequence[TestPoint], table: Table, metric: Metric
 ) -> Figure:
     values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
     return Figure(
@@ -93,9 +103,9 @@ def _convergence_figure(
         kind="lines",
         table_id=table.id,
         x=ticks.rounds_axis(len(results.rounds)),
-        y=ticks.amount_axis("IOPS", values),
-        alt=f"{name.title}: {len(points)} block sizes over Rounds 1 to {len(results.rounds)}, from "
-        f"{cells.fixed(min(values), 0)} to {cells.fixed(max(values), 0)} IOPS. "
+        y=ticks.amount_axis(metric.axis_title, values),
+        alt=f"{name.title}: {len(points)} series over Rounds 1 to {len(results.rounds)}, from "
+        f"{metric.text(min(values))} to {metric.text(max(values))} {metric.unit}. "
         + steady_state_sentence(results).text,
         series=tuple(
             Series(
@@ -103,12 +113,12 @@ def _convergence_figure(
                 "row",
                 (line,),
                 _size_color(results, point),
-                emphasis=point in results.conditions.tracking,
+                emphasis=point in {variable.point for variable in results.conditions.tracking},
             )
             for line, point in enumerate(points)
         ),
         bands=_window_band(results),
-        height_px=_TALL_PX if len(results.rounds) <= _ROUNDS_IN_ONE_TABLE else _LOW_PX,
+        height_px=height_over_rounds(len(results.rounds)),
     )
 
 
@@ -127,16 +137,18 @@ def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
     return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
 
 
-def _rounds_table(table_id: str, results: RoundTestResults, points: Sequence[TestPoint]) -> Table:
+def _rounds_table(
+    table_id: str, results: RoundTestResults, points: Sequence[TestPoint], metric: Metric
+) -> Table:
     return Table(
         id=table_id,
-        title="Values plotted: average IOPS of each Round",
+        title=f"Values plotted: average of each Round ({metric.unit})",
         head=Column("Block size (KiB)", width=0),
         columns=round_columns(range(1, len(results.rounds) + 1)),
         rows=tuple(
             Row(
                 Cell(block_size_kib(point.block_size_bytes), point.block_size_bytes / 1024),
-                tuple(cells.number(value, 0) for value in iops_by_round(results.rounds, point)),
+                tuple(metric.cell(value) for value in by_round(results.rounds, point, metric.figure)),
             )
             for point in points
         ),
@@ -193,7 +205,7 @@ def _shares_table(
                 Cell(point_name(variable)),
                 tuple(
                     cells.percent(100 * value / verdict.average)
-                    for value in iops_by_round(results.rounds, variable)
+                    for value in by_round(results.rounds, variable.point, variable.figure)
                 ),
             )
             for variable, verdict in judged

@@ -14,6 +14,13 @@ from openpts.report.vega_lite import vega_lite_spec
 # Without Vega a report holds its tables and the 3D columns, and says what is missing.
 vl_convert = optional_module("vl_convert")
 
+_COORDINATES = re.compile(r' (?:d|transform|[xy][12]?|width|height)="[^"]*"')
+_LONG_FRACTION = re.compile(r"(\.\d\d)\d+")
+_DOT = re.compile(
+    r'<path transform="translate\(([-\d.]+),([-\d.]+)\)" d="M([-\d.]+),([-\d.]+)(h[^"M]*Z)" '
+    r'(fill="[^"]*" stroke="[^"]*" stroke-width="0"[^>/]*)/>'
+)
+_DOTS = re.compile(rf"(?:{_DOT.pattern}){{20,}}")
 _IDENTIFIER = re.compile(r'(?<=id=")[^"]+(?=")')
 _PLOTS_NEED = "Plots need the package vl-convert-python: pip install vl-convert-python"
 
@@ -54,7 +61,26 @@ def themed(svg: str, scheme: Scheme) -> str:
 
 def _plot_svg(figure: Figure, tables: Mapping[str, Table]) -> str:
     svg: str = _renderer().vegalite_to_svg(vega_lite_spec(figure, tables), config=vega_config(LIGHT))
-    return _with_own_identifiers(svg, figure.id)
+    return _with_own_identifiers(_with_dots_in_one(_with_short_numbers(svg)), figure.id)
+
+
+def _with_short_numbers(svg: str) -> str:
+    """Places to a hundredth of a pixel: a third of the size, and nothing that an eye or a printer sees."""
+    return _COORDINATES.sub(lambda match: _LONG_FRACTION.sub(r"\1", match[0]), svg)
+
+
+def _with_dots_in_one(svg: str) -> str:
+    """Thousands of equal dots as one path: the same picture in a quarter of the size."""
+
+    def joined(dots: re.Match[str]) -> str:
+        found = _DOT.findall(dots[0])
+        if len({(shape, look) for *_, shape, look in found}) > 1:
+            return dots[0]
+        *_, shape, look = found[0]
+        places = (f"M{float(x) + float(left):.2f},{float(y) + float(up):.2f}" for x, y, left, up, *_ in found)
+        return f'<path d="{"".join(place + shape for place in places)}" {look}/>'
+
+    return _DOTS.sub(joined, svg)
 
 
 def _with_own_identifiers(svg: str, figure_id: str) -> str:

@@ -139,6 +139,7 @@ def vega_config(scheme: Scheme) -> dict[str, Any]:
     """Vega-Lite configuration of a scheme: figure specs name styles and ranges, never colours."""
     return {
         "font": FONT,
+        "aria": False,  # a plot has one name, its alternative text; thousands of points would drown it
         "background": scheme.surface,
         "view": {"stroke": None},
         "range": {
@@ -171,8 +172,14 @@ def vega_config(scheme: Scheme) -> dict[str, Any]:
             "symbolSize": 60,
             "columnPadding": 14,
         },
-        "text": {"fontSize": PLOT_TEXT_PX, "color": scheme.ink, "font": FONT},
+        "text": {"fontSize": PLOT_TEXT_PX, "color": scheme.ink},
         "style": {
+            "envelope": {"fillOpacity": 0.32, "strokeOpacity": 0.32, "strokeWidth": 0.6},
+            "bar-alone": {"strokeWidth": 0.6},  # no seam of the ground's colour between neighbours
+            "bar-shared": {"fillOpacity": 0.5, "strokeOpacity": 0},
+            "whisker": {"color": scheme.ink, "strokeWidth": 1.6},
+            "ring": {"color": scheme.ink, "filled": False, "strokeWidth": 1.6},
+            "ring-label": {"color": scheme.ink, "fontWeight": "bold"},
             "window": {"color": scheme.window, "opacity": 0.24},
             "allowed": {"color": scheme.allowed, "opacity": 0.2},
             "average": {"color": scheme.ink, "strokeWidth": 1.2},

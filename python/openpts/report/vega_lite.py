@@ -2,361 +2,165 @@
 
 A specification names styles and ranges, never colours (the theme's configuration has them), and
 carries only values of the figure's tables. The interactive form adds tooltips, zoom and a ``hidden``
-signal with the keys of the series that are switched off.
+signal with the keys of the series that are switched off; ``usermeta`` says which data the reader's
+cursor steps over.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from openpts.report.line_labels import EndLabel, end_labels, visible
-from openpts.report.model import Axis, Figure, Series, Table, points_of
-from openpts.report.theme import MARKERS, PLOT_WIDTH_PX
-
-Spec = dict[str, Any]
+from openpts.report.category_plots import bar_layers, heat_layers, strip_layers
+from openpts.report.labels_above import row_count
+from openpts.report.line_labels import end_labels
+from openpts.report.model import Figure, Series, Table
+from openpts.report.plot_axes import NUMBER, PADDING, Spec, field, inner_size_px, place
+from openpts.report.plot_notes import (
+    bands,
+    end_label_layers,
+    legend_layers,
+    marks,
+    rules,
+    rules_and_labels_above,
+)
+from openpts.report.plot_series import SHOWN, cursor_points, series_layers
+from openpts.report.text_width import text_width_px
+from openpts.report.theme import PLOT_WIDTH_PX
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
-_NUMBER: Final = ",~f"
-_PLAIN: Final = "~f"
 _ONE_ROW: Final[Spec] = {"values": [{}]}  # for layers that draw fixed values once
-_PADDING: Final = {"left": 4, "top": 12, "right": 6, "bottom": 4}
-_SLOTS: Final = list(range(len(MARKERS)))
-_RANGE_OF_PALETTE: Final = {"series": "category", "mix": "ordinal"}
-_SHOWN: Final = "indexof(hidden, datum.key) < 0"
+_SHARED_FROM_ROWS: Final = 20
+_CURSOR: Final = "cursor_points"
+_ONE_DECIMAL_FROM: Final = 10
 
 
 def vega_lite_spec(figure: Figure, tables: Mapping[str, Table], *, interactive: bool = False) -> Spec:
-    """The specification of a figure of kind lines, strip or heat. Raises KeyError without its table."""
-    draw = {"lines": _lines, "strip": _strip, "heat": _heat}[figure.kind]
-    spec = draw(figure, tables, interactive)
+    """The specification of a figure of any kind but columns3d. Raises KeyError without its table."""
+    table = tables[figure.table_id]
+    match figure.kind:
+        case "lines":
+            drawn = _lines(figure, table, interactive)
+        case "heat":
+            details = tables[figure.detail_table_id]
+            drawn = {"layer": heat_layers(figure, table, details, interactive)}
+        case kind:
+            draw = {"strip": strip_layers, "bars": bar_layers}[kind]
+            drawn = _on_categories(figure, table, draw(figure, table, interactive))
     return {
         "$schema": _SCHEMA,
         "description": figure.alt,
         "width": PLOT_WIDTH_PX,
         "height": figure.height_px,
         "autosize": {"type": "fit", "contains": "padding"},
-        **spec,
+        "padding": PADDING,
+        **({"params": [{"name": "hidden", "value": []}]} if interactive else {}),
+        "data": _ONE_ROW,
+        **_sharing_data(drawn),
     }
 
 
-def _lines(figure: Figure, tables: Mapping[str, Table], interactive: bool) -> Spec:
-    table = tables[figure.table_id]
-    layers = [
-        *_bands(figure),
-        *_rules(figure),
-        *_measured(figure, table, interactive),
-        *_fits(figure, table),
-        *_end_label_layers(figure, end_labels(figure, table), interactive),
+def _on_categories(figure: Figure, table: Table, layers: list[Spec]) -> Spec:
+    labels = end_label_layers(figure, end_labels(figure, table), interactive=False)
+    return {"layer": [*bands(figure), *rules(figure), *layers, *labels, *legend_layers(figure, 0)]}
+
+
+def _lines(figure: Figure, table: Table, interactive: bool) -> Spec:
+    longest = _longest_label_px(figure, table)
+    label_rows, legend_rows = row_count(figure, longest)
+    size = inner_size_px(figure, longest, label_rows + legend_rows)
+    left = [
+        *bands(figure),
+        *rules(figure),
+        *series_layers(figure, table, interactive, right=False),
+        *rules_and_labels_above(figure, size[0]),
+        *marks(figure, table, size),
+        *end_label_layers(figure, end_labels(figure, table, label_rows + legend_rows), interactive),
+        *legend_layers(figure, label_rows),
     ]
+    cursor: Spec = {}
     if interactive:
-        layers.append(_cursor(figure, table))
-    return {"padding": _PADDING, **_signals(interactive), "data": _ONE_ROW, "layer": layers}
+        _add_zoom(left)
+        cursor = _cursor(figure, table)
+        left.append(_cursor_layer(figure, cursor["usermeta"]["tooltip"]))
+    if figure.y2 is None:
+        return {**cursor, "layer": left}
+    right = series_layers(figure, table, interactive, right=True)
+    sides = [{"layer": left}, {"layer": right}]
+    return {**cursor, "layer": sides, "resolve": {"scale": {"y": "independent"}}}
 
 
-def _signals(interactive: bool) -> Spec:
-    return {"params": [{"name": "hidden", "value": []}]} if interactive else {}
+def _longest_label_px(figure: Figure, table: Table) -> float:
+    labels = end_labels(figure, table)
+    return max((text_width_px(label.text, bold=label.bold) for label in labels), default=0.0)
 
 
-def _field(name: str, axis: Axis) -> Spec:
-    """A position channel that reads a field, or the category of that name."""
-    return {"field": name, **_position(axis)}
-
-
-def _datum(value: float, axis: Axis) -> Spec:
-    """A position channel at a fixed value of the axis."""
-    return {"datum": value, **_position(axis)}
-
-
-def _position(axis: Axis) -> Spec:
-    if axis.scale == "category":
-        return {
-            "type": "ordinal",
-            "title": axis.title,
-            "scale": {"domain": list(axis.labels)},
-            "axis": {"labelAngle": 0, "ticks": False, "domain": False},
-        }
-    return {
-        "type": "quantitative",
-        "title": axis.title,
-        "scale": {"type": axis.scale, "domain": list(axis.domain), "nice": False},
-        "axis": {"values": list(axis.ticks), "format": _NUMBER if axis.commas else _PLAIN, "tickSize": 4},
-    }
-
-
-def _bands(figure: Figure) -> list[Spec]:
-    layers: list[Spec] = []
-    for band in figure.bands:
-        axis = figure.x if band.axis == "x" else figure.y
-        ends = {band.axis: _datum(band.start, axis), f"{band.axis}2": {"datum": band.end}}
-        layers.append({"mark": {"type": "rect", "style": band.style, "clip": True}, "encoding": ends})
-        if band.label:
-            middle = {band.axis: _datum((band.start + band.end) / 2, axis), "y": {"value": 6}}
-            mark = {
-                "type": "text",
-                "style": "annotation",
-                "text": band.label,
-                "baseline": "top",
-                "clip": False,
-            }
-            layers.append({"mark": mark, "encoding": middle})
-    return layers
-
-
-def _rules(figure: Figure) -> list[Spec]:
-    return [
-        {
-            "mark": {"type": "rule", "style": rule.style, "clip": True},
-            "encoding": {"y": _datum(rule.value, figure.y)},
-        }
-        for rule in figure.rules
-    ]
-
-
-def _measured(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
-    rows = [
-        {"x": x, "y": y, "key": f"s{n}", "slot": series.color, "bold": series.emphasis}
-        for n, series in enumerate(figure.series)
-        if series.style == "measured"
-        for x, y in visible(points_of(series, table), figure.y)
-    ]
-    source: Spec = {"data": {"values": rows}}
-    if interactive:
-        source["transform"] = [{"filter": _SHOWN}]
-    position = {"x": _field("x", figure.x), "y": _field("y", figure.y)}
-    line: Spec = {
-        **source,
-        "mark": {"type": "line", "clip": True},
-        "encoding": {
-            **position,
-            "detail": {"field": "key"},
-            "color": _slot_color(figure),
-            "strokeWidth": {"condition": {"test": "datum.bold", "value": 3}, "value": 1.6},
-        },
-    }
-    marker: Spec = {
-        **source,
-        "mark": {"type": "point", "clip": True},
-        "encoding": {**position, **_marker(figure), "size": _marker_size()},
-    }
-    if interactive:
-        zoom = {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"}
-        marker["params"] = [{"name": "zoom", "select": zoom, "bind": "scales"}]
-    return [line, marker]
-
-
-def _slot_color(figure: Figure) -> Spec:
-    return {
-        "field": "slot",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": _SLOTS, "range": _RANGE_OF_PALETTE[figure.palette]},
-    }
-
-
-def _marker(figure: Figure) -> Spec:
-    """Colour and shape together: a series is never told by colour alone."""
-    color = _slot_color(figure)
-    shape = {
-        "field": "slot",
-        "type": "nominal",
-        "legend": None,
-        "scale": {"domain": _SLOTS, "range": "symbol"},
-    }
-    return {"fill": color, "stroke": color, "shape": shape}
-
-
-def _marker_size() -> Spec:
-    return {"condition": {"test": "datum.bold", "value": 62}, "value": 42}
-
-
-def _fits(figure: Figure, table: Table) -> list[Spec]:
-    return [
-        {
-            "data": {"values": [{"x": x, "y": y} for x, y in points_of(series, table)]},
-            "mark": {"type": "line", "style": series.style, "clip": True},
-            "encoding": {"x": _field("x", figure.x), "y": _field("y", figure.y)},
-        }
-        for series in figure.series
-        if series.style != "measured"
-    ]
-
-
-def _end_label_layers(figure: Figure, labels: Sequence[EndLabel], interactive: bool) -> list[Spec]:
-    """Beside each line's end: a piece of the line or its marker, then its name.
-
-    Zooming clips all marks to the plot unless they say otherwise, and these stand outside it.
-    """
-    edge = {"x": {"value": "width"}, "y": _field("y", figure.y)}
-    measured = [label for label in labels if label.style == "measured"]
-    layers: list[Spec] = []
-    if measured:
-        rows = [
-            {"y": label.y, "key": label.key, "slot": label.color, "bold": label.bold} for label in measured
-        ]
-        layers.append(
-            {
-                "data": {"values": rows},
-                "mark": {"type": "point", "xOffset": 16, "clip": False},
-                "encoding": {**edge, **_marker(figure), "size": _marker_size()},
-            }
-        )
-    layers += [
-        {
-            "data": {"values": [{"y": label.y}]},
-            "mark": {"type": "rule", "style": label.style, "xOffset": 6, "x2Offset": 26, "clip": False},
-            "encoding": {**edge, "x2": {"value": "width"}},
-        }
-        for label in labels
-        if label.style != "measured"
-    ]
-    for bold in (False, True):
-        rows = [
-            {"y": label.y, "text": label.text, "key": label.key} for label in labels if label.bold is bold
-        ]
-        weight = "bold" if bold else "normal"
-        mark = {
-            "type": "text",
-            "align": "left",
-            "baseline": "middle",
-            "xOffset": 31,
-            "fontWeight": weight,
-            "clip": False,
-        }
-        layers.append(
-            {"data": {"values": rows}, "mark": mark, "encoding": {**edge, "text": {"field": "text"}}}
-        )
-    if interactive:
-        for layer in layers:
-            layer["transform"] = [{"filter": _SHOWN}]
-    return layers
+def _add_zoom(layers: list[Spec]) -> None:
+    """In x, by the wheel with the shift key or by dragging, on the topmost series."""
+    zoom = {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"}
+    series = [layer for layer in layers if layer.get("transform") and layer["mark"].get("clip")]
+    if series:
+        series[-1]["params"] = [{"name": "zoom", "select": zoom, "bind": "scales"}]
 
 
 def _cursor(figure: Figure, table: Table) -> Spec:
-    """A vertical line that snaps to the nearest measured x and lists all series there."""
+    """The points at which the reader's cursor stops, with the figures that it reads out there."""
+    nines = figure.x.scale == "nines"
     rows = [
-        {"x": x, "y": y, "key": f"s{n}"}
+        {"x": place(x, figure.x), "y": y, "key": f"s{n}", **({"at": x} if nines else {})}
         for n, series in enumerate(figure.series)
-        for x, y in points_of(series, table)
+        for x, y in cursor_points(series, figure, table)
     ]
-    number = _tooltip_format([row["y"] for row in rows if isinstance(row["y"], float)])
+    tooltip = [
+        {"field": "at" if nines else "x", "type": "quantitative", "title": figure.x.title, "format": NUMBER},
+        *(
+            {
+                "field": f"s{n}",
+                "type": "quantitative",
+                "title": series.label,
+                "format": _format(series, n, rows),
+            }
+            for n, series in enumerate(figure.series)
+        ),
+    ]
+    return {"datasets": {_CURSOR: rows}, "usermeta": {"tooltip": tooltip, "points": _CURSOR}}
+
+
+def _format(series: Series, number: int, rows: Sequence[Spec]) -> str:
+    """One decimal from 10 on, else three significant digits; nines as they are."""
+    if series.second_axis:
+        return NUMBER
+    largest = max((abs(row["y"]) for row in rows if row["key"] == f"s{number}"), default=0)
+    return ",.1f" if largest >= _ONE_DECIMAL_FROM else ",.3~r"
+
+
+def _cursor_layer(figure: Figure, tooltip: list[Spec]) -> Spec:
+    """A vertical line that snaps to the nearest measured x and lists all series there."""
+    select = {"type": "point", "fields": ["x"], "nearest": True, "on": "pointerover", "clear": "pointerout"}
+    places = ["x", "at"] if figure.x.scale == "nines" else ["x"]
     return {
-        "data": {"values": rows},
-        "transform": [{"filter": _SHOWN}, {"pivot": "key", "value": "y", "groupby": ["x"]}],
+        "data": {"name": _CURSOR},
+        "transform": [{"filter": SHOWN}, {"pivot": "key", "value": "y", "groupby": places}],
         "mark": {"type": "rule", "style": "cursor", "tooltip": True},
         "encoding": {
-            "x": _field("x", figure.x),
+            "x": field("x", figure.x),
             "opacity": {"condition": {"param": "cursor", "empty": False, "value": 1}, "value": 0},
-            "tooltip": [
-                {"field": "x", "type": "quantitative", "title": figure.x.title, "format": _NUMBER},
-                *(_tooltip(f"s{n}", series, number) for n, series in enumerate(figure.series)),
-            ],
+            "tooltip": tooltip,
         },
-        "params": [
-            {
-                "name": "cursor",
-                "select": {
-                    "type": "point",
-                    "fields": ["x"],
-                    "nearest": True,
-                    "on": "pointerover",
-                    "clear": "pointerout",
-                },
-            }
-        ],
+        "params": [{"name": "cursor", "select": select}],
     }
 
 
-def _tooltip(field: str, series: Series, number: str) -> Spec:
-    return {"field": field, "type": "quantitative", "title": series.label, "format": number}
+def _sharing_data(drawn: Spec) -> Spec:
+    """Long rows that several layers draw stand once, under a name."""
+    datasets: dict[str, Any] = dict(drawn.get("datasets", {}))
+    names: dict[int, str] = {}
+    for layer in _leaves(drawn["layer"]):
+        rows = layer.get("data", {}).get("values")
+        if rows is not None and len(rows) >= _SHARED_FROM_ROWS:
+            name = names.setdefault(id(rows), f"points_{len(names)}")
+            datasets[name] = rows
+            layer["data"] = {"name": name}
+    return {**drawn, **({"datasets": datasets} if datasets else {})}
 
 
-def _tooltip_format(values: Sequence[float]) -> str:
-    return ",.1f" if max((abs(value) for value in values), default=0) >= 10 else ",.3~r"
-
-
-def _strip(figure: Figure, tables: Mapping[str, Table], interactive: bool) -> Spec:
-    """Points of each category side by side: x the category, offset and colour the series."""
-    table = tables[figure.table_id]
-    rows = [
-        {
-            "category": label,
-            "y": cell.value,
-            "slot": series.color,
-            "key": f"s{n}",
-            "name": series.label,
-            "round": column.label,
-        }
-        for n, series in enumerate(figure.series)
-        for label, line in zip(figure.x.labels, series.lines, strict=True)
-        for column, cell in zip(table.columns, table.rows[line].cells, strict=True)
-        if cell.value is not None
-    ]
-    labels = [EndLabel(rule.label, rule.value, rule.style) for rule in figure.rules]
-    slots = [series.color for series in figure.series]
-    points: Spec = {
-        "data": {"values": rows},
-        "mark": {"type": "point", "size": 26},
-        "encoding": {
-            "x": _field("category", figure.x),
-            "xOffset": {"field": "slot", "type": "nominal", "scale": {"domain": slots}},
-            "y": _field("y", figure.y),
-            **_marker(figure),
-        },
-    }
-    for channel in ("fill", "stroke", "shape"):
-        points["encoding"][channel] = {**points["encoding"][channel], "legend": _slot_legend(figure)}
-    if interactive:
-        points["transform"] = [{"filter": _SHOWN}]
-        points["encoding"]["tooltip"] = [
-            {"field": "category", "type": "nominal", "title": figure.x.title},
-            {"field": "name", "type": "nominal", "title": "Series"},
-            {"field": "round", "type": "nominal", "title": "Round"},
-            {"field": "y", "type": "quantitative", "title": figure.y.title, "format": ",.2f"},
-        ]
-    layers = [*_bands(figure), *_rules(figure), points, *_end_label_layers(figure, labels, False)]
-    return {"padding": _PADDING, **_signals(interactive), "data": _ONE_ROW, "layer": layers}
-
-
-def _slot_legend(figure: Figure) -> Spec:
-    """A legend row above the plot, in the order of the data."""
-    names = {series.color: series.label for series in figure.series}
-    texts = ", ".join(f"'{names.get(slot, '')}'" for slot in _SLOTS)
-    return {"values": sorted(names), "labelExpr": f"[{texts}][datum.value]"}
-
-
-def _heat(figure: Figure, tables: Mapping[str, Table], interactive: bool) -> Spec:
-    """A cell per value: shade, the value, and a second value below it."""
-    table, details = tables[figure.table_id], tables[figure.detail_table_id]
-    rows = [
-        {
-            "x": column,
-            "y": row.head.text,
-            "shade": math.log10(cell.value) if cell.value and cell.value > 0 else None,
-            "text": cell.text,
-            "detail": f"{detail.text} %" if detail.value is not None else "",
-        }
-        for row, detail_row in zip(table.rows, details.rows, strict=True)
-        for column, cell, detail in zip(figure.x.labels, row.cells, detail_row.cells, strict=True)
-    ]
-    rect: Spec = {
-        "mark": {"type": "rect", "style": "heat-cell"},
-        "encoding": {
-            "color": {"field": "shade", "type": "quantitative", "legend": None, "scale": {"range": "heatmap"}}
-        },
-    }
-    if interactive:
-        rect["encoding"]["tooltip"] = [
-            {"field": "y", "type": "nominal", "title": figure.y.title},
-            {"field": "x", "type": "nominal", "title": figure.x.title},
-            {"field": "text", "type": "nominal", "title": "IOPS"},
-            {"field": "detail", "type": "nominal", "title": "Range of the Rounds"},
-        ]
-    position = {"x": _field("x", figure.x), "y": _field("y", figure.y)}
-    layers: list[Spec] = [
-        rect,
-        {"mark": {"type": "text", "dy": -6, "fontWeight": "bold"}, "encoding": {"text": {"field": "text"}}},
-        {"mark": {"type": "text", "dy": 9}, "encoding": {"text": {"field": "detail"}}},
-    ]
-    for layer in layers:
-        layer["encoding"] |= position
-    return {"padding": _PADDING, "data": {"values": rows}, "layer": layers}
+def _leaves(layers: Sequence[Spec]) -> list[Spec]:
+    return [leaf for layer in layers for leaf in (_leaves(layer["layer"]) if "layer" in layer else [layer])]

@@ -1,8 +1,11 @@
 """The page of one measurement window: why it is steady, or is not (PTS 7.3.4, 7.3.5; design: section 4)."""
 
+from dataclasses import dataclass
+
 from openpts.analysis.round_test import RoundTestResults
-from openpts.analysis.rounds import iops_by_round
+from openpts.analysis.rounds import by_round
 from openpts.report import cells, ticks
+from openpts.report.metric import METRICS, Metric
 from openpts.report.model import (
     Axis,
     Band,
@@ -18,32 +21,64 @@ from openpts.report.model import (
     Verdict,
 )
 from openpts.report.steady_state_pages import PlotName, point_name, round_columns, rounds_reason
-from openpts.vocabulary.verdict import SteadyStateReport, TrackingVariable
+from openpts.vocabulary.verdict import SteadyStateReport
 
-_IOPS_COLOR = 2
+_VALUE_COLOR = 2
 _FIT_COLOR = 3
 _AROUND_AVERAGE = 0.25
 
 
-def window_page(results: RoundTestResults, variable_index: int, name: PlotName, *, conditions: str) -> Page:
-    """One tracking variable over the measurement window, with the determination data (PTS 7.3.4, 8.3.6)."""
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A measurement window to be shown: ``verdict`` None where it can't be judged, for ``reason``.
+
+    ``values`` are those of all rounds there are, ``conditions`` the line below the determination data,
+    ``round_word`` what a round is called: Round, or Tracking Round.
+    """
+
+    variable: str
+    metric: Metric
+    verdict: SteadyStateReport | None
+    values: tuple[float, ...]
+    reason: str
+    conditions: str
+    round_word: str = "Round"
+
+
+def window_of(results: RoundTestResults, variable_index: int, conditions: str) -> Window:
+    """The window of one tracking variable of a test of rounds."""
     variable = results.conditions.tracking[variable_index]
-    verdict = results.verdicts[variable_index]
+    reason = rounds_reason(results) if not results.window.is_full else "tracking variable not measured"
+    return Window(
+        variable=point_name(variable),
+        metric=METRICS[variable.figure],
+        verdict=results.verdicts[variable_index],
+        values=by_round(results.rounds, variable.point, variable.figure),
+        reason=reason,
+        conditions=conditions,
+    )
+
+
+# PTS-FLOW-08
+# PTS-IOPS-30
+def window_page(window: Window, name: PlotName) -> Page:
+    """One tracking variable over the measurement window, with the determination data (PTS 7.3.4, 8.3.6)."""
+    verdict, metric = window.verdict, window.metric
     if verdict is None:
-        return _unjudged_page(results, variable, name)
-    table = _window_values(f"{name.id}-values", verdict)
+        return _unjudged_page(window, name)
+    table = _window_values(f"{name.id}-values", verdict, metric, window.round_word)
     figure = Figure(
         id=f"{name.id}-plot",
         number=name.number,
         title=name.title,
         kind="lines",
         table_id=table.id,
-        x=ticks.window_axis(verdict.rounds),
-        y=_window_axis(verdict),
-        alt=f"{name.title}: {cells.fixed(verdict.minimum, 1)} to {cells.fixed(verdict.maximum, 1)} IOPS "
-        f"around an average of {cells.fixed(verdict.average, 1)}. {judgement(verdict).text}",
+        x=ticks.window_axis(verdict.rounds, window.round_word),
+        y=_window_axis(verdict, metric),
+        alt=f"{name.title}: {metric.text(verdict.minimum)} to {metric.text(verdict.maximum)} {metric.unit} "
+        f"around an average of {metric.text(verdict.average)}. {judgement(verdict).text}",
         series=(
-            Series("IOPS", "row", (0,), _IOPS_COLOR, emphasis=True),
+            Series(metric.unit, "row", (0,), _VALUE_COLOR, emphasis=True),
             Series("Best linear fit", "row", (2,), _FIT_COLOR, style="fit"),
         ),
         rules=(
@@ -57,36 +92,31 @@ def window_page(results: RoundTestResults, variable_index: int, name: PlotName, 
     blocks: tuple[Block, ...] = (
         figure,
         *_judgements(verdict),
-        determination_table(f"{name.id}-data", verdict, conditions),
+        determination_table(f"{name.id}-data", verdict, metric, window.conditions),
         table,
     )
     return Page(name.id, name.title, blocks, mandatory=True)
 
 
-def _window_axis(verdict: SteadyStateReport) -> Axis:
+def _window_axis(verdict: SteadyStateReport, metric: Metric) -> Axis:
     fit = [verdict.slope * number + verdict.intercept for number in verdict.rounds]
-    return ticks.around_axis("IOPS", verdict.average, _AROUND_AVERAGE, [*verdict.values, *fit])
+    return ticks.around_axis(metric.axis_title, verdict.average, _AROUND_AVERAGE, [*verdict.values, *fit])
 
 
-def _unjudged_page(results: RoundTestResults, variable: TrackingVariable, name: PlotName) -> Page:
+def _unjudged_page(window: Window, name: PlotName) -> Page:
     """The page of a window that does not exist: the rounds there are, and why nothing is judged."""
     table = Table(
         id=f"{name.id}-values",
-        title="Rounds completed: IOPS",
+        title=f"{window.round_word}s completed ({window.metric.unit})",
         head=Column("Tracking variable", align="left", width=0),
-        columns=round_columns(range(1, len(results.rounds) + 1)),
-        rows=(
-            Row(
-                Cell(point_name(variable)),
-                tuple(cells.number(value, 1) for value in iops_by_round(results.rounds, variable)),
-            ),
-        ),
+        columns=round_columns(range(1, len(window.values) + 1)),
+        rows=(Row(Cell(window.variable), tuple(window.metric.cell(value) for value in window.values)),),
     )
-    reason = rounds_reason(results) if not results.window.is_full else "tracking variable not measured"
-    verdict = Verdict(f"Steady State Measurement Window: n/a ({reason}).", "fail")
-    return Page(name.id, name.title, (verdict, table) if results.rounds else (verdict,), mandatory=True)
+    verdict = Verdict(f"Steady State Measurement Window: n/a ({window.reason}).", "fail")
+    return Page(name.id, name.title, (verdict, table) if window.values else (verdict,), mandatory=True)
 
 
+# PTS-SS-05
 def judgement(verdict: SteadyStateReport) -> Verdict:
     """The verdict by definition 2.1.24, with both figures and their limits."""
     outcome = "Steady State reached" if verdict.steady else "Steady State not reached"
@@ -110,7 +140,8 @@ def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
     )
 
 
-def determination_table(table_id: str, verdict: SteadyStateReport, conditions: str) -> Table:
+# PTS-SSV-01 to 07
+def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metric, conditions: str) -> Table:
     """The Steady State determination data, both forms of the specification in one (PTS 7.3.4, Plot 8-3)."""
     low, high = verdict.band
     return Table(
@@ -128,35 +159,33 @@ def determination_table(table_id: str, verdict: SteadyStateReport, conditions: s
                 "Measurement Window",
                 cells.words(f"Start {verdict.rounds[0]}; End {verdict.rounds[-1]}"),
                 "Average",
-                cells.number(verdict.average, 1),
+                metric.cell(verdict.average),
                 cells.words("-"),
             ),
             _pair(
                 "Allowed maximum data excursion (20 %)",
-                cells.number(verdict.allowed_range, 1),
+                metric.cell(verdict.allowed_range),
                 "Measured maximum data excursion (max - min)",
-                cells.number(verdict.range, 1, note=cells.fixed(verdict.range_pct, 1, "%")),
+                metric.cell(verdict.range, note=cells.fixed(verdict.range_pct, 1, "%")),
                 cells.verdict(verdict.range_ok),
             ),
             _pair(
                 "Allowed maximum slope excursion (10 %)",
-                cells.number(verdict.allowed_slope_excursion, 1),
+                metric.cell(verdict.allowed_slope_excursion),
                 "Measured maximum slope excursion",
-                cells.number(
-                    verdict.slope_excursion, 1, note=cells.fixed(verdict.slope_excursion_pct, 1, "%")
-                ),
+                metric.cell(verdict.slope_excursion, note=cells.fixed(verdict.slope_excursion_pct, 1, "%")),
                 cells.verdict(verdict.slope_ok),
             ),
             _pair(
                 "Allowed range (average ±10 %)",
-                cells.words(f"{cells.fixed(low, 1)} to {cells.fixed(high, 1)}"),
+                cells.words(f"{metric.text(low)} to {metric.text(high)}"),
                 "Measured range (min to max)",
-                cells.words(f"{cells.fixed(verdict.minimum, 1)} to {cells.fixed(verdict.maximum, 1)}"),
+                cells.words(f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)}"),
                 cells.verdict(verdict.inside_band),
             ),
             _pair(
                 "Least squares linear fit",
-                cells.words(f"{cells.fixed(verdict.slope, 3)} * R + {cells.fixed(verdict.intercept, 1)}"),
+                cells.words(_fit_text(verdict, metric)),
                 "Correlation coefficient r",
                 cells.missing("constant values") if verdict.r is None else cells.number(verdict.r, 3),
                 cells.words("-"),
@@ -170,15 +199,21 @@ def _pair(first: str, value: Cell, second: str, measured: Cell, result: Cell) ->
     return Row(Cell(first), (value, Cell(second), measured, result))
 
 
-def _window_values(table_id: str, verdict: SteadyStateReport) -> Table:
+def _fit_text(verdict: SteadyStateReport, metric: Metric) -> str:
+    """Both coefficients to what the metric's values are worth."""
+    slope = cells.fixed(verdict.slope, 3 if metric.decimals is not None else 6)
+    return f"{slope} * R + {metric.text(verdict.intercept)}"
+
+
+def _window_values(table_id: str, verdict: SteadyStateReport, metric: Metric, round_word: str) -> Table:
     fit = [verdict.slope * number + verdict.intercept for number in verdict.rounds]
     return Table(
         id=table_id,
         title="Values plotted",
-        head=Column("Round", align="left", width=0),
+        head=Column(round_word, align="left", width=0),
         columns=tuple(Column(str(number), float(number)) for number in verdict.rounds),
         rows=(
-            Row(Cell("IOPS"), tuple(cells.number(value, 1) for value in verdict.values)),
+            Row(Cell(metric.unit), tuple(metric.cell(value) for value in verdict.values)),
             Row(
                 Cell("Deviation from average (%)"),
                 tuple(
@@ -188,6 +223,6 @@ def _window_values(table_id: str, verdict: SteadyStateReport) -> Table:
                     for value in verdict.values
                 ),
             ),
-            Row(Cell("Best linear fit"), tuple(cells.number(value, 1) for value in fit)),
+            Row(Cell("Best linear fit"), tuple(metric.cell(value) for value in fit)),
         ),
     )

@@ -5,11 +5,12 @@ from pathlib import Path
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.record.reader import Run, read_run
+from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.html import render_html
 from openpts.report.pdf import missing_pdf_note, render_pdf
 from openpts.report.svg import draw_figures, missing_plots_note
+from openpts.report.times import default_date
 
 JSON_NAME = "report.json"
 HTML_NAME = "report.html"
@@ -40,11 +41,6 @@ def write_report(
     if pdf and not missing_pdf_note():
         files[PDF_NAME] = render_pdf(report, drawings)
     return _write(out or run_folder, files)
-
-
-def default_date(run: Run) -> str:
-    """The end of the run, or its start where it never ended."""
-    return run.manifest.ended_at or run.manifest.started_at
 
 
 def missing_parts() -> list[str]:

@@ -8,8 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from openpts.report.html import render_html
+from openpts.report.svg import draw_figures
 from openpts.report.write import HTML_NAME, write_report
 from tests.support.report_cases import Reports
+from tests.support.sample_figures import gallery
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
@@ -56,6 +59,42 @@ PROBE = """
 """
 
 
+# Steps along plots of other axes than most have, and saves a table that stands as text.
+GALLERY_PROBE = """
+<script>addEventListener("load", () => setTimeout(async () => {
+  const seen = {}, pause = () => new Promise((done) => setTimeout(done, 400));
+  const until = async (holds) => { for (let n = 0; n < 40 && !holds(); n++) await pause(); };
+  const all = [...document.querySelectorAll("figure:not([data-kind=columns3d])")];
+  for (const figure of all) {
+    figure.scrollIntoView({ behavior: "instant" });
+    await until(() => figure.querySelector(".static").hidden);
+  }
+  seen.still = all.filter((figure) => !figure.querySelector(".static").hidden).map((figure) => figure.id);
+  const step = async (id, times) => {
+    const figure = document.getElementById(id);
+    for (let n = 0; n < times; n++)
+      figure.querySelector(".drawing").dispatchEvent(
+        new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+    await pause();
+    return figure.querySelector(".readout").textContent;
+  };
+  seen.nines = await step("nines", 5);
+  seen.histogram = await step("clp", 1);
+  seen.long = await step("wsat", 2);
+  const scatter = document.getElementById("hir");
+  const dots = () => scatter.querySelectorAll(".live .mark-symbol path").length;
+  const before = dots();
+  scatter.querySelector(".series").click(); await until(() => dots() < before - 1000);
+  seen.hidden = before - dots();
+  const blobs = []; URL.createObjectURL = (blob) => { blobs.push(blob); return "#"; };
+  document.querySelector("#wsat-values").previousElementSibling.click();
+  seen.csv = (await blobs[0].text()).split("\\r\\n").slice(0, 3);
+  seen.dark = getComputedStyle(document.body).backgroundColor;
+  console.log("SEEN " + JSON.stringify(seen));
+}, 300));</script>
+"""
+
+
 CSV_PROBE = """
 <script>addEventListener("load", () => setTimeout(async () => {
   const blobs = []; URL.createObjectURL = (blob) => { blobs.push(blob); return "#"; };
@@ -67,7 +106,7 @@ CSV_PROBE = """
 """
 
 
-def browse(page: Path, scratch: Path) -> list[str]:
+def browse(page: Path, scratch: Path, *, dark: bool = False) -> list[str]:
     """What the page wrote to the console.
 
     The photograph of all of it makes frames, and only in a frame does a plot come alive.
@@ -77,7 +116,8 @@ def browse(page: Path, scratch: Path) -> list[str]:
         [
             str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run",
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
-            f"--user-data-dir={scratch / 'profile'}", "--blink-settings=preferredColorScheme=1",
+            f"--user-data-dir={scratch / 'profile'}",
+            f"--blink-settings=preferredColorScheme={0 if dark else 1}",
             "--window-size=1400,16000", "--virtual-time-budget=60000", "--enable-logging=stderr",
             f"--screenshot={scratch / 'page.png'}", page.as_uri(),
         ],
@@ -135,3 +175,24 @@ def test_the_console_stays_silent(reports: Reports, tmp_path: Path, case: str) -
     paths = write_report(reports.folder(case), out=tmp_path, pdf=False)
     html = next(path for path in paths if path.name == HTML_NAME)
     assert browse(html, tmp_path) == []
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+def test_figures_of_all_kinds_come_alive(tmp_path: Path, dark: bool) -> None:
+    html = tmp_path / "gallery.html"
+    html.write_text(render_html(gallery(), draw_figures(gallery())))
+    page = probed(html, GALLERY_PROBE, tmp_path)
+    for attempt in range(6):  # without a screen, whether a frame is made in time is up to the browser
+        lines = browse(page, tmp_path / str(attempt), dark=dark)
+        assert [line[:5] for line in lines] in ([], ["SEEN "])  # nothing, if its time was over first
+        seen = json.loads(lines[0].removeprefix("SEEN ")) if lines else {"still": "all"}
+        if not seen["still"]:
+            break
+    assert seen["still"] == []
+    assert seen["nines"] == "Confidence level 99.9: RW 0 0.2; RW 65 0.486"
+    assert seen["histogram"].startswith("Response time (ms) 0.01: I/Os, N = 8,862,500 3,181")
+    assert seen["long"].startswith("Time (h) 0.0075: 1 s 183,776.9")
+    assert seen["hidden"] > 1000
+    assert seen["csv"][:2] == ["Values of wsat-values", "x,1 s,1 min"]
+    assert seen["csv"][2].startswith("0,1")
+    assert seen["dark"] == ("rgb(20, 24, 29)" if dark else "rgb(255, 255, 255)")

@@ -155,6 +155,7 @@ def test_pdf_can_be_made_of_every_case(reports: Reports, tmp_path: Path, case: s
         assert all(alert in page for page in pages if "Test Platform" in page)
 
 
+@pytest.mark.proves("PTS-HDR-01", "PTS-HDR-02")
 def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Path) -> None:
     report = reports("steady")
     content = render_pdf(report, draw_figures(report))
@@ -177,6 +178,13 @@ def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Pa
         assert text in words
     for cell in report.tables()["iops-iops-table"].rows[1].cells:
         assert cell.text in words
+
+
+def test_long_words_are_found_in_the_pdf_as_they_are(reports: Reports, tmp_path: Path) -> None:
+    report = reports("steady")
+    printed = pdf_text(render_pdf(report, draw_figures(report)), tmp_path)
+    assert "SYN1-20250114T081100Z-iops" in printed
+    assert "\u200b" not in printed
 
 
 def test_without_typst_the_rest_is_written(

@@ -9,9 +9,11 @@ import pytest
 from openpts.analysis.steady_state import judge
 from openpts.record.reader import StepRecord, read_run
 from openpts.report.build import build_report
+from openpts.report.metric import IOPS
 from openpts.report.model import Figure, Report, Table, Verdict, points_of
 from openpts.report.vega_lite import vega_lite_spec
 from openpts.report.window_page import _judgements, determination_table
+from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import NOTHING, IoFailure
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
@@ -44,12 +46,16 @@ SAMPLE_TABLE = {
 READ_PCTS = (0, 5, 35, 50, 65, 95, 100)
 
 
+@pytest.mark.proves("PTS-FLOW-04", "PTS-FLOW-10", "PTS-IOPS-26")
 @pytest.mark.parametrize("case", CASES)
 def test_every_mandatory_page_is_there(reports: Reports, case: str) -> None:
     marked = {page.id for page in reports(case).pages() if page.mandatory}
     assert marked == MANDATORY_PAGES
 
 
+@pytest.mark.proves(
+    "PTS-FLOW-07..09", "PTS-IOPS-21..23", "PTS-IOPS-28", "PTS-IOPS-30", "PTS-IOPS-33", "PTS-IOPS-34"
+)
 @pytest.mark.parametrize("case", ["steady", "not steady", "five rounds", "no half KiB", "slow", "fast"])
 def test_every_mandatory_plot_is_there(reports: Reports, case: str) -> None:
     assert {figure.id for figure in reports(case).figures()} == MANDATORY_PLOTS | OWN_PLOTS
@@ -73,10 +79,12 @@ def test_every_plotted_number_is_in_a_table(reports: Reports, case: str) -> None
             assert all(y in known for _, y in points_of(series, table))
         if figure.kind == "columns3d":
             continue
+        spec = vega_lite_spec(figure, tables)
+        sources = [layer.get("data", {}) for layer in spec["layer"]]
         numbers = {
             row["y"]
-            for layer in vega_lite_spec(figure, tables)["layer"]
-            for row in layer.get("data", {"values": []})["values"]
+            for source in sources
+            for row in source.get("values") or spec.get("datasets", {}).get(source.get("name"), [])
             if isinstance(row.get("y"), float) and ("x" in row or "category" in row)
         }
         assert numbers <= known
@@ -135,6 +143,7 @@ def header_rows(report: Report) -> list[tuple[str, str]]:
     return [(row.label, row.value) for group in report.sections[0].header.groups for row in group.rows]
 
 
+@pytest.mark.proves("PTS-HDR-03..06")
 def test_header_has_four_groups_of_ten_rows(reports: Reports) -> None:
     groups = reports("steady").sections[0].header.groups
     assert [group.title for group in groups] == [
@@ -147,6 +156,7 @@ def test_header_has_four_groups_of_ten_rows(reports: Reports) -> None:
     assert values["Write Cache"] == "WCD"
 
 
+@pytest.mark.proves("PTS-GEN-11", "PTS-RPT-03", "PTS-RPT-04")
 def test_missing_facts_are_said_to_be_missing(reports: Reports) -> None:
     values = dict(header_rows(reports("bare")))
     assert values["CPU"] == values["S/N"] == values["HBA"] == "not reported"
@@ -202,13 +212,16 @@ def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
     pause = replace(
         wipc.sample, step=Step(None, Duration.seconds(60)), read=NOTHING, write=NOTHING, intervals=()
     )
-    gaps = [StepRecord(None, 0, pause), StepRecord(1, 56, replace(pause, gap_ns=10**12))]
+    gaps = [
+        StepRecord(StepPlace(1, Part.WIPC, 1, 1), pause),
+        StepRecord(StepPlace(1, Part.ROUND, 1, 56), replace(pause, gap_ns=10**12)),
+    ]
     report = build_report(replace(run, steps=(gaps[0], wipc, *steps, gaps[1])), "2025-01-14T15:02:00Z")
     tables, expected = report.tables(), reports("steady").tables()
     assert tables["iops-iops-table"] == expected["iops-iops-table"]
     assert tables["iops-preparation-wipc"].rows[:5] == expected["iops-preparation-wipc"].rows[:5]
     largest = tables["iops-preparation-gaps"].rows[1].cells[0].text
-    assert largest.endswith("(before Round 1, step 57: idle)")
+    assert largest.endswith("(before round 1, step 57: idle)")
 
 
 @pytest.mark.parametrize("case", ["preconditioned only", "nothing"])
@@ -245,6 +258,7 @@ def test_tracking_variables_are_bold_and_the_window_is_shaded(reports: Reports) 
     assert (band.start, band.end, band.label) == (3.5, 8.5, "Measurement Window 4-8")
 
 
+@pytest.mark.proves("PTS-SSV-01..07", "PTS-IOPS-29")
 def test_window_page_prints_the_whole_verification_record(reports: Reports) -> None:
     report = reports("steady")
     table = report.tables()["iops-a3-data"]
@@ -265,7 +279,7 @@ def test_rule_and_band_are_both_printed_where_they_differ() -> None:
 
 
 def test_constant_values_have_no_correlation() -> None:
-    table = determination_table("t", judge(range(1, 6), [100.0] * 5), "")
+    table = determination_table("t", judge(range(1, 6), [100.0] * 5), IOPS, "")
     assert table.rows[4].cells[2].text == "n/a"
 
 

@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from openpts.record.manifest import RunState
+from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
-from openpts.report import iops
-from openpts.report.standing import standing_of
+from openpts.report.model import Verdict
+from openpts.report.standing import standing_of, state_sentence
 from openpts.vocabulary.deviation import Deviation
 from tests.support.report_cases import Reports
 
@@ -33,6 +33,14 @@ def test_red_line_follows_from_the_facts(reports: Reports, case: str, red_line: 
     assert reports(case).red_line == red_line
 
 
+def test_a_loop_device_is_no_raw_drive(reports: Reports) -> None:
+    run = read_run(reports.folder("steady"))
+    entry = Deviation("PTS-GEN-05", "1.1", "block I/O to the device itself", "loop0", "more is measured")
+    assert standing_of(replace(run, ledger=(entry,))).red_line == (
+        "RUN ON A DEVICE MADE OF OTHER STORAGE - not a measurement of a raw drive after PTS"
+    )
+
+
 def test_red_lines_stand_in_each_test(reports: Reports) -> None:
     alerts = reports("two rounds").sections[0].alerts
     assert alerts[0] == reports("two rounds").red_line
@@ -41,34 +49,24 @@ def test_red_lines_stand_in_each_test(reports: Reports) -> None:
     assert reports("steady").sections[0].alerts == ()
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        {"step_duration_ns": 1},
-        {"precondition_passes": 1.5},
-        {"read_pcts": (0,)},
-        {"block_sizes_bytes": (4096,)},
-    ],
-)
-def test_what_counts_as_shortened(reports: Reports, change: dict[str, object]) -> None:
-    run = read_run(reports.folder("steady"))
-    results = iops.analyse(run)
-    assert not iops.shortened(run, results)
-    conditions = replace(run.manifest.conditions, **change)  # type: ignore[arg-type]
-    assert iops.shortened(replace(run, manifest=replace(run.manifest, conditions=conditions)), results)
-
-
 def test_conformant_only_with_an_empty_ledger(reports: Reports) -> None:
     run = read_run(reports.folder("steady"))
-    clean = standing_of(run, shortened=False)
+    clean = standing_of(run)
     assert clean.conformant
     assert "this run is conformant" in clean.bottom_line
-    deviating = standing_of(replace(run, ledger=(DEVIATION,)), shortened=False)
+    deviating = standing_of(replace(run, ledger=(DEVIATION,)))
     assert not deviating.conformant
     assert "conformant" not in deviating.bottom_line
     stopped = replace(run, manifest=replace(run.manifest, state=RunState.INTERRUPTED))
-    assert not standing_of(stopped, shortened=False).conformant
-    assert "can't be called conformant" in standing_of(stopped, shortened=False).bottom_line
+    assert not standing_of(stopped).conformant
+    assert "can't be called conformant" in standing_of(stopped).bottom_line
+
+
+def test_how_the_run_ended_is_one_sentence(reports: Reports) -> None:
+    manifest = read_run(reports.folder("steady")).manifest
+    assert state_sentence(manifest) == "The run was completed."
+    stopped = replace(manifest, state=RunState.INTERRUPTED, state_reason="stopped by the operator")
+    assert state_sentence(stopped) == "The run was interrupted before its end: stopped by the operator."
 
 
 def test_the_ledger_is_printed(reports: Reports) -> None:
@@ -80,6 +78,27 @@ def test_the_ledger_is_printed(reports: Reports) -> None:
 def test_no_simulated_run_is_conformant_even_over_an_empty_ledger(reports: Reports) -> None:
     run = read_run(reports.folder("simulated"))
     assert run.ledger[0].rule_id == "PTS-GEN-05"
-    standing = standing_of(replace(run, ledger=()), shortened=False)
+    standing = standing_of(replace(run, ledger=()))
     assert not standing.conformant
     assert "can't be called conformant: SIMULATED" in standing.bottom_line
+
+
+def test_a_run_is_not_conformant_where_its_record_alone_shows_a_deviation(
+    reports: Reports,
+) -> None:
+    run = read_run(reports.folder("steady"))
+    unsigned = replace(run, manifest=replace(run.manifest, people=People()))
+    standing = standing_of(unsigned)
+    assert not standing.conformant
+    assert "can't be called conformant: PTS-RPT-03: required the operator's name" in standing.bottom_line
+
+
+def test_the_report_counts_requirements(reports: Reports) -> None:
+    requirements = standing_of(read_run(reports.folder("steady"))).requirements
+    texts = [
+        block.text
+        for page in reports("steady").pages()
+        for block in page.blocks
+        if isinstance(block, Verdict)
+    ]
+    assert any(text.startswith(requirements) for text in texts)

@@ -33,7 +33,7 @@
       const y = layer.encoding?.y;
       if (!y?.scale) continue;
       y.scale = y.scale.type === "log" ? { type: "linear", zero: true } : { type: "log" };
-      if (y.axis) delete y.axis.values;
+      if (y.axis) { delete y.axis.values; delete y.axis.labelExpr; }
     }
     return spec;
   };
@@ -45,7 +45,7 @@
     const spec = clone(plots.specs[figure.id]);
     if (figure.dataset.scale === "other") withOtherScale(spec);
     live.hidden = false;
-    spec.width = Math.min(1000, Math.max(480, drawing.clientWidth));
+    spec.width = Math.min(1000, Math.max(720, drawing.clientWidth));  // labels are kept apart for 720
     views.get(figure)?.finalize();
     const result = await vegaEmbed(live, spec, { actions: false, renderer: "svg", config: plots.config[theme()] });
     views.set(figure, result);
@@ -118,21 +118,31 @@
   });
 
   // ---- keyboard: arrow keys step along x and read the values out, Escape leaves
-  const english = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+  // One decimal from 10 on, else three significant digits; per cents of many nines keep them.
+  const rounded = new Intl.NumberFormat("en", { maximumFractionDigits: 1 });
+  const exact = new Intl.NumberFormat("en", { maximumSignificantDigits: 9 });
+  const brief = new Intl.NumberFormat("en", { maximumSignificantDigits: 3 });
+  const reading = (value) => {
+    if (value > 99 && value < 100) return exact.format(value);
+    return (Math.abs(value) >= 10 ? rounded : brief).format(value);
+  };
 
   const readout = (figure, step) => {
-    const cursor = plots.specs[figure.id].layer.at(-1);
-    const places = [...new Set(cursor.data.values.map((row) => row.x))].sort((a, b) => a - b);
+    const { datasets, usermeta } = plots.specs[figure.id];
+    const points = datasets[usermeta.points];
+    const places = [...new Set(points.map((row) => row.x))].sort((a, b) => a - b);
     const from = figure.dataset.at === undefined ? (step > 0 ? -1 : places.length) : Number(figure.dataset.at);
-    const at = Math.min(places.length - 1, Math.max(0, from + step));
-    figure.dataset.at = at;
-    const x = places[at];
-    const [place, ...series] = cursor.encoding.tooltip;
+    const next = Math.min(places.length - 1, Math.max(0, from + step));
+    figure.dataset.at = next;
+    const x = places[next];
+    const [place, ...series] = usermeta.tooltip;
+    const here = points.filter((row) => row.x === x);
     const values = series.map(({ field, title }) => {
-      const row = cursor.data.values.find((item) => item.key === field && item.x === x);
-      return row ? `${title} ${english.format(row.y)}` : null;
+      const row = here.find((item) => item.key === field);
+      return row ? `${title} ${reading(row.y)}` : null;
     });
-    figure.querySelector(".readout").textContent = `${place.title} ${x}: ${values.filter(Boolean).join("; ")}`;
+    const at = reading(here[0][place.field]);
+    figure.querySelector(".readout").textContent = `${place.title} ${at}: ${values.filter(Boolean).join("; ")}`;
     const mark = [{ fields: [{ type: "E", field: "x" }], values: [x] }];
     views.get(figure)?.view.data("cursor_store", mark).runAsync();
   };
@@ -179,21 +189,33 @@
     return /[",\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
 
+  const redLine = () => (document.body.dataset.redLine ? [field(document.body.dataset.redLine, false)] : []);
+
   const csv = (table) => {
     const head = [...table.querySelectorAll(".heads th")].map((cell) => field(cell.textContent.trim(), false));
     const rows = [...table.tBodies[0].rows].map((row) =>
       [...row.cells].map((cell) => field(content(cell), "value" in cell.dataset)).join(","));
-    const warning = document.body.dataset.redLine ? [field(document.body.dataset.redLine, false)] : [];
-    return [...warning, `${field(table.caption.firstChild.textContent.trim(), false)}`, head.join(","), ...rows].join("\r\n") + "\r\n";
+    return [...redLine(), `${field(table.caption.firstChild.textContent.trim(), false)}`, head.join(","), ...rows].join("\r\n") + "\r\n";
   };
 
+  const saver = (title, name, text) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.textContent = "CSV";
+    button.setAttribute("aria-label", `Save as CSV: ${title}`);
+    button.addEventListener("click", () => save(`${name}.csv`, text(), "text/csv"));
+    return button;
+  };
+
+  // Tables of thousands of values stand in the page as comma-separated text.
+  document.querySelectorAll("details.long > pre").forEach((list) => {
+    const text = () => [...redLine(), field(list.dataset.title, false), list.textContent.trim()]
+      .join("\n").replaceAll("\n", "\r\n") + "\r\n";
+    list.before(saver(list.dataset.title, list.id, text));
+  });
+
   document.querySelectorAll(".table > table").forEach((table) => {
-    const saver = document.createElement("button");
-    saver.type = "button";
-    saver.textContent = "CSV";
-    saver.setAttribute("aria-label", `Save as CSV: ${table.caption.textContent}`);
-    saver.addEventListener("click", () => save(`${table.dataset.name}.csv`, csv(table), "text/csv"));
-    table.caption.append(" ", saver);
+    table.caption.append(" ", saver(table.caption.textContent, table.dataset.name, () => csv(table)));
     if (table.tBodies[0].rows.length < 3) return;
     table.querySelectorAll(".heads th").forEach((head, index) => {
       const button = document.createElement("button");

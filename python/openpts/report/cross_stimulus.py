@@ -1,0 +1,218 @@
+"""The report of the cross stimulus recovery test: its header fields, its pages, its order (PTS 12.3)."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from openpts.analysis.cross_stimulus import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.cover_page import summary_table
+from openpts.report.cross_stimulus_pages import (
+    group_page,
+    response_times_page,
+    throughput_page,
+    transition_page,
+)
+from openpts.report.cross_stimulus_tables import secondary_page, table_page
+from openpts.report.cross_stimulus_words import group_name
+from openpts.report.header import Rows, common_header, of_cycle, write_cache
+from openpts.report.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    segments_text,
+)
+from openpts.report.model import Cell, Page, Section, Table, Verdict
+from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
+from openpts.report.printable import brief, printable
+from openpts.report.standing import Standing
+from openpts.units import MB, NS_PER_MS, NS_PER_S, format_duration
+from openpts.vocabulary.conditions import CrossStimulusConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import Sample
+
+_NS_PER_MIN: Final = 60 * NS_PER_S
+_NO_STEADY_STATE: Final = "n.a."
+# A group lasts until its last I/O is answered: a little longer than planned, or shorter if nothing was.
+_WHOLE: Final = 0.99
+
+
+def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    conditions = _conditions(run)
+    groups = [_samples(run, number) for number in range(1, len(conditions.groups) + 1)]
+    results = analyse_cross_stimulus(groups, conditions.minute_ns)
+    if _whole_groups(results, conditions) < len(conditions.groups):
+        # the peak of what is there may not be that of the group
+        results = replace(results, peak_recovery_ns=None)
+    return TestContent(
+        verdicts=(_verdict(results, conditions),),
+        summary=_summary(run, results, conditions),
+        sections=(
+            Section(
+                test="xsr",
+                title="XSR Test",
+                header=common_header(
+                    run.manifest,
+                    report_date,
+                    bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
+                    title=f"XSR - {' / '.join(_names(conditions))}",
+                    setup=_setup_rows(run, conditions),
+                    test=_test_rows(run, conditions),
+                ),
+                alerts=(standing.red_line,) if standing.red_line else (),
+                pages=_pages(run, results, groups),
+            ),
+        ),
+        figures=_figures(results),
+    )
+
+
+def _conditions(run: Run) -> CrossStimulusConditions:
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, CrossStimulusConditions)  # noqa: S101 narrows the type: called by test
+    return conditions
+
+
+def _samples(run: Run, number: int) -> list[Sample]:
+    return [step.sample for step in run.part(Part.ACCESS_GROUP, number=number)]
+
+
+def _names(conditions: CrossStimulusConditions) -> list[str]:
+    return [group_name(number, conditions) for number in range(1, len(conditions.groups) + 1)]
+
+
+def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) -> tuple[Page, ...]:
+    conditions = _conditions(run)
+    line = _head_line(run, conditions)
+    return (
+        Page(
+            "xsr-preparation",
+            "XSR Purge Report",
+            (
+                purge_verdict(run),
+                purge_table(run, "xsr-preparation"),
+                gaps_table(run, "xsr-preparation"),
+            ),
+            mandatory=True,
+        ),
+        throughput_page(results, conditions),
+        *(group_page(group, conditions) for group in results.groups),
+        *(
+            transition_page(results, conditions, groups[number - 1], groups[number], number)
+            for number in range(1, len(conditions.groups))
+        ),
+        response_times_page(results, conditions),
+        table_page(results, conditions, line),
+        secondary_page(results, conditions, line),
+    )
+
+
+def _whole_groups(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> int:
+    """How many access groups came to their end."""
+    return sum(_is_whole(group, conditions) for group in results.groups)
+
+
+def _is_whole(group: GroupSummary, conditions: CrossStimulusConditions) -> bool:
+    return group.duration_ns >= _WHOLE * conditions.groups[group.number - 1].duration_ns
+
+
+def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Verdict:
+    whole, wanted = _whole_groups(results, conditions), len(conditions.groups)
+    if whole < wanted or results.peak_recovery_ns is None:
+        return Verdict(
+            f"{whole} of {wanted} access groups came to their end: recovery to the peak can't be stated.",
+            "fail",
+        )
+    return Verdict(
+        "All access groups were applied. Throughput was at its peak of the third group "
+        f"{results.peak_recovery_ns / _NS_PER_MIN:.2f} min after the second one ended."
+    )
+
+
+def _summary(run: Run, results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Table:
+    values: list[tuple[str, Cell, str]] = []
+    for group in results.groups:
+        note = "" if _is_whole(group, conditions) else f"cut short: {format_duration(group.duration_ns)}"
+        average = cells.number(group.bandwidth_bytes_per_s / MB, 1, note=note)
+        values.append((f"Group {group.number} average", average, "MB/s"))
+    recovery_ns = results.peak_recovery_ns
+    values.append(
+        (
+            "Recovery to the peak",
+            cells.missing("not reached")
+            if recovery_ns is None
+            else cells.number(recovery_ns / _NS_PER_MIN, 2),
+            "min",
+        )
+    )
+    return summary_table("XSR", _NO_STEADY_STATE, len(run.ledger), tuple(values))
+
+
+def _setup_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", "None (purge only)"),
+        ("TOIO - TC/QD", "-"),
+        ("Duration", "-"),
+        ("Pre Condition 2", "None"),
+        ("TOIO - TC/QD", "-"),
+        ("SS Rounds", _NO_STEADY_STATE),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _test_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
+    rows: list[tuple[str, str]] = [
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(run)),
+    ]
+    for number, (name, group) in enumerate(zip(_names(conditions), conditions.groups, strict=True), start=1):
+        rows.append((f"Test Stimulus {number}", f"{name} W, {format_duration(group.duration_ns)}"))
+        rows.append(("TOIO - TC/QD", demand_text(group.tc, group.qd)))
+    rows.append(("RW Mix", "0/100"))
+    rows.append(("Steady State", _NO_STEADY_STATE))
+    return tuple(rows)
+
+
+def _head_line(run: Run, conditions: CrossStimulusConditions) -> str:
+    return "  |  ".join(
+        (
+            brief(printable(run.manifest.test_id)),
+            conditions.profile.revision,
+            write_cache(of_cycle(run.manifest.write_caches, 1)),
+            f"DP={data_text(conditions)}",
+            f"AR={active_range_text(conditions)}",
+        )
+    )
+
+
+def _figures(results: CrossStimulusResults) -> dict[str, Any]:
+    """Groups and recovery, JSON-ready."""
+    return {
+        "groups": [
+            {
+                "number": group.number,
+                "bandwidth_bytes_per_s": group.bandwidth_bytes_per_s,
+                "peak_bandwidth_bytes_per_s": group.peak_bandwidth_bytes_per_s,
+                "iops": group.iops,
+                "art_ms": None if group.art_ns is None else group.art_ns / NS_PER_MS,
+                "mrt_ms": None if group.mrt_ns is None else group.mrt_ns / NS_PER_MS,
+                "duration_s": group.duration_ns / NS_PER_S,
+            }
+            for group in results.groups
+        ],
+        "recovery_to_peak_min": _minutes(results.peak_recovery_ns),
+        "recovery_to_95_pct_min": _minutes(
+            results.stable_recovery.after_ns if results.stable_recovery else None
+        ),
+    }
+
+
+def _minutes(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / _NS_PER_MIN

@@ -1,0 +1,21 @@
+"""Cells and names that the pages of XSR share."""
+
+from openpts.report import cells
+from openpts.report.model import Cell
+from openpts.units import MB
+from openpts.vocabulary.conditions import CrossStimulusConditions
+
+
+def group_name(number: int, conditions: CrossStimulusConditions) -> str:
+    """Order and size of an access group's writes: ``SEQ 1024 KiB``."""
+    return conditions.groups[number - 1].workload.title.removesuffix(" RW0")
+
+
+def rate_cell(bytes_per_s: float) -> Cell:
+    """Throughput in MB/s."""
+    return cells.number(bytes_per_s / MB, 1)
+
+
+def latency_cell(value_ns: float | None) -> Cell:
+    """A response time, or that there was no I/O."""
+    return cells.missing("no I/O") if value_ns is None else cells.latency(value_ns)

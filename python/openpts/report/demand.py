@@ -1,0 +1,259 @@
+"""The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
+
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.access_pattern_page import access_pattern_page
+from openpts.report.content import TestContent
+from openpts.report.cover_page import key_value, summary_table
+from openpts.report.demand_figures import demand_figures
+from openpts.report.demand_histogram_pages import histogram_page, histogram_prewrite_page, histograms
+from openpts.report.demand_pages import (
+    cpu_page,
+    intensity_page,
+    points_page,
+    toio_bandwidth_page,
+    toio_page,
+    variation_plot_page,
+)
+from openpts.report.demand_rounds_pages import prewrites_page, variation_page, variation_window_page
+from openpts.report.demand_words import (
+    COMPOSITE,
+    DEMAND_INTENSITY,
+    DemandRun,
+    choice_sentence,
+    demand_run,
+    steady_state_sentence,
+)
+from openpts.report.header import Rows, common_header
+from openpts.report.header_rows import active_range_text, data_text, demand_text
+from openpts.report.model import Cell, Page, Section, Table
+from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
+from openpts.report.standing import Standing
+from openpts.report.tracking_pages import (
+    tracking_rounds_page,
+    tracking_sentence,
+    tracking_time_page,
+    tracking_window_page,
+)
+from openpts.units import block_size_kib, format_duration
+from openpts.vocabulary.part import Part
+
+
+def composite_report(run: Run, standing: Standing, report_date: str) -> TestContent:
+    """The part of a report that is CBW's, from the samples in the record."""
+    demand = demand_run(run, COMPOSITE)
+    title = f"CBW - {demand.conditions.workload.title}"
+    return _content(demand, standing, report_date, title)
+
+
+def demand_intensity_report(run: Run, standing: Standing, report_date: str) -> TestContent:
+    """The part of a report that is DIRTH's."""
+    demand = demand_run(run, DEMAND_INTENSITY)
+    return _content(demand, standing, report_date, _dirth_title(demand))
+
+
+def _dirth_title(demand: DemandRun) -> str:
+    """As the sample header has it: ``DIRTH - OLTP - RND 8KIB 65:35 RW``."""
+    workload = demand.conditions.workload
+    name = f"{workload.name.replace('_', ' ').upper()} - " if workload.name else ""
+    what = demand.pattern.rsplit(" ", 1)[0]
+    return f"DIRTH - {name}{what} {workload.read_pct}:{100 - workload.read_pct} RW"
+
+
+def _content(demand: DemandRun, standing: Standing, report_date: str, title: str) -> TestContent:
+    names = demand.names
+    section = Section(
+        test=names.prefix,
+        title=f"{names.test} Test",
+        header=common_header(
+            demand.run.manifest,
+            report_date,
+            bar=names.bar,
+            title=title,
+            setup=_setup_rows(demand),
+            test=_test_rows(demand),
+        ),
+        alerts=_alerts(demand, standing),
+        pages=_pages(demand),
+    )
+    return TestContent(
+        verdicts=(
+            tracking_sentence(demand.preconditioning),
+            steady_state_sentence(demand),
+            choice_sentence(demand),
+        ),
+        summary=_summary(demand),
+        sections=(section,),
+        figures=demand_figures(demand),
+    )
+
+
+def _summary(demand: DemandRun) -> Table:
+    """Key values for the cover: the operating points with their response times."""
+    chosen, test = demand.results.chosen, demand.names.test
+    deviations = len(demand.run.ledger)
+    if chosen is None:
+        values: tuple[tuple[str, Cell, str], ...] = (("MaxIOPS", key_value(None), "IOPS"),)
+        return summary_table(test, _summary_state(demand), deviations, values)
+    named = [("MaxIOPS", chosen.maximum), ("MinIOPS", chosen.minimum)]
+    named += [("MidIOPS", middle) for middle in chosen.middles]
+    values = tuple(
+        entry
+        for name, measured in named
+        for entry in (
+            (f"{name} at {measured.point}", key_value(measured.iops), "IOPS"),
+            (
+                f"ART at {name}",
+                cells.missing("no I/O") if measured.art_ns is None else cells.latency(measured.art_ns),
+                "ms",
+            ),
+        )
+    )
+    return summary_table(test, _summary_state(demand), deviations, values)
+
+
+def _summary_state(demand: DemandRun) -> str:
+    results = demand.results
+    if results.steady:
+        return f"reached in Round {results.window.rounds[-1]}"
+    return "not reached" if results.window.is_full else f"n/a ({demand.rounds_reason})"
+
+
+def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
+    """The red lines: what every page must say."""
+    results, tracked = demand.results, demand.preconditioning.results
+    lines = [standing.red_line] if standing.red_line else []
+    if not tracked.steady:
+        reached = (
+            f"after {len(tracked.minutes)} Tracking Rounds"
+            if tracked.window.is_full
+            else f"{demand.preconditioning.reason} completed"
+        )
+        lines.append(f"PRE-CONDITIONING NOT STEADY - {reached}")
+    if results.window.is_full and not results.steady:
+        lines.append("STEADY STATE NOT REACHED - last five Rounds shown")
+    elif not results.window.is_full:
+        lines.append(f"STEADY STATE NOT REACHED - {demand.rounds_reason} completed")
+    if results.chosen is not None and not results.chosen.below_art_limit:
+        limit_ms = demand.conditions.art_limit_ns / 1e6
+        lines.append(f"NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW {limit_ms:g} ms")
+    return tuple(lines)
+
+
+def _setup_rows(demand: DemandRun) -> Rows:
+    """Set-up parameters in the variant of CBW and DIRTH (PTS-HDR-07, Plot 14-2)."""
+    conditions = demand.conditions
+    tracked = demand.preconditioning.results
+    writes = demand.writes.rsplit(" ", 1)[0]
+    wipc = (
+        f"{conditions.precondition_passes:g} x SEQ 128 KiB W, then " if conditions.precondition_passes else ""
+    )
+    at = demand_text(conditions.precondition_tc, conditions.precondition_qd)
+    longest = format_duration(conditions.prewrite_longest_ns)
+    steady = tracked.window.label if tracked.steady else f"{tracked.window.label}, not steady"
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("Pre Condition 1", f"{wipc}{writes}"),
+        ("R/W %", "0/100"),
+        ("TOIO - TC/QD", at),
+        ("SS Rounds", steady),
+        ("Pre Condition 2", "Inter Rnd Pre Write"),
+        ("R/W %", "0/100"),
+        ("TOIO - TC/QD", at),
+        ("Duration", f"{longest} or {conditions.prewrite_capacity_pct:g} % Cap."),
+    )
+
+
+def _test_rows(demand: DemandRun) -> Rows:
+    """Test parameters in the variant of CBW and DIRTH (PTS-HDR-07, Plot 14-2)."""
+    conditions, results = demand.conditions, demand.results
+    chosen = results.chosen
+    stimulus, mix = demand.pattern.rsplit(" ", 1)
+    not_known = "n/a (no Round was completed)"
+    middles = ", ".join(str(middle.point) for middle in chosen.middles) if chosen else not_known
+    tcs, qds = conditions.tcs, conditions.qds
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("Test Stimulus 1", stimulus),
+        ("R/W %", mix),
+        ("TC / QD", f"TC {min(tcs)}-{max(tcs)}, QD {min(qds)}-{max(qds)}"),
+        ("TC & QD Loops", "High to Low TOIO"),
+        ("Min IOPS Point", str(chosen.minimum.point) if chosen else not_known),
+        ("Mid IOPS Point", middles or "none between"),
+        ("Max IOPS Point", str(chosen.maximum.point) if chosen else not_known),
+        ("Steady State", results.window.label if results.steady else "NOT REACHED"),
+    )
+
+
+def _pages(demand: DemandRun) -> tuple[Page, ...]:
+    """The plots in the order of the table, and what openpts adds behind them."""
+    prefix = demand.names.prefix
+    pattern = access_pattern_page(
+        demand.run, f"{prefix}-pattern", f"{demand.names.test} Access Pattern Check"
+    )
+    return (
+        _preparation_page(demand),
+        _preconditioning_page(demand),
+        tracking_window_page(demand.preconditioning, demand.names.plot(2), _record(demand)),
+        prewrites_page(demand),
+        variation_page(demand),
+        variation_window_page(demand, _record(demand)),
+        variation_plot_page(demand),
+        intensity_page(demand),
+        cpu_page(demand),
+        *(
+            page
+            for histogram in histograms(demand)
+            for page in (histogram_prewrite_page(demand, histogram), histogram_page(demand, histogram))
+        ),
+        toio_page(demand),
+        toio_bandwidth_page(demand),
+        points_page(demand),
+        *((pattern,) if pattern else ()),
+    )
+
+
+def _preparation_page(demand: DemandRun) -> Page:
+    """The purge report (PTS-CBW-43, PTS-DIRTH-35)."""
+    page_id = f"{demand.names.prefix}-preparation"
+    run = demand.run
+    return Page(
+        page_id,
+        f"{demand.names.test} Purge Report and Pre-conditioning Report",
+        (
+            purge_verdict(run),
+            purge_table(run, page_id),
+            *((wipc_table(run, page_id),) if run.part(Part.WIPC) else ()),
+            tracking_sentence(demand.preconditioning),
+            gaps_table(run, page_id),
+        ),
+        mandatory=True,
+    )
+
+
+def _preconditioning_page(demand: DemandRun) -> Page:
+    """Plot 1: over tracking rounds for CBW, over time for DIRTH (PTS-CBW-44, PTS-DIRTH-36)."""
+    conditions = demand.conditions
+    point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
+    if demand.names is COMPOSITE:
+        lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Tracking Round"
+        return tracking_rounds_page(demand.preconditioning, demand.names.plot(1), lead=lead)
+    lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Time"
+    return tracking_time_page(demand.preconditioning, demand.names.plot(1), lead=lead)
+
+
+def _record(demand: DemandRun) -> str:
+    conditions = demand.conditions
+    covered = conditions.active_range
+    skipped = conditions.skipped_block_sizes_bytes
+    left_out = (
+        f"; not possible on this device: {', '.join(block_size_kib(size) for size in skipped)} KiB"
+        if skipped
+        else ""
+    )
+    return (
+        f"ActiveRange = ({covered.start_pct:g},{covered.end_pct:g}); Data Pattern = {data_text(conditions)}; "
+        f"Access Pattern = {demand.pattern}{left_out}."
+    )

@@ -1,0 +1,234 @@
+"""Pages of demand variation over its rounds: pre-writes, the tracked thread count, the window.
+
+PTS Table 13-3 and Plot 14-1 (3 to 5): PTS-CBW-46 to 48, PTS-DIRTH-38 to 40.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openpts.analysis.minutes import Minute, minutes_of
+from openpts.analysis.operating_points import OperatingPoint
+from openpts.record.reader import StepRecord
+from openpts.report import cells, ticks
+from openpts.report.demand_words import DemandRun, steady_state_sentence
+from openpts.report.metric import IOPS
+from openpts.report.minutes_table import elapsed_cell, elapsed_column, latency_or_none, minute_row
+from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.report.steady_state_pages import height_over_rounds, round_columns
+from openpts.report.ticks import TimeAxis
+from openpts.report.window_page import Window, window_page
+from openpts.units import MB, format_capacity, format_duration
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+
+_COLORS = (2, 3)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prewrite:
+    """The pre-write of one round, placed behind those before it; times in ns."""
+
+    step: StepRecord
+    start_ns: int
+    minutes: tuple[Minute, ...]
+
+    @property
+    def end_ns(self) -> int:
+        return self.start_ns + self.step.sample.elapsed_ns
+
+    @property
+    def number(self) -> int:
+        return self.step.place.number
+
+
+def prewrites_page(demand: DemandRun) -> Page:
+    """IOPS of each minute of the pre-writes between rounds, one behind the other (3)."""
+    name = demand.names.plot(3)
+    prewrites = _prewrites(demand)
+    if not prewrites:
+        return Page(name.id, name.title, (Verdict("No pre-write was begun.", "fail"),), mandatory=True)
+    time = ticks.time_axis("Time in pre-writes, one behind the other", 0, prewrites[-1].end_ns)
+    table = _prewrites_table(f"{name.id}-values", prewrites, time, demand.conditions.minute_ns)
+    values = [cell.value for row in table.rows for cell in row.cells[:2] if cell.value is not None]
+    figure = Figure(
+        id=f"{name.id}-plot",
+        number=name.number,
+        title=name.title,
+        kind="lines",
+        table_id=table.id,
+        x=time.axis,
+        y=ticks.linear_axis("IOPS", 0, max(values, default=0.0)),
+        alt=f"{name.title}: {len(prewrites)} pre-writes of {len(values)} minutes in all, from "
+        f"{cells.fixed(min(values, default=0.0), 0)} to {cells.fixed(max(values, default=0.0), 0)} IOPS.",
+        series=(
+            Series("odd Rounds", "column", (0,), _COLORS[0], style="points"),
+            Series("even Rounds", "column", (1,), _COLORS[1], style="points"),
+        ),
+        bands=tuple(
+            Band(
+                "x",
+                time.place(prewrite.start_ns),
+                time.place(prewrite.end_ns),
+                "plain" if prewrite.number % 2 else "allowed",
+                str(prewrite.number),
+            )
+            for prewrite in prewrites
+        ),
+    )
+    conditions = demand.conditions
+    lead = Verdict(
+        f"P3 {demand.writes} TC{conditions.precondition_tc}-QD{conditions.precondition_qd} - pre-writes "
+        "before each Round, numbered on top."
+    )
+    return Page(name.id, name.title, (lead, figure, _summary(demand, prewrites), table), mandatory=True)
+
+
+def _prewrites(demand: DemandRun) -> list[_Prewrite]:
+    placed: list[_Prewrite] = []
+    for step in demand.run.part(Part.ROUND_PREWRITE):
+        start_ns = placed[-1].end_ns if placed else 0
+        placed.append(_Prewrite(step, start_ns, minutes_of([step.sample], demand.conditions.minute_ns)))
+    return placed
+
+
+def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAxis, minute_ns: int) -> Table:
+    rows = []
+    for prewrite in prewrites:
+        for minute in prewrite.minutes:
+            iops, *rest = minute_row(minute, time, minute_ns).cells
+            odd_even = (iops, Cell("-")) if prewrite.number % 2 else (Cell("-"), iops)
+            head = elapsed_cell(prewrite.start_ns + minute.end_ns, time)
+            rows.append(Row(head, (*odd_even, Cell(str(prewrite.number), float(prewrite.number)), *rest)))
+    return Table(
+        id=table_id,
+        title="Every minute of the pre-writes",
+        head=elapsed_column(time),
+        columns=(
+            Column("IOPS, odd Rounds"),
+            Column("IOPS, even Rounds"),
+            Column("Round"),
+            Column("ART (ms)"),
+            Column("MRT (ms)"),
+            Column("CPU Sys (%)"),
+        ),
+        rows=tuple(rows),
+        printed=False,
+    )
+
+
+def _summary(demand: DemandRun, prewrites: Sequence[_Prewrite]) -> Table:
+    conditions = demand.conditions
+    capacity_bytes = demand.run.manifest.target.user_capacity_bytes
+    return Table(
+        id=f"{demand.names.prefix}-prewrites",
+        title="Pre-writes between rounds",
+        head=Column("Round", width=0),
+        columns=(
+            Column("IOPS"),
+            Column("MB/s"),
+            Column("ART (ms)"),
+            Column("MRT (ms)"),
+            Column("Time", align="left"),
+            Column("Written", align="left", width=1.5),
+            Column("Ended by", align="left"),
+        ),
+        rows=tuple(_summary_row(prewrite, capacity_bytes) for prewrite in prewrites),
+        note=f"A pre-write lasts at least {format_duration(conditions.prewrite_shortest_ns)}, then until "
+        f"{format_duration(conditions.prewrite_longest_ns)} or {conditions.prewrite_capacity_pct:g} % of the "
+        "user capacity are reached, whichever comes first.",
+    )
+
+
+def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Row:
+    sample = prewrite.step.sample
+    written = sample.write.bytes
+    complete = sample.state is StepState.COMPLETE
+    return Row(
+        Cell(str(prewrite.number), float(prewrite.number)),
+        (
+            cells.number(sample.iops, 1),
+            cells.number(sample.bandwidth_bytes_per_s / MB, 1),
+            latency_or_none(sample.mean_latency_ns),
+            latency_or_none(sample.max_latency_ns),
+            Cell(format_duration(sample.elapsed_ns)),
+            Cell(f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %"),
+            Cell((sample.ended_by or "-").replace("_", " "))
+            if complete
+            else cells.words(sample.state.value, tone="fail"),
+        ),
+    )
+
+
+def variation_page(demand: DemandRun) -> Page:
+    """IOPS over the rounds at the tracked thread count, a series per queue depth (4)."""
+    name, results = demand.names.plot(4), demand.results
+    lead = Verdict(f"P4 {demand.pattern} TC{results.tracked.tc} - IOPS vs Round, every QD")
+    sentence = steady_state_sentence(demand)
+    if not results.rounds:
+        return Page(name.id, name.title, (lead, sentence), mandatory=True)
+    points = [point for point in results.points if point.tc == results.tracked.tc]
+    table = _rounds_table(f"{name.id}-values", demand, points)
+    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
+    figure = Figure(
+        id=f"{name.id}-plot",
+        number=name.number,
+        title=name.title,
+        kind="lines",
+        table_id=table.id,
+        x=ticks.rounds_axis(len(results.rounds)),
+        y=ticks.amount_axis("IOPS", values),
+        alt=f"{name.title}: {len(points)} queue depths over Rounds 1 to {len(results.rounds)}, from "
+        f"{cells.fixed(min(values), 0)} to {cells.fixed(max(values), 0)} IOPS. {sentence.text}",
+        series=tuple(
+            Series(f"QD {point.qd}", "row", (line,), line, style="spline", emphasis=point == results.tracked)
+            for line, point in enumerate(points)
+        ),
+        bands=window_band(demand),
+        palette="mix",
+        height_px=height_over_rounds(len(results.rounds)),
+    )
+    return Page(name.id, name.title, (lead, figure, sentence, table), mandatory=True)
+
+
+def _rounds_table(table_id: str, demand: DemandRun, points: Sequence[OperatingPoint]) -> Table:
+    results = demand.results
+    return Table(
+        id=table_id,
+        title=f"Values plotted: IOPS at TC {results.tracked.tc} in each Round",
+        head=Column("QD", width=0),
+        columns=round_columns(range(1, len(results.rounds) + 1)),
+        rows=tuple(
+            Row(
+                Cell(str(point.qd), float(point.qd)),
+                tuple(cells.number(iops, 0) for iops in results.iops_by_round(point)),
+            )
+            for point in points
+        ),
+        printed=len(points) * len(results.rounds) <= 200,
+    )
+
+
+def window_band(demand: DemandRun) -> tuple[Band, ...]:
+    """The rounds of the window, if it is full."""
+    results = demand.results
+    if not results.window.is_full:
+        return ()
+    first, last = results.window.rounds[0], results.window.rounds[-1]
+    name = "Measurement Window" if results.steady else "Last five Rounds"
+    return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
+
+
+def variation_window_page(demand: DemandRun, record: str) -> Page:
+    """The window of the tracking variable with its determination data (5)."""
+    results = demand.results
+    return window_page(
+        Window(
+            variable=f"{demand.pattern} at {results.tracked}",
+            metric=IOPS,
+            verdict=results.verdict,
+            values=results.iops_by_round(results.tracked),
+            reason=demand.rounds_reason,
+            conditions=record,
+        ),
+        demand.names.plot(5),
+    )

@@ -1,0 +1,220 @@
+"""The report of the host idle recovery test: its header fields, its pages, its order (PTS 11.3)."""
+
+from typing import Any, Final
+
+from openpts.analysis.idle_recovery import SegmentSummary
+from openpts.analysis.idle_recovery_results import IdleRecoveryResults, analyse_idle_recovery
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.cover_page import key_value, summary_table
+from openpts.report.header import Rows, common_header, of_cycle, write_cache
+from openpts.report.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    segments_text,
+)
+from openpts.report.idle_recovery_pages import (
+    all_wait_states_page,
+    gain_page,
+    secondary_page,
+    wait_state_page,
+)
+from openpts.report.model import Cell, Page, Section, Table
+from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
+from openpts.report.printable import brief, printable
+from openpts.report.standing import Standing
+from openpts.report.steady_state_pages import PlotName
+from openpts.report.tracking_pages import (
+    TrackedPart,
+    tracked_part,
+    tracking_sentence,
+    tracking_time_page,
+    tracking_window_page,
+)
+from openpts.units import NS_PER_MS, NS_PER_S, format_duration
+from openpts.vocabulary.conditions import IdleRecoveryConditions
+from openpts.vocabulary.part import Part
+
+_PRECONDITIONING: Final = PlotName("hir-1", "Plot 11-1", "HIR IOPS v Time - Pre-conditioning")
+_WINDOW: Final = PlotName("hir-2", "Plot 11-2", "HIR Pre-conditioning Steady State Measurement Plot")
+
+
+def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test
+    tracked = tracked_part(run, Part.WDPC)
+    results = _analyse(run, conditions, tracked)
+    return TestContent(
+        verdicts=(tracking_sentence(tracked),),
+        summary=_summary(run, results, tracked),
+        sections=(
+            Section(
+                test="hir",
+                title="HIR Test",
+                header=common_header(
+                    run.manifest,
+                    report_date,
+                    bar="Host Idle Recovery Test (REQUIRED) - Report Page",
+                    title=f"HIR - {conditions.workload.title}",
+                    setup=_setup_rows(run, conditions, tracked),
+                    test=_test_rows(run, conditions, tracked),
+                ),
+                alerts=_alerts(standing, tracked),
+                pages=_pages(run, conditions, tracked, results),
+            ),
+        ),
+        figures=_figures(results, tracked),
+    )
+
+
+def _analyse(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart) -> IdleRecoveryResults:
+    return analyse_idle_recovery(
+        conditions,
+        tracked.results.window_minutes if tracked.results.steady else (),
+        lambda part, number: [step.sample for step in run.part(part, number=number)],
+        run.manifest.target.scale,
+    )
+
+
+def _pages(
+    run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart, results: IdleRecoveryResults
+) -> tuple[Page, ...]:
+    record = (
+        f"ActiveRange = {active_range_text(conditions)}; OIO/Thread = {conditions.qd}; "
+        f"Thread Count = {conditions.tc}; Data Pattern = {data_text(conditions)} [11.2]."
+    )
+    return (
+        Page(
+            "hir-preparation",
+            "HIR Purge Report",
+            (
+                purge_verdict(run),
+                purge_table(run, "hir-preparation"),
+                gaps_table(run, "hir-preparation"),
+            ),
+            mandatory=True,
+        ),
+        tracking_time_page(tracked, _PRECONDITIONING),
+        tracking_window_page(tracked, _WINDOW, record),
+        all_wait_states_page(results, "IOPS v Time for All Wait States"),
+        *(wait_state_page(results, segment) for segment in results.segments),
+        secondary_page(results, "HIR Secondary Metrics", _head_line(run, conditions)),
+        *((gain_page(results, "HIR Gain by Wait State"),) if results.segments else ()),
+    )
+
+
+def _alerts(standing: Standing, tracked: TrackedPart) -> tuple[str, ...]:
+    lines = [standing.red_line] if standing.red_line else []
+    if not tracked.results.steady:
+        lines.append("STEADY STATE NOT REACHED - no wait states were run")
+    return tuple(lines)
+
+
+def _summary(run: Run, results: IdleRecoveryResults, tracked: TrackedPart) -> Table:
+    values: list[tuple[str, Cell, str]] = [
+        ("Baseline", key_value(results.baseline.iops if results.baseline else None), "IOPS")
+    ]
+    for segment in results.segments:
+        gain = results.gain_pct(segment)
+        name = f"Gain of WS {segment.state.number} over the baseline"
+        values.append(
+            (name, cells.missing("not reached") if gain is None else cells.percent(gain, plus=True), "%")
+        )
+    return summary_table("HIR", _steady_text(tracked), len(run.ledger), tuple(values))
+
+
+def _steady_text(tracked: TrackedPart) -> str:
+    if tracked.results.steady:
+        return f"reached in Tracking Round {tracked.results.window.rounds[-1]}"
+    return "not reached" if tracked.results.window.is_full else f"n/a ({tracked.reason})"
+
+
+def _window_text(tracked: TrackedPart) -> str:
+    return tracked.results.window.label if tracked.results.steady else "NOT REACHED"
+
+
+def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart) -> Rows:
+    elapsed_ns = sum(sample.elapsed_ns for sample in tracked.samples)
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", f"{conditions.workload.title} until steady"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Duration", format_duration(elapsed_ns)),
+        ("Pre Condition 2", "None"),
+        ("TOIO - TC/QD", "-"),
+        ("SS Rounds", _window_text(tracked)),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart) -> Rows:
+    waits = ", ".join(f"{state.idle_ns / NS_PER_S:g}" for state in conditions.wait_states)
+    access = format_duration(conditions.access_ns)
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(run)),
+        ("Test Stimulus 1", f"{access} access, then idle {waits} s, x {conditions.cycles}"),
+        ("RW Mix", "0/100"),
+        ("Block Sizes", conditions.workload.title.split(" RW")[0]),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Steady State", _window_text(tracked)),
+        ("Test Stimulus 2", f"Return to baseline: {access} x {conditions.cycles}"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Steady State", "-"),
+    )
+
+
+def _head_line(run: Run, conditions: IdleRecoveryConditions) -> str:
+    return "  |  ".join(
+        (
+            brief(printable(run.manifest.test_id)),
+            conditions.profile.revision,
+            f"T{conditions.tc}/Q{conditions.qd}",
+            write_cache(of_cycle(run.manifest.write_caches, 1)),
+            f"DP={data_text(conditions)}",
+            conditions.workload.title,
+            f"AR={active_range_text(conditions)}",
+        )
+    )
+
+
+def _figures(results: IdleRecoveryResults, tracked: TrackedPart) -> dict[str, Any]:
+    """Baseline and wait states, JSON-ready."""
+    return {
+        "steady_state": {
+            "reached": tracked.results.steady,
+            "window": list(tracked.results.window.rounds),
+            "tracked_iops": list(tracked.results.iops),
+        },
+        "baseline": _summary_figures(results.baseline),
+        "wait_states": [
+            {
+                "number": segment.state.number,
+                "idle_s": segment.state.idle_ns / NS_PER_S,
+                **(_summary_figures(segment.active_summary) or {}),
+                "gain_pct": results.gain_pct(segment),
+                "largest_pause_error_ms": _ms(
+                    segment.active_summary.largest_off_error_ns if segment.active_summary else None
+                ),
+                "return_to_baseline": _summary_figures(segment.returned_summary),
+            }
+            for segment in results.segments
+        ],
+    }
+
+
+def _summary_figures(summary: SegmentSummary | None) -> dict[str, Any] | None:
+    if summary is None:
+        return None
+    return {"iops": summary.iops, "art_ms": _ms(summary.art_ns), "mrt_ms": _ms(summary.mrt_ns)}
+
+
+def _ms(latency_ns: float | None) -> float | None:
+    return None if latency_ns is None else latency_ns / NS_PER_MS

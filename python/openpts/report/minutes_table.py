@@ -1,0 +1,56 @@
+"""Minutes of a continuous stimulus as rows of a table (PTS 11.2 step 3.1, 13.2 step 3.2.1)."""
+
+from collections.abc import Iterable, Sequence
+
+from openpts.analysis.minutes import Minute
+from openpts.report import cells, ticks
+from openpts.report.model import Cell, Column, Row
+from openpts.report.ticks import TimeAxis
+from openpts.units import NS_PER_S
+
+
+def minutes_axis(minutes: Sequence[Minute]) -> TimeAxis:
+    """Time from the start of the stimulus to the end of its last minute."""
+    return ticks.time_axis("Time", 0, max((minute.end_ns for minute in minutes), default=0))
+
+
+def elapsed_column(time: TimeAxis) -> Column:
+    """The heading of the rows' heads."""
+    return Column(f"Elapsed ({time.unit_name})", width=0)
+
+
+def minute_columns(*, extra: Iterable[Column] = ()) -> tuple[Column, ...]:
+    """Heads for ``minute_row``: IOPS first, then what is particular, then response times and CPU."""
+    return (Column("IOPS"), *extra, Column("ART (ms)"), Column("MRT (ms)"), Column("CPU Sys (%)"))
+
+
+def minute_row(minute: Minute, time: TimeAxis, minute_ns: int, *, extra: Iterable[Cell] = ()) -> Row:
+    """A minute; its head is the time from the first I/O of the stimulus to its end."""
+    return Row(
+        elapsed_cell(minute.end_ns, time),
+        (
+            _iops(minute, minute_ns),
+            *extra,
+            latency_or_none(minute.mean_latency_ns),
+            latency_or_none(minute.max_latency_ns),
+            cells.missing("not recorded") if minute.cpu is None else cells.percent(minute.cpu.sys_pct),
+        ),
+    )
+
+
+def _iops(minute: Minute, minute_ns: int) -> Cell:
+    """IOPS of a minute; a piece of one, left at the end of a stimulus, is told but not plotted among them."""
+    iops = cells.number(minute.iops, 1)
+    if minute.number == 1 or 2 * minute.elapsed_ns >= minute_ns:
+        return iops
+    return cells.words(iops.text, note=f"in {cells.fixed(minute.elapsed_ns / NS_PER_S, 3)} s")
+
+
+def elapsed_cell(elapsed_ns: int, time: TimeAxis) -> Cell:
+    """A time on the axis."""
+    return cells.number(time.place(elapsed_ns), 3)
+
+
+def latency_or_none(latency_ns: float | None) -> Cell:
+    """A response time, or that there was no I/O."""
+    return cells.missing("no I/O") if latency_ns is None else cells.latency(latency_ns)

@@ -1,0 +1,58 @@
+"""How reports of the tests of rounds put their results in words: header fields, red lines, records."""
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.report.header_rows import data_text
+from openpts.report.standing import Standing
+from openpts.report.steady_state_pages import rounds_reason
+from openpts.units import format_block_size
+from openpts.vocabulary.verdict import TestPoint
+
+
+def summary_state(results: RoundTestResults) -> str:
+    """The cover's field Steady State."""
+    if results.steady:
+        return f"reached in Round {results.window.rounds[-1]}"
+    return "not reached" if results.window.is_full else f"n/a ({rounds_reason(results)})"
+
+
+# PTS-FLOW-05, PTS-IOPS-25, PTS-TP-21, PTS-LAT-26
+def alerts(results: RoundTestResults, standing: Standing) -> tuple[str, ...]:
+    """The red lines of all pages of the test."""
+    lines = [standing.red_line] if standing.red_line else []
+    if results.window.is_full and not results.steady:
+        lines.append("STEADY STATE NOT REACHED - last five Rounds shown")
+    elif not results.window.is_full:
+        lines.append(f"STEADY STATE NOT REACHED - {rounds_reason(results)} completed")
+    return tuple(lines)
+
+
+def demand(results: RoundTestResults) -> str:
+    """The header's fields TOIO - TC/QD."""
+    return f"TC {results.conditions.tc} / QD {results.conditions.qd}"
+
+
+def steady_rounds(results: RoundTestResults) -> str:
+    """The header's field Steady State."""
+    return results.window.label if results.steady else "NOT REACHED"
+
+
+def window_rounds(results: RoundTestResults) -> str:
+    """The header's field SS Rounds."""
+    return results.window.label if results.steady else f"{results.window.label}, not steady"
+
+
+def short_name(point: TestPoint) -> str:
+    """As the specification's titles have it: ``RND/4KiB RW0``."""
+    size = format_block_size(point.block_size_bytes).replace(" ", "")
+    return f"{point.access_pattern.short}/{size} RW{point.read_pct}"
+
+
+# PTS-IOPS-29
+def verification_record(results: RoundTestResults, clause: str) -> str:
+    """The conditions below the determination data."""
+    conditions = results.conditions
+    return (
+        f"ActiveRange = ({conditions.active_range.start_pct:g},{conditions.active_range.end_pct:g}); "
+        f"OIO/Thread = {conditions.qd}; Thread Count = {conditions.tc}; "
+        f"Data Pattern = {data_text(conditions)} [{clause}]."
+    )

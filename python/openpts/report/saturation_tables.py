@@ -1,0 +1,93 @@
+"""Preparation and zones of write saturation in tables (PTS 10.3.1, 10.1)."""
+
+from openpts.analysis.saturation import FINAL_MINUTES, PLATEAU_MINUTES, ZONE_PCT, Zones
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.facts_table import items_table
+from openpts.report.model import Cell, Page, Verdict
+from openpts.report.preparation_page import active_range, gaps_table, purge_table, purge_verdict
+from openpts.report.saturation_pages import Course, end_sentence
+from openpts.units import GB, format_duration
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.conditions import WriteSaturationConditions
+
+
+def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
+    """Purge, write cache, and what was applied after it (PTS-WSAT-03, 10, 25)."""
+    page_id = f"{course.prefix}-preparation"
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
+    results, covered = course.results, conditions.active_range
+    fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
+    items: list[tuple[str, str | Cell]] = [
+        ("Workload", course.title),
+        ("TOIO - TC/QD", demand),
+        ("Data pattern", data_text(conditions.data)),
+        ("Active range", active_range(covered.start_pct, covered.end_pct)),
+        (
+            "To be ended by",
+            f"{conditions.drive_fills:g} x user capacity written or {format_duration(conditions.longest_ns)}"
+            + (", or Steady State" if conditions.stop_when_steady else ""),
+        ),
+        ("Ended by", course.ended_by or cells.words("not ended", tone="fail")),
+        ("Time", format_duration(results.elapsed_ns)),
+        ("Written", f"{cells.fixed(results.written_bytes / GB, 1)} GB = {cells.fixed(fills, 2)} drive fills"),
+        ("Tracked minutes", str(len(results.tracked_iops))),
+    ]
+    return Page(
+        page_id,
+        "WSAT Purge Report and Test Stimulus",
+        (
+            purge_verdict(run, cycle),
+            purge_table(run, page_id, cycle),
+            items_table(f"{page_id}-stimulus", "Stimulus, applied to the purged device", items),
+            gaps_table(run, page_id, cycle),
+        ),
+        mandatory=True,
+    )
+
+
+def zones_page(course: Course, page_id: str, title: str) -> Page:
+    """Plateau, transition and steady zone with the rule that tells them apart (PTS-WSAT-34)."""
+    zones = course.results.zones
+    if zones is None:
+        return Page(page_id, title, (Verdict("Zones: n/a (fewer than ten minutes).", "info"),))
+    rule = Verdict(
+        f"Rule (ours): the plateau lasts while minute means lie within {ZONE_PCT:g} % of the mean of the "
+        f"first {PLATEAU_MINUTES} minutes, or of the first one if those lie further apart; the steady zone "
+        f"begins with the first minute after it within {ZONE_PCT:g} % of the mean of the last "
+        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter)."
+    )
+    return Page(
+        page_id,
+        title,
+        (Verdict(end_sentence(course)), items_table(f"{page_id}-table", "Zones", _items(zones)), rule),
+    )
+
+
+def _items(zones: Zones) -> list[tuple[str, str | Cell]]:
+    plateau_end = zones.plateau_minutes
+    never_left = zones.settled_from is None
+    settled = "n/a (plateau never left)" if never_left else f"minute {zones.settled_from}"
+    items: list[tuple[str, str | Cell]] = [
+        ("Plateau (IOPS)", cells.number(zones.plateau_iops, 1)),
+        ("Plateau, length (min)", cells.number(plateau_end, 0)),
+        ("Transition begins", "n/a (plateau never left)" if never_left else f"minute {plateau_end + 1}"),
+        ("Steady zone begins", settled),
+        ("Mean at the end (IOPS)", cells.number(zones.final_iops, 1)),
+    ]
+    for label, value, decimals in (
+        ("Steady zone, mean (IOPS)", zones.steady_iops, 1),
+        ("Steady zone, lowest interval (IOPS)", zones.lowest_iops, 1),
+        ("Steady zone, coefficient of variation of the intervals (%)", zones.variation_pct, 1),
+        (
+            "Steady zone, time below half of its mean (s)",
+            None if zones.below_half_ns is None else zones.below_half_ns / 1e9,
+            1,
+        ),
+        ("Plateau / steady", zones.ratio, 2),
+    ):
+        items.append(
+            (label, cells.missing("no steady zone") if value is None else cells.number(value, decimals))
+        )
+    return items

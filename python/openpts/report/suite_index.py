@@ -1,0 +1,125 @@
+"""The index page of a suite: what each test found, what failed, and where its report lies."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import jinja2
+
+from openpts.errors import RecordError
+from openpts.record.reader import Run, read_run
+from openpts.record.suite import Suite, SuiteEntry, SuiteState
+from openpts.report.printable import printable
+from openpts.report.simulated_drive import simulation_mark
+from openpts.report.standing import standing_of
+from openpts.report.suite_figures import key_figures
+from openpts.vocabulary.outcome_text import reached_text
+
+INDEX_NAME = "index.html"
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRow:
+    """One test of the page. ``figures`` are names with their text; ``links`` labels with relative paths."""
+
+    title: str
+    section: int
+    state: SuiteState
+    reason: str
+    steady: tuple[str, ...] = ()
+    figures: tuple[tuple[str, str], ...] = ()
+    standing: str = ""
+    deviations: tuple[str, ...] = ()
+    links: tuple[tuple[str, str], ...] = ()
+
+
+def write_suite_index(folder: Path, suite: Suite) -> Path:
+    """Write index.html beside suite.json, from the records in the folder. Raises RecordError."""
+    runs = [_run_of(folder, entry) for entry in suite.entries]
+    rows = [_row(entry, run) for entry, run in zip(suite.entries, runs, strict=True)]
+    mark, rows = _common_mark(rows, runs)
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template("suite.html.j2").render(
+        mark=mark,
+        target=printable(suite.target),
+        drive=_drive_text(runs),
+        revision=suite.revision,
+        started_at=suite.started_at,
+        ended_at=suite.ended_at,
+        command=printable(" ".join(("openpts", *suite.command_line))),
+        rows=rows,
+    )
+    path = folder / INDEX_NAME
+    try:
+        path.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise RecordError(f"can't write {path}: {error.strerror}") from error
+    return path
+
+
+def _common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str, list[IndexRow]]:
+    """What all that ran are not, once at the head; each row keeps what is its own."""
+    standings = {row.standing for row, run in zip(rows, runs, strict=True) if run is not None}
+    if len(standings) == 1:
+        return standings.pop(), [replace(row, standing="") for row in rows]
+    mark = next((simulation_mark(run.manifest.target) for run in runs if run is not None), "")
+    if not mark:
+        return "", rows
+    return mark, [replace(row, standing=row.standing.removesuffix(mark).rstrip(", ")) for row in rows]
+
+
+def _run_of(folder: Path, entry: SuiteEntry) -> Run | None:
+    """None for a test that never had a record, or whose record is still being written."""
+    if entry.state in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}:
+        return None
+    try:
+        return read_run(folder / entry.folder)
+    except RecordError:
+        return None
+
+
+def _row(entry: SuiteEntry, run: Run | None) -> IndexRow:
+    reason = printable("; ".join(word for word in (entry.reason, entry.report_reason) if word))
+    if run is None:
+        return IndexRow(entry.title, entry.section, entry.state, reason)
+    return IndexRow(
+        title=entry.title,
+        section=entry.section,
+        state=entry.state,
+        reason=reason,
+        steady=tuple(_steady_lines(run)),
+        figures=tuple((printable(name), printable(text)) for name, text in key_figures(run)),
+        standing=standing_of(run).red_line,
+        deviations=tuple(
+            printable(f"{one.rule_id}: required {one.required}; used {one.used}") for one in run.ledger
+        ),
+        links=tuple((name, f"{entry.folder}/{name}") for name in entry.reports),
+    )
+
+
+def _steady_lines(run: Run) -> list[str]:
+    lines = []
+    for cycle in run.manifest.cycles:
+        outcome = cycle.outcome
+        conditions = run.manifest.conditions
+        text = "not looked for" if conditions.test == "xsr" else reached_text(outcome, conditions)
+        lines.append(printable(f"{cycle.title}: {text}" if cycle.title else text))
+    return lines
+
+
+def _drive_text(runs: list[Run | None]) -> str:
+    """Model and serial number as the first record has them."""
+    for run in runs:
+        if run is not None:
+            dut = run.manifest.dut
+            words = [dut[key].value for key in ("model", "serial") if key in dut]
+            return printable(", serial number ".join(word for word in words if word))
+    return ""

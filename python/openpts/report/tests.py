@@ -1,0 +1,43 @@
+"""The tests whose reports openpts knows: one entry each."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.errors import RecordError
+from openpts.record.reader import Run
+from openpts.report import cross_stimulus, demand, idle_recovery, iops, latency, throughput, write_saturation
+from openpts.report.content import TestContent
+from openpts.report.printable import printable
+from openpts.report.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class ReportedTest:
+    """``report`` makes a test's part of a report from its run, the standing and the report's date.
+
+    ``interval_histograms``: the pages need the response times of each interval.
+    """
+
+    title: str
+    report: Callable[[Run, Standing, str], TestContent]
+    interval_histograms: bool = False
+
+
+REPORTS: Final[Mapping[str, ReportedTest]] = {
+    "iops": ReportedTest("IOPS", iops.report),
+    "tp": ReportedTest("Throughput", throughput.report),
+    "lat": ReportedTest("Latency", latency.report),
+    "wsat": ReportedTest("Write Saturation", write_saturation.report, interval_histograms=True),
+    "hir": ReportedTest("Host Idle Recovery", idle_recovery.report),
+    "xsr": ReportedTest("Cross Stimulus Recovery", cross_stimulus.report),
+    "cbw": ReportedTest("Composite Block Size Workload", demand.composite_report),
+    "dirth": ReportedTest("Demand Intensity / Response Time Histogram", demand.demand_intensity_report),
+}
+
+
+def reported_test(name: str) -> ReportedTest:
+    """The entry of a test. Raises RecordError for one that openpts has no report for."""
+    if (test := REPORTS.get(name)) is None:
+        raise RecordError(f"no report for the test {printable(name)!r}; known: {', '.join(REPORTS)}")
+    return test

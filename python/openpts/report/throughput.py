@@ -1,0 +1,145 @@
+"""The report of the throughput test: a section for each block size, the largest first (PTS 8.3)."""
+
+from typing import Any, Final
+
+from openpts.record.reader import Run
+from openpts.report.content import TestContent
+from openpts.report.cover_page import key_value, summary_table
+from openpts.report.header import Rows, common_header
+from openpts.report.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    segments_text,
+)
+from openpts.report.model import Section, Table, Verdict
+from openpts.report.preparation_page import precondition_amount
+from openpts.report.round_results import analyse_cycle, round_figures
+from openpts.report.round_words import alerts, steady_rounds, summary_state, window_rounds
+from openpts.report.standing import Standing
+from openpts.report.steady_state_pages import steady_state_sentence
+from openpts.report.throughput_pages import READ_PCTS, Cycle, cycle_pages
+from openpts.vocabulary.conditions import ThroughputConditions
+
+_TITLE: Final = "Throughput Test"
+
+
+def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    cycles = _cycles(run)
+    largest_first = sorted(cycles, key=lambda cycle: -cycle.size_bytes)  # 8.3.7 begins with 1024 KiB
+    return TestContent(
+        verdicts=tuple(_verdict(cycle) for cycle in cycles),
+        summary=_summary(run, cycles),
+        sections=tuple(_section(run, cycle, standing, report_date) for cycle in largest_first),
+        figures={"cycles": [_figures(cycle) for cycle in cycles]},
+    )
+
+
+def _cycles(run: Run) -> list[Cycle]:
+    """One for each block size, in the order in which they were run, or were to be."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, ThroughputConditions)  # noqa: S101 the registry calls by test
+    begun = run.cycle_count if run.steps or run.manifest.purges else 0
+    return [
+        Cycle(number, size_bytes, analyse_cycle(run, number, (size_bytes,)), begun=number <= begun)
+        for number, size_bytes in enumerate(conditions.block_sizes_bytes, start=1)
+    ]
+
+
+def _verdict(cycle: Cycle) -> Verdict:
+    sentence = steady_state_sentence(cycle.results)
+    return Verdict(f"{cycle.title}: {sentence.text if cycle.begun else 'not begun.'}", sentence.tone)
+
+
+def _summary(run: Run, cycles: list[Cycle]) -> Table:
+    """Key values for the cover: writes and reads of each block size."""
+    tables = [
+        summary_table(
+            "TP",
+            summary_state(cycle.results) if cycle.begun else "not begun",
+            len(run.ledger),
+            tuple(
+                (f"{cycle.title} {name}", key_value(cycle.mean_mb_per_s(read_pct)), "MB/s")
+                for read_pct, name in zip(READ_PCTS, ("W", "R"), strict=True)
+            ),
+        )
+        for cycle in cycles
+    ]
+    first = tables[0]
+    rows = tuple(row for table in tables for row in table.rows)
+    return Table(first.id, first.title, first.head, first.columns, rows)
+
+
+def _figures(cycle: Cycle) -> dict[str, Any]:
+    """Rounds, steady state and averages of one block size, JSON-ready."""
+    return {
+        "title": cycle.title,
+        "block_size_bytes": cycle.size_bytes,
+        "begun": cycle.begun,
+        **round_figures(cycle.results),
+        "throughput": [
+            {"read_pct": read_pct, "mb_per_s": cycle.mean_mb_per_s(read_pct)} for read_pct in READ_PCTS
+        ],
+    }
+
+
+def _section(run: Run, cycle: Cycle, standing: Standing, report_date: str) -> Section:
+    """All pages of one block size with their common header."""
+    red_lines = alerts(cycle.results, standing)
+    if not cycle.begun:
+        red_lines = (*([standing.red_line] if standing.red_line else []), f"{cycle.title}: NOT BEGUN")
+    return Section(
+        test=cycle.prefix,
+        title=f"{_TITLE} - {cycle.title}",
+        header=common_header(
+            run.manifest,
+            report_date,
+            bar=f"{_TITLE} (REQUIRED) - Report Page",
+            title=f"TP - {cycle.title.replace(' KiB', 'KiB')}",
+            setup=_setup_rows(run, cycle),
+            test=_test_rows(run, cycle),
+            cycle=cycle.number,
+        ),
+        alerts=red_lines,
+        pages=cycle_pages(run, cycle),
+    )
+
+
+# PTS-TP-23
+def _setup_rows(run: Run, cycle: Cycle) -> Rows:
+    conditions = cycle.results.conditions
+    demand = demand_text(conditions.tc, conditions.qd)
+    preconditioned = demand_text(
+        conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
+    )
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", f"{cycle.title} W"),
+        ("TOIO - TC/QD", preconditioned),
+        ("Duration", precondition_amount(run, cycle.number)),
+        ("Pre Condition 2", f"{cycle.title} loop"),
+        ("TOIO - TC/QD", demand),
+        ("SS Rounds", window_rounds(cycle.results)),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _test_rows(run: Run, cycle: Cycle) -> Rows:
+    conditions = cycle.results.conditions
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(run)),
+        ("Test Stimulus 1", cycle.title),
+        ("RW Mix", " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in conditions.read_pcts)),
+        ("Block Sizes", cycle.size_text),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Steady State", steady_rounds(cycle.results)),
+        ("Test Stimulus 2", "-"),
+        ("TOIO - TC/QD", "-"),
+        ("Steady State", "-"),
+    )

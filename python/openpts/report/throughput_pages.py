@@ -1,0 +1,223 @@
+"""The pages of one block size of the throughput test (PTS 8.3.1 to 8.3.7)."""
+
+from dataclasses import dataclass
+from statistics import fmean
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.analysis.rounds import by_round, judge_window
+from openpts.record.reader import Run
+from openpts.report import cells, ticks
+from openpts.report.matrix_pages import mix
+from openpts.report.metric import METRICS
+from openpts.report.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.report.preparation_page import preparation_page
+from openpts.report.round_words import verification_record
+from openpts.report.steady_state_pages import PlotName, convergence_page, rounds_reason
+from openpts.report.window_page import Window, window_of, window_page
+from openpts.units import MIB, block_size_kib, format_block_size
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+
+READ_PCTS: Final = (0, 100)
+_METRIC: Final = METRICS[SteadyFigure.THROUGHPUT]
+_BAR_COLOR: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Cycle:
+    """One block size, measured in the cycle of that number, if that was begun."""
+
+    number: int
+    size_bytes: int
+    results: RoundTestResults
+    begun: bool
+
+    @property
+    def size_text(self) -> str:
+        """``1024 KiB``."""
+        return format_block_size(self.size_bytes)
+
+    @property
+    def title(self) -> str:
+        """``SEQ 1024 KiB``."""
+        return f"{AccessPattern.SEQUENTIAL.short} {self.size_text}"
+
+    @property
+    def prefix(self) -> str:
+        """What the ids of its pages begin with: ``tp-1024``."""
+        return f"tp-{block_size_kib(self.size_bytes)}"
+
+    def point(self, read_pct: int) -> TestPoint:
+        """Reads or writes of its block size."""
+        return TestPoint(AccessPattern.SEQUENTIAL, self.size_bytes, read_pct)
+
+    def mb_per_s(self, read_pct: int) -> tuple[float, ...]:
+        """Average throughput of each complete round."""
+        return by_round(self.results.rounds, self.point(read_pct), SteadyFigure.THROUGHPUT)
+
+    def window_mb_per_s(self, read_pct: int) -> tuple[float, ...]:
+        """Those of the window's rounds."""
+        values = self.mb_per_s(read_pct)
+        return tuple(values[number - 1] for number in self.results.window.rounds) if values else ()
+
+    def mean_mb_per_s(self, read_pct: int) -> float | None:
+        """Mean of the window's rounds; None if there is none, or the mix was not measured."""
+        values = self.window_mb_per_s(read_pct)
+        return fmean(values) if values else None
+
+
+def cycle_pages(run: Run, cycle: Cycle) -> tuple[Page, ...]:
+    """All pages in the order of 8.3; Plots 8-4 and 8-6 are those of 1024 KiB, 8-5 and 8-7 of other sizes."""
+    large = cycle.size_bytes >= MIB
+    compact = cycle.size_text.replace(" ", "")
+    table = _table(cycle, "Plot 8-4" if large else "Plot 8-5")
+    return (
+        _preparation(run, cycle),
+        *_convergence(cycle, compact),
+        _write_window(cycle),
+        _tabular_page(run, cycle, table),
+        _bars_page(cycle, table, "Plot 8-6" if large else "Plot 8-7"),
+        _read_window(cycle),
+    )
+
+
+def _preparation(run: Run, cycle: Cycle) -> Page:
+    """Purge and preconditioning (8.3.1, 8.3.2)."""
+    page_id = f"{cycle.prefix}-preparation"
+    title = f"Throughput Purge Report and Pre-conditioning Report - {cycle.title}"
+    if not cycle.begun:
+        sentence = Verdict(f"The test of {cycle.title} was not begun: neither purge nor I/O.", "fail")
+        return Page(page_id, title, (sentence,), mandatory=True)
+    loop_name = f"{cycle.title} loop"
+    return preparation_page(run, cycle.results, page_id, title, loop_name=loop_name, cycle=cycle.number)
+
+
+# PTS-TP-17, 24, 25
+def _convergence(cycle: Cycle, compact: str) -> tuple[Page, ...]:
+    """MB/s of all rounds, writes and then reads (8.3.3, 8.3.4)."""
+    return tuple(
+        convergence_page(
+            cycle.results,
+            PlotName(
+                f"{cycle.prefix}-{name.lower()}",
+                f"Plot 8-{number}",
+                f"Throughput Test - SS Convergence - {name} {compact}",
+            ),
+            [cycle.point(read_pct)],
+            _METRIC,
+        )
+        for number, (read_pct, name) in enumerate(zip(READ_PCTS, ("Write", "Read"), strict=True), start=1)
+    )
+
+
+# PTS-TP-18, 26, 27
+def _write_window(cycle: Cycle) -> Page:
+    """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
+    name = PlotName(
+        f"{cycle.prefix}-window", "Plot 8-3", f"Steady State Measurement Window - SEQ/{cycle.size_text}"
+    )
+    if not cycle.results.conditions.tracking:
+        sentence = Verdict(f"Writes of {cycle.title} were not tracked in this run.", "fail")
+        return Page(name.id, name.title, (sentence,), mandatory=True)
+    return window_page(window_of(cycle.results, 0, verification_record(cycle.results, "8.3.5")), name)
+
+
+def _read_window(cycle: Cycle) -> Page:
+    """The same rounds of the reads: ours, beside those that decide."""
+    point = cycle.point(100)
+    variable = TrackingVariable(point.access_pattern, point.block_size_bytes, 100, SteadyFigure.THROUGHPUT)
+    (verdict,) = judge_window(cycle.results.rounds, cycle.results.window, (variable,))
+    measured = cycle.results.window.is_full
+    window = Window(
+        variable=f"{cycle.title} 100/0",
+        metric=_METRIC,
+        verdict=verdict,
+        values=cycle.mb_per_s(100),
+        reason="not part of this run" if measured else rounds_reason(cycle.results),
+        conditions=verification_record(cycle.results, "8.3.5"),
+    )
+    page = window_page(
+        window,
+        PlotName(
+            f"{cycle.prefix}-read-window",
+            "Plot X-TP-1",
+            f"Reads in the Measurement Window - SEQ/{cycle.size_text}",
+        ),
+    )
+    sentence = Verdict("Reads decide nothing: steady state is that of the writes (8.3.5).")
+    return replace(page, blocks=(*page.blocks, sentence), mandatory=False)
+
+
+# PTS-TP-19, 28, 29
+def _tabular_page(run: Run, cycle: Cycle, table: Table) -> Page:
+    """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
+    enterprise = run.manifest.conditions.profile is Profile.ENTERPRISE
+    return Page(
+        f"{cycle.prefix}-tabular",
+        f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data",
+        (table, Verdict(f"Each cell: {_averaging(cycle)}.")),
+        mandatory=True,
+    )
+
+
+# PTS-TP-31, 32
+def _bars_page(cycle: Cycle, table: Table, number: str) -> Page:
+    """Plots 8-6 and 8-7: writes and reads side by side (8.3.7.3, 8.3.7.4)."""
+    page_id, title = f"{cycle.prefix}-bars", "Throughput - ALL RW Mix & BS - 2D Plot"
+    values = [cell.value for cell in table.rows[0].cells if cell.value is not None]
+    if not values:
+        nothing = Verdict("No Round was completed: there is nothing to plot.", "fail")
+        return Page(page_id, title, (nothing,), mandatory=True)
+    names = tuple(column.label for column in table.columns)
+    texts = zip(names, table.rows[0].cells, strict=True)
+    figure = Figure(
+        id=f"{page_id}-plot",
+        number=number,
+        title=f"{title} - {cycle.title}",
+        kind="bars",
+        table_id=table.id,
+        x=Axis("R/W mix %", "category", (0, len(names)), (), names),
+        y=ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
+        alt=f"{title}, {cycle.title}: " + "; ".join(f"{name} {cell.text} MB/s" for name, cell in texts) + ".",
+        series=(Series(cycle.title, "row", (0,), _BAR_COLOR, style="bars"),),
+        height_px=320,
+    )
+    return Page(page_id, title, (figure, Repeat(table.id)), mandatory=True)
+
+
+def _table(cycle: Cycle, number: str) -> Table:
+    """Averages of the window, one decimal (8.3.7.1, 8.3.7.2)."""
+    return Table(
+        id=f"{cycle.prefix}-table",
+        title=f"{number} - average throughput (MB/s): {_averaging(cycle)}",
+        head=Column("Block size (KiB)", width=0.62),
+        columns=tuple(Column(mix(read_pct), float(read_pct)) for read_pct in READ_PCTS),
+        rows=(
+            Row(
+                Cell(block_size_kib(cycle.size_bytes), cycle.size_bytes / 1024),
+                tuple(_mean_cell(cycle, read_pct) for read_pct in READ_PCTS),
+            ),
+        ),
+        group="Read / Write Mix %",
+    )
+
+
+def _averaging(cycle: Cycle) -> str:
+    window = cycle.results.window
+    if not window.rounds:
+        return "no Round was completed"
+    if window.is_full:
+        return f"mean of the five Rounds {window.label}"
+    count = len(window.rounds)
+    return f"mean of {count} Round{'s' if count > 1 else ''} ({window.label}), not of five"
+
+
+# PTS-TP-30
+def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:
+    mean = cycle.mean_mb_per_s(read_pct)
+    return cells.missing("not measured") if mean is None else cells.number(mean, 1)

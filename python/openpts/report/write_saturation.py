@@ -1,0 +1,372 @@
+"""The report of write saturation: one section for each workload (PTS 10.3)."""
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from openpts.analysis.saturation import (
+    SaturationResults,
+    analyse_saturation,
+    steady_round_of,
+    tracked_steps,
+    whole_pieces,
+)
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.confidence_page import Applied, confidence_page, percentile_cell
+from openpts.report.content import TestContent
+from openpts.report.cover_page import key_value, summary_table
+from openpts.report.header import Rows, common_header, of_cycle
+from openpts.report.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    deviations_text,
+)
+from openpts.report.histogram_figures import times_figures
+from openpts.report.metric import IOPS
+from openpts.report.model import Cell, Page, Section, Table, Verdict
+from openpts.report.saturation_pages import (
+    Along,
+    Course,
+    along_fills,
+    along_tgbw,
+    along_time,
+    bandwidth_page,
+    end_sentence,
+    iops_page,
+    response_times_page,
+    seconds_page,
+)
+from openpts.report.saturation_tables import preparation_page, zones_page
+from openpts.report.standing import Standing
+from openpts.report.steady_state_pages import PlotName
+from openpts.report.window_page import Window, window_page
+from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
+from openpts.vocabulary.conditions import WriteSaturationConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.workload import Workload, simple_workload
+
+PREFIX: Final = "wsat"
+_LAST_NS: Final = 3600 * NS_PER_S
+
+
+class _Cycle:
+    """One workload of the run: its results, and how its stimulus ended."""
+
+    def __init__(self, run: Run, conditions: WriteSaturationConditions, number: int) -> None:
+        finished = of_cycle(run.manifest.cycles, number)
+        steps = run.part(Part.SATURATION, cycle=number)
+        tracked = tracked_steps(
+            ((step.place.number, step.sample) for step in steps),
+            conditions.minute_ns,
+            conditions.tracking_period_ns,
+        )
+        histogram = [step.sample for step in run.part(Part.HISTOGRAM, cycle=number)]
+        self.run, self.conditions, self.number = run, conditions, number
+        self.workload = conditions.workloads[number - 1]
+        self.results: SaturationResults = analyse_saturation(
+            tracked,
+            histogram,
+            conditions.minute_ns,
+            finished.outcome.steady_round
+            if finished
+            else steady_round_of(tracked, conditions.minute_ns, self._written_before_steady_state),
+        )
+        self.ended_by = finished.outcome.ended_by if finished else ""
+        # The stimulus came to its end where its histogram began, also if that was never finished.
+        if not self.ended_by and histogram:
+            self.ended_by = "one of its end rules"
+
+    @property
+    def _written_before_steady_state(self) -> float:
+        """Bytes that have to be written before steady state counts; none where nothing is ever written."""
+        fills = 0 if self.workload.read_pct >= 100 else self.conditions.steady_after_drive_fills
+        return fills * self.run.manifest.target.user_capacity_bytes
+
+    @property
+    def prefix(self) -> str:
+        """Of page ids: unlike for each workload."""
+        return f"{PREFIX}-{self.number}" if len(self.conditions.workloads) > 1 else PREFIX
+
+    @property
+    def demand(self) -> str:
+        """The header's fields TOIO - TC/QD."""
+        c, sequential = self.conditions, self.workload.sequential
+        return f"TC {c.sequential_tc if sequential else c.tc} / QD {c.sequential_qd if sequential else c.qd}"
+
+    @property
+    def course(self) -> Course:
+        """What is plotted."""
+        capacity_bytes = self.run.manifest.target.user_capacity_bytes
+        return Course(self.prefix, self.workload.title, self.results, capacity_bytes, self.ended_by)
+
+    @property
+    def steady_words(self) -> str:
+        """The header's field Steady State."""
+        verdict = self.results.verdict
+        if self.results.steady and verdict is not None:
+            return f"{verdict.rounds[0]} - {verdict.rounds[-1]}"
+        return "not found" if verdict is not None else f"n/a ({self.tracked_words})"
+
+    @property
+    def tracked_words(self) -> str:
+        """How many tracked minutes there are of those that a window takes."""
+        return f"{min(len(self.results.tracked_iops), WINDOW_ROUNDS)} of {WINDOW_ROUNDS} tracked minutes"
+
+
+def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
+    begun = range(1, min(run.cycle_count, len(conditions.workloads)) + 1)
+    cycles = [_Cycle(run, conditions, number) for number in begun]
+    missing = [
+        Verdict(f"{workload.title}: never began.", "fail") for workload in conditions.workloads[len(cycles) :]
+    ]
+    return TestContent(
+        verdicts=(*(verdict for cycle in cycles for verdict in _verdicts(cycle)), *missing),
+        summary=_summary(run, cycles),
+        sections=tuple(_section(cycle, standing, report_date) for cycle in cycles),
+        figures={"workloads": [_figures(cycle) for cycle in cycles]},
+    )
+
+
+def _verdicts(cycle: _Cycle) -> tuple[Verdict, ...]:
+    ended = Verdict(end_sentence(cycle.course), "pass" if cycle.ended_by else "fail")
+    return (ended, _steady_verdict(cycle))
+
+
+def _steady_verdict(cycle: _Cycle) -> Verdict:
+    """Steady state was looked for; it is no condition of the test unless it was to end the stimulus."""
+    results, title = cycle.results, cycle.workload.title
+    if results.steady:
+        return Verdict(
+            f"{title}: Steady State found in Tracking Round {results.steady_round} "
+            f"(Tracking Rounds {cycle.steady_words}, rules of 2.1.24).",
+            "pass",
+        )
+    count = len(results.tracked_iops)
+    if results.verdict is None:
+        return Verdict(f"{title}: Steady State can't be judged: n/a ({cycle.tracked_words}).")
+    return Verdict(
+        f"{title}: Steady State not found in {count} Tracking Rounds"
+        f" (looked for after {cycle.conditions.steady_after_drive_fills:g} x user capacity).",
+        "fail" if cycle.conditions.stop_when_steady else "info",
+    )
+
+
+def _summary(run: Run, cycles: list[_Cycle]) -> Table:
+    values: list[tuple[str, Cell, str]] = []
+    for cycle in cycles:
+        zones, times, title = cycle.results.zones, cycle.results.histogram, cycle.workload.title
+        missing = cells.missing("not measured")
+        values += [
+            (f"{title}, plateau", key_value(zones.plateau_iops if zones else None), "IOPS"),
+            (f"{title}, end", key_value(zones.final_iops if zones else None), "IOPS"),
+            (f"{title}, histogram", key_value(times.iops if times else None), "IOPS"),
+            (
+                f"{title}, histogram ART",
+                missing if times is None or times.art_ns is None else cells.latency(times.art_ns),
+                "ms",
+            ),
+            (
+                f"{title}, histogram 5 9s",
+                missing if times is None else percentile_cell(times, 5, required=True),
+                "ms",
+            ),
+        ]
+    state = _summary_state(cycles[0]) if len(cycles) == 1 else "see verdicts"
+    return summary_table("WSAT", state, len(run.ledger), tuple(values))
+
+
+def _summary_state(cycle: _Cycle) -> str:
+    if cycle.results.steady:
+        return f"found in Tracking Round {cycle.results.steady_round}"
+    return cycle.steady_words
+
+
+def _section(cycle: _Cycle, standing: Standing, report_date: str) -> Section:
+    title = cycle.workload.title.replace(" KiB", "KiB")
+    status = "REQUIRED" if _is_default(cycle.workload) else "OPTIONAL"
+    return Section(
+        test=cycle.prefix,
+        title=f"Write Saturation Test - {title}"
+        if len(cycle.conditions.workloads) > 1
+        else "Write Saturation Test",
+        header=common_header(
+            cycle.run.manifest,
+            report_date,
+            bar=f"Write Saturation Test ({status}) - Report Page",
+            title=f"WSAT - {title}",
+            setup=_setup_rows(cycle),
+            test=_test_rows(cycle),
+            cycle=cycle.number,
+        ),
+        alerts=_alerts(cycle, standing),
+        pages=tuple(page for page in _pages(cycle, title) if page is not None),
+    )
+
+
+def _is_default(workload: Workload) -> bool:
+    """RND 4 KiB 0/100 is what the test must apply; all others it may (10.2 step 2.2)."""
+    required = simple_workload(workload.name, AccessPattern.RANDOM, 4 * KIB, 0)
+    return replace(required, title=workload.title) == workload
+
+
+def _alerts(cycle: _Cycle, standing: Standing) -> tuple[str, ...]:
+    lines = [standing.red_line] if standing.red_line else []
+    if cycle.conditions.stop_when_steady and not cycle.results.steady:
+        lines.append("STEADY STATE NOT REACHED - last Tracking Rounds shown")
+    return tuple(lines)
+
+
+def _setup_rows(cycle: _Cycle) -> Rows:
+    conditions = cycle.conditions
+    segments = conditions.segments
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", "N/A" if segments is None else str(segments.count)),
+        ("Pre Condition 1", "None (purged, FOB)"),
+        ("TOIO - TC/QD", "N/A"),
+        ("Duration", "N/A"),
+        ("Pre Condition 2", "None"),
+        ("TOIO - TC/QD", "N/A"),
+        ("SS Rounds", cycle.steady_words),
+        ("Note", deviations_text(cycle.run)),
+    )
+
+
+def _test_rows(cycle: _Cycle) -> Rows:
+    workload, times = cycle.workload, cycle.results.histogram
+    sizes = [block_size_kib(size.block_size_bytes) for size in workload.block_sizes]
+    length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
+    return (
+        ("Data Pattern", data_text(cycle.conditions)),
+        ("AR & Amount", active_range_amount_text(cycle.run)),
+        ("Test Stimulus 1", workload.title),
+        ("RW Mix", f"{workload.read_pct}/{100 - workload.read_pct}"),
+        ("Block Sizes", f"{sizes[0]} KiB" if len(sizes) == 1 else f"{len(sizes)} sizes"),
+        ("TOIO - TC/QD", cycle.demand),
+        ("Steady State", cycle.steady_words),
+        ("Test Stimulus 2", f"{workload.title}, {length}"),
+        ("TOIO - TC/QD", cycle.demand),
+        ("Steady State", "N/A"),
+    )
+
+
+def _pages(cycle: _Cycle, title: str) -> tuple[Page | None, ...]:
+    """The order of 10.3, then what may be added."""
+    course = cycle.course
+    axes = (
+        (along_time(course), "Time", "Plot 10-1", "Plot 10-6"),
+        (along_tgbw(course), "TGBW", "Plot 10-2", "Plot 10-7"),
+        (along_fills(course), "Total Drive Writes/Fills", "Plot 10-3", "Plot 10-8"),
+    )
+
+    def name(key: str, number: str, words: str) -> PlotName:
+        return PlotName(f"{cycle.prefix}-{key}", number, f"WSAT {words}")
+
+    return (
+        preparation_page(cycle.run, course, cycle.demand, cycle.number),
+        *(
+            iops_page(
+                course,
+                along,
+                name(f"iops-{along.key}", number, f"IOPS v {words} - {title}"),
+                _steady_at(cycle, along),
+            )
+            for along, words, number, _ in axes
+        ),
+        confidence_page(
+            cycle.results.histogram,
+            Applied(cycle.workload.title, cycle.demand, cycle.conditions.nines),
+            name("clp", "Plot 10-4", f"Response Time Histogram - Confidence Level Plot - {title}"),
+        ),
+        response_times_page(
+            course, name("times", "Plot 10-5", "Response Times & IOPS v Drive Fills - ART, 5 9s, MRT")
+        ),
+        *(
+            bandwidth_page(
+                course,
+                along,
+                name(f"mbps-{along.key}", number, f"Bandwidth v {words} - {title}"),
+                _steady_at(cycle, along),
+            )
+            for along, words, _, number in axes
+        ),
+        window_page(
+            _window(cycle), name("window", "Plot X-WSAT-1", f"Steady State Measurement Window - {title}")
+        ),
+        zones_page(course, f"{cycle.prefix}-zones", f"WSAT Zones - {title}"),
+        _last_hour_page(cycle, name("last", "Plot X-WSAT-2", f"IOPS of the last 60 min - {title}")),
+    )
+
+
+def _steady_at(cycle: _Cycle, along: Along) -> float | None:
+    """The place of the minute in which steady state was found."""
+    results, conditions = cycle.results, cycle.conditions
+    if not results.steady or results.steady_round is None:
+        return None
+    end_ns = (results.steady_round - 1) * conditions.tracking_period_ns + conditions.minute_ns
+    # A minute may end a little after its nominal end: its last I/Os do.
+    reached = [m for m in results.minutes if m.end_ns <= end_ns + conditions.minute_ns // 2]
+    return along.of(reached[-1]) if reached else None
+
+
+def _window(cycle: _Cycle) -> Window:
+    conditions = cycle.conditions
+    return Window(
+        variable=cycle.workload.title,
+        metric=IOPS,
+        verdict=cycle.results.verdict,
+        values=cycle.results.tracked_iops,
+        reason=cycle.tracked_words,
+        conditions=f"Minutes of {format_duration(conditions.minute_ns)}, which begin "
+        f"{format_duration(conditions.tracking_period_ns)} apart; {cycle.demand}; "
+        f"DP = {data_text(conditions)} [10.3.2].",
+        round_word="Tracking Round",
+    )
+
+
+def _last_hour_page(cycle: _Cycle, name: PlotName) -> Page:
+    results = cycle.results
+    last_ns = min(_LAST_NS, 60 * cycle.conditions.minute_ns)
+    pieces = [p for p in whole_pieces(results.pieces) if p.end_ns >= results.elapsed_ns - last_ns]
+    points = [((p.end_ns - results.elapsed_ns) / (60 * NS_PER_S), p.measured.iops) for p in pieces]
+    interval_ns = max((p.measured.elapsed_ns for p in pieces), default=0)
+    return seconds_page(cycle.course, name, interval_ns, points)
+
+
+def _figures(cycle: _Cycle) -> dict[str, Any]:
+    """Key numbers of a workload, JSON-ready."""
+    results, verdict = cycle.results, cycle.results.verdict
+    zones, capacity_bytes = results.zones, cycle.run.manifest.target.user_capacity_bytes
+    return {
+        "workload": cycle.workload.name,
+        "title": cycle.workload.title,
+        "ended_by": cycle.ended_by or None,
+        "elapsed_s": results.elapsed_ns / NS_PER_S,
+        "written_bytes": results.written_bytes,
+        "drive_fills": results.written_bytes / capacity_bytes if capacity_bytes else None,
+        "tracked_iops": list(results.tracked_iops),
+        "steady_state": {
+            "reached": results.steady,
+            "tracking_round": results.steady_round if results.steady else None,
+            "range_pct": verdict.range_pct if verdict else None,
+            "slope_excursion_pct": verdict.slope_excursion_pct if verdict else None,
+        },
+        "zones": None
+        if zones is None
+        else {
+            "plateau_iops": zones.plateau_iops,
+            "plateau_minutes": zones.plateau_minutes,
+            "settled_from_minute": zones.settled_from,
+            "steady_iops": zones.steady_iops,
+            "final_iops": zones.final_iops,
+        },
+        "histogram": times_figures(results.histogram, cycle.conditions.nines),
+    }

@@ -1,0 +1,136 @@
+"""Runs that never were: scripts played on made-up rates, with the manifest of a perfect host."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+from openpts.pts.registry import TESTS
+from openpts.record.manifest import Manifest, People, RunState
+from openpts.record.reader import Run, StepRecord
+from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.facts import (
+    CaptureReport,
+    Fact,
+    PurgeReport,
+    TargetFacts,
+    TargetKind,
+    WriteCacheReport,
+)
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Request, Script, SetWriteCache
+from openpts.vocabulary.sample import CpuShares, Sample
+from openpts.vocabulary.stimulus import Stimulus
+from tests.unit.pts.trace.player import Drive, Rate
+
+CAPACITY_BYTES = 256 * 2**30
+HOST = ("system", "motherboard", "cpu", "memory", "hba", "interposer", "primary_storage", "peripherals")
+DUT = ("file_system", "manufacturer", "model", "serial", "firmware", "interface", "form_factor", "nand_type")
+Adjust = Callable[[TestConditions], TestConditions]
+
+
+def demand_rate(stimulus: Stimulus, _part: Part, _number: int) -> float:
+    """Grows with the demand until 16 are outstanding, so that there is a plateau and something before it."""
+    return 1000.0 * min(stimulus.toio, 16)
+
+
+def flat_rate(_stimulus: Stimulus, _part: Part, _number: int) -> float:
+    """The same for everything."""
+    return 20_000.0
+
+
+def restless_rate(_stimulus: Stimulus, _part: Part, number: int) -> float:
+    """Twice as much in every other round: never steady."""
+    return 20_000.0 * (1 + number % 2)
+
+
+def made_up_run(
+    name: str,
+    profile: Profile = Profile.ENTERPRISE,
+    *,
+    rate: Rate | None = None,
+    adjust: Adjust = lambda conditions: conditions,
+) -> Run:
+    """A whole run of a test on a raw device, as its script wants it."""
+    test = TESTS[name]
+    conditions = adjust(test.standard_conditions(profile, 1))
+    drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in {"cbw", "dirth"} else flat_rate))
+    requests, steps = _play(test.script(conditions, CAPACITY_BYTES), drive)
+    return Run(
+        folder=Path("made-up"),
+        manifest=replace(
+            _manifest(conditions),
+            purges=tuple(_PURGE for request in requests if isinstance(request, Purge)),
+            write_caches=tuple(
+                WriteCacheReport(_cache(request.enabled), _cache(request.enabled), "NVMe Get Features, 06h")
+                for request in requests
+                if isinstance(request, SetWriteCache)
+            ),
+            capture=CaptureReport("capture", files=3, ios=10**6) if name in {"cbw", "dirth"} else None,
+            cycles=tuple(request for request in requests if isinstance(request, CycleFinished)),
+        ),
+        steps=tuple(steps),
+        ledger=(),
+    )
+
+
+_PURGE = PurgeReport(True, "NVMe Format", "user data erase", "2026-01-01T00:00:00Z", 10**9, 64, 64)
+
+
+def _cache(enabled: bool) -> str:
+    return "WCE" if enabled else "WCD"
+
+
+def _manifest(conditions: TestConditions) -> Manifest:
+    return Manifest(
+        test_id="MADE-UP",
+        command_line=("openpts",),
+        conditions=conditions,
+        people=People("A. Operator", "An Auditor", "A Sponsor"),
+        target=TargetFacts(TargetKind.BLOCK, "nvme9n1", "/dev/nvme9n1", CAPACITY_BYTES, 512),
+        dut={key: Fact(key, "made up") for key in (*DUT, "features")},
+        host={key: Fact(key, "made up") for key in (*HOST, "operating_system")},
+        software={"test_software": Fact("openpts", "made up")},
+        started_at="2026-01-01T00:00:00Z",
+        state=RunState.COMPLETE,
+    )
+
+
+def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]]:
+    """Every request, and what the record would have of its steps: one behind the other, with short gaps."""
+    requests: list[Request] = []
+    steps: list[StepRecord] = []
+    answer: tuple[Sample, ...] | None = None
+    cycle, now_ns = 0, 0
+    while True:
+        try:
+            request = script.send(answer)
+        except StopIteration:
+            return requests, steps
+        requests.append(request)
+        answer = None
+        cycle += isinstance(request, Purge)
+        if not isinstance(request, Apply):
+            continue
+        answer = ()
+        for position, step in enumerate(request.steps):
+            sample = replace(
+                drive.sample(request.part, request.number, step),
+                started_ns=now_ns,
+                gap_ns=1_000_000,
+                cpu=CpuShares(1, 2, 3, 10**6),
+                **_counts(step.stimulus),
+            )
+            answer += (sample,)
+            steps.append(StepRecord(StepPlace(cycle, request.part, request.number, position), sample))
+            now_ns += sample.elapsed_ns
+
+
+def _counts(stimulus: Stimulus | None) -> dict[str, tuple[int, ...]]:
+    """Counts that follow the weights exactly."""
+    if stimulus is None or len(stimulus.block_sizes) == 1:
+        return {}
+    zones = getattr(stimulus.placement, "zones", ())
+    return {
+        "ios_by_block_size": tuple(1000 * size.weight for size in stimulus.block_sizes),
+        "ios_by_zone": tuple(1000 * zone.weight for zone in zones),
+    }

@@ -1,0 +1,247 @@
+"""Run folders of CBW and DIRTH on a drive that does not exist: the script asks, a few constants answer.
+
+An I/O takes ``latency_us`` until ``limit_iops`` are reached, so that what a report must say of any operating
+point follows by hand.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from msgspec.structs import replace
+
+from openpts._native import Histogram
+from openpts.pts.registry import TESTS
+from openpts.record.manifest import Manifest, People, RunState
+from openpts.record.writer import RunWriter
+from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import CompositeConditions, DemandIntensityConditions, Profile
+from openpts.vocabulary.facts import CaptureReport, TargetFacts, TargetKind, WriteCacheReport
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.placement import Zones
+from openpts.vocabulary.requests import Answer, Apply, CycleFinished
+from openpts.vocabulary.sample import (
+    NOTHING,
+    CpuShares,
+    Interval,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+)
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, StopRule
+from tests.support.synthetic_run import CAPACITY_BYTES, FACTS, purge_report
+
+INTERVAL_NS = 10 * NS_PER_S
+CAPTURE = CaptureReport("capture", files=1, ios=1000, bytes_written=8000)
+
+
+@dataclass(frozen=True)
+class SyntheticDemand:
+    """What the run shall look like.
+
+    ``factor`` multiplies the rate by part and number. After ``last_step`` steps the run ends with one more in
+    ``last_state``. ``moved`` is the share of the 4 KiB I/Os that are counted as 8 KiB; None: nothing counted.
+    """
+
+    test: str = "cbw"
+    profile: Profile = Profile.ENTERPRISE
+    changes: dict[str, Any] = field(default_factory=dict)
+    latency_us: float = 100
+    limit_iops: float = 100_000
+    factor: Callable[[Part, int], float] = lambda _part, _number: 1.0
+    last_step: int | None = None
+    last_state: StepState = StepState.INTERRUPTED
+    moved: float | None = 0.0
+    cpu: bool = True
+    capture: CaptureReport = CAPTURE
+
+    @property
+    def conditions(self) -> CompositeConditions | DemandIntensityConditions:
+        """Those of the test with nine operating points."""
+        standard = TESTS[self.test].standard_conditions(self.profile, 42)
+        assert isinstance(standard, CompositeConditions | DemandIntensityConditions)
+        return replace(standard, **{"tcs": (32, 4, 1), "qds": (32, 4, 1), **self.changes})
+
+
+def write_synthetic_demand(folder: Path, wanted: SyntheticDemand) -> Path:
+    """Write the run folder and return it."""
+    complete = wanted.last_step is None
+    state = RunState.COMPLETE
+    if not complete:
+        failed = wanted.last_state is StepState.FAILED
+        state = RunState.FAILED if failed else RunState.INTERRUPTED
+    writer = RunWriter.create(
+        folder,
+        Manifest(
+            test_id=f"SYN1-20250114T081100Z-{wanted.test}",
+            command_line=("openpts", "run", wanted.test, "/dev/nvme9n1"),
+            conditions=wanted.conditions,
+            people=People("A. Operator"),
+            target=TargetFacts(TargetKind.BLOCK, "nvme9n1", "/dev/nvme9n1", CAPACITY_BYTES, 512),
+            dut=FACTS["dut"],
+            host=FACTS["host"],
+            software=FACTS["software"],
+            engine=FACTS["engine"],
+            started_at="2025-01-14T08:11:00Z",
+            purges=(purge_report(),),
+            write_caches=(WriteCacheReport("WCD", "WCD", "NVMe feature 06h"),),
+            ended_at="2025-01-15T04:02:00Z",
+            state=state,
+            state_reason=None if complete else "stopped by the operator",
+            capture=wanted.capture if wanted.conditions.capture else None,
+        ),
+    )
+    cycles = []
+    for told in _play(wanted):
+        if isinstance(told, CycleFinished):
+            cycles.append(told)
+        else:
+            writer.add_step(*told)
+    writer.update_manifest(cycles=cycles)
+    writer.close()
+    return folder
+
+
+def _play(wanted: SyntheticDemand) -> Iterator[tuple[StepPlace, Sample] | CycleFinished]:
+    """What the script asks for, measured; it ends early where that is wanted."""
+    script = TESTS[wanted.test].script(wanted.conditions, CAPACITY_BYTES)
+    answer: Answer = None
+    count = 0
+    while True:
+        try:
+            request = script.send(answer)
+        except StopIteration:
+            return
+        answer = None
+        if isinstance(request, CycleFinished):
+            yield request
+        if not isinstance(request, Apply):
+            continue
+        samples = []
+        for position, step in enumerate(request.steps):
+            place = StepPlace(1, request.part, request.number, position)
+            if count == wanted.last_step:
+                yield place, _measured(wanted, place, step, wanted.last_state)
+                return
+            samples.append(_measured(wanted, place, step, StepState.COMPLETE))
+            yield place, samples[-1]
+            count += 1
+        answer = tuple(samples)
+
+
+def _measured(wanted: SyntheticDemand, place: StepPlace, step: Step, state: StepState) -> Sample:
+    stimulus = step.stimulus
+    assert stimulus is not None
+    iops = min(stimulus.toio / wanted.latency_us * 1e6, wanted.limit_iops)
+    iops *= wanted.factor(place.part, place.number)
+    latency_ns = round(stimulus.toio / iops * NS_PER_S)
+    mean_bytes = sum(size.block_size_bytes * size.weight for size in stimulus.block_sizes) / sum(
+        size.weight for size in stimulus.block_sizes
+    )
+    elapsed_ns, rule = _length(step.stop, iops * mean_bytes)
+    complete = state is StepState.COMPLETE
+    if not complete:
+        elapsed_ns //= 3
+    failure = IoFailure("write", 81_920, 4096, "Input/output error (EIO)")
+    operations = _operations(stimulus, iops * elapsed_ns / NS_PER_S, mean_bytes, latency_ns)
+    ios = sum(operation.ios for operation in operations.values())
+    sizes, zones = _counts(stimulus, ios, wanted.moved)
+    cpu = CpuShares(2.5, 3.0 + stimulus.toio / 100, 7.4, 20 * NS_PER_S) if wanted.cpu else None
+    return Sample(
+        step=step,
+        state=state,
+        ended_by=rule if complete else None,
+        started_ns=0,
+        elapsed_ns=elapsed_ns,
+        gap_ns=1_000_000,
+        read=operations["read"],
+        write=operations["write"],
+        interval_ns=INTERVAL_NS,
+        intervals=tuple(_intervals(stimulus, iops, mean_bytes, latency_ns, elapsed_ns, cpu)),
+        cpu=cpu,
+        failure=failure if state is StepState.FAILED else None,
+        ios_by_block_size=sizes,
+        ios_by_zone=zones,
+    )
+
+
+def _length(stop: StopRule, bytes_per_s: float) -> tuple[int, str]:
+    match stop:
+        case Duration(duration_ns):
+            return duration_ns, "duration"
+        case ByteAmount(amount_bytes):
+            return round(amount_bytes / bytes_per_s * NS_PER_S), "amount"
+        case FirstOf(rules, at_least_ns):
+            length_ns, rule = min(_length(rule, bytes_per_s) for rule in rules)
+            return max(length_ns, at_least_ns), rule
+        case _:
+            raise AssertionError(stop)
+
+
+def _intervals(
+    stimulus: Stimulus,
+    iops: float,
+    mean_bytes: float,
+    latency_ns: int,
+    elapsed_ns: int,
+    cpu: CpuShares | None,
+) -> Iterator[Interval]:
+    for index in range(-(-elapsed_ns // INTERVAL_NS)):
+        part_ns = min(INTERVAL_NS, elapsed_ns - index * INTERVAL_NS)
+        operations = _operations(stimulus, iops * part_ns / NS_PER_S, mean_bytes, latency_ns, histogram=False)
+        yield Interval(
+            index=index,
+            elapsed_ns=part_ns,
+            read=operations["read"],
+            write=operations["write"],
+            in_flight=stimulus.toio,
+            errors=0,
+            cpu=cpu,
+        )
+
+
+def _operations(
+    stimulus: Stimulus, ios: float, mean_bytes: float, latency_ns: int, *, histogram: bool = True
+) -> dict[str, OperationSample]:
+    reads = round(ios * stimulus.read_pct / 100)
+    counts = {"read": reads, "write": round(ios) - reads}
+    return {
+        name: OperationSample(
+            count,
+            round(count * mean_bytes),
+            count * latency_ns,
+            latency_ns,
+            latency_ns,
+            _histogram(count, latency_ns) if histogram else b"",
+        )
+        if count
+        else NOTHING
+        for name, count in counts.items()
+    }
+
+
+def _histogram(ios: int, latency_ns: int) -> bytes:
+    histogram = Histogram()
+    histogram.record(latency_ns, ios)
+    return histogram.encode()
+
+
+def _counts(stimulus: Stimulus, ios: int, moved: float | None) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """I/Os by size and zone, as exact as whole numbers can be but for what was moved."""
+    if moved is None or len(stimulus.block_sizes) == 1:
+        return (), ()
+    weights = [size.weight for size in stimulus.block_sizes]
+    sizes = [ios * weight // sum(weights) for weight in weights]
+    most = sizes.index(max(sizes))
+    sizes[most] += ios - sum(sizes)
+    shifted = round(sizes[most] * moved)
+    sizes[most] -= shifted
+    sizes[most + 1] += shifted
+    assert isinstance(stimulus.placement, Zones)
+    shares = [zone.weight for zone in stimulus.placement.zones]
+    zones = [ios * weight // sum(shares) for weight in shares]
+    zones[0] += ios - sum(zones)
+    return tuple(sizes), tuple(zones)

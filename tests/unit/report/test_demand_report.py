@@ -1,0 +1,317 @@
+"""Reports of CBW and DIRTH on a drive whose figures follow by hand: 100 us an I/O, at most 100,000 IOPS."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from openpts.record.reader import read_run
+from openpts.report.build import build_report
+from openpts.report.model import Figure, Page, Report, Section, Table, Verdict, points_of
+from openpts.report.summary import summarise
+from openpts.report.times import default_date
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.facts import CaptureReport
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.stimulus import ActiveRange
+from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_demand
+
+# Five tracking rounds of preconditioning: minute 1, then pairs of 29 minutes and a minute.
+WDPC_STEPS = 9
+ROUND_STEPS = 1 + 9
+PLOTS = {
+    "cbw": [f"Plot 13-{number}" for number in range(4, 19)],
+    "dirth": [f"Plot 14-{number}" for number in range(2, 17)],
+}
+
+Make = Callable[[SyntheticDemand], Report]
+
+
+@pytest.fixture
+def made(tmp_path: Path) -> Make:
+    def make(wanted: SyntheticDemand) -> Report:
+        run = read_run(write_synthetic_demand(tmp_path / "run", wanted))
+        return build_report(run, default_date(run))
+
+    return make
+
+
+def section_of(report: Report) -> Section:
+    (section,) = report.sections
+    return section
+
+
+def page(report: Report, page_id: str) -> Page:
+    return next(page for page in report.pages() if page.id == page_id)
+
+
+def figure(report: Report, number: str) -> Figure:
+    return next(figure for figure in report.figures() if figure.number == number)
+
+
+def said(report: Report, page_id: str) -> str:
+    return " ".join(block.text for block in page(report, page_id).blocks if isinstance(block, Verdict))
+
+
+def rows(table: Table) -> dict[str, list[str]]:
+    return {row.head.text: [cell.text for cell in row.cells] for row in table.rows}
+
+
+@pytest.mark.proves("PTS-CBW-62", "PTS-DIRTH-53")
+@pytest.mark.proves("PTS-CBW-43..59", "PTS-DIRTH-35..51")
+@pytest.mark.parametrize("test", ["cbw", "dirth"])
+def test_all_plots_are_there_in_the_order_of_the_specification(made: Make, test: str) -> None:
+    report = made(SyntheticDemand(test))
+    numbers = [drawn.number for drawn in report.figures()]
+    assert [number for number in numbers if number in PLOTS[test]] == PLOTS[test]
+    assert section_of(report).alerts == ()
+    tables = report.tables()
+    for drawn in report.figures():
+        if drawn.kind == "lines":
+            assert all(points_of(series, tables[drawn.table_id]) for series in drawn.series), drawn.number
+
+
+@pytest.mark.proves("PTS-HDR-07")
+def test_the_header_has_the_fields_of_the_sample(made: Make) -> None:
+    header = section_of(made(SyntheticDemand("dirth"))).header
+    assert header.title == "DIRTH - OLTP - RND 8 KiB 65:35 RW"
+    setup, test = (group.rows for group in header.groups[2:])
+    assert [(row.label, row.value) for row in setup] == [
+        ("Data Pattern", "RND"),
+        ("AR", "100 %"),
+        ("Pre Condition 1", "RND 8 KiB"),
+        ("R/W %", "0/100"),
+        ("TOIO - TC/QD", "TC 32 / QD 32"),
+        ("SS Rounds", "1 - 5"),
+        ("Pre Condition 2", "Inter Rnd Pre Write"),
+        ("R/W %", "0/100"),
+        ("TOIO - TC/QD", "TC 32 / QD 32"),
+        ("Duration", "30 min 0 s or 10 % Cap."),
+    ]
+    assert [(row.label, row.value) for row in test] == [
+        ("Data Pattern", "RND"),
+        ("AR", "100 %"),
+        ("Test Stimulus 1", "RND 8 KiB"),
+        ("R/W %", "65/35"),
+        ("TC / QD", "TC 1-32, QD 1-32"),
+        ("TC & QD Loops", "High to Low TOIO"),
+        ("Min IOPS Point", "TC 1 / QD 1"),
+        ("Mid IOPS Point", "TC 4 / QD 1"),
+        ("Max IOPS Point", "TC 4 / QD 4"),
+        ("Steady State", "1 - 5"),
+    ]
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+def test_the_header_shows_cache_and_range_of_the_client_option(made: Make, profile: Profile) -> None:
+    report = made(SyntheticDemand("cbw", profile, {"active_range": ActiveRange(0, 75)}))
+    header = section_of(report).header
+    assert header.revision == profile.revision
+    ranges = [row.value for group in header.groups[2:] for row in group.rows if row.label == "AR"]
+    assert ranges == ["75 %", "75 %"]
+
+
+@pytest.mark.proves("PTS-CBW-29..32", "PTS-CBW-34..36", "PTS-DIRTH-21..24", "PTS-DIRTH-26..28")
+def test_operating_points_are_those_of_the_hand(tmp_path: Path) -> None:
+    """1024 outstanding wait 10.24 ms; 16 are the fewest that get 100,000 IOPS."""
+    run = read_run(write_synthetic_demand(tmp_path / "run", SyntheticDemand("dirth")))
+    figures = summarise(run)
+    expected_iops = {1: 10_000, 4: 40_000}
+    for point in figures["operating_points"]:
+        toio = point["tc"] * point["qd"]
+        assert point["iops"] == pytest.approx(expected_iops.get(toio, 100_000))
+        assert point["art_ms"] == pytest.approx(toio / expected_iops.get(toio, 100_000) * 1000, rel=1e-4)
+        assert point["cpu_sys_pct"] == pytest.approx(3 + toio / 100)
+    chosen = figures["chosen_points"]
+    assert chosen["below_art_limit"]
+    assert [(chosen[name]["tc"], chosen[name]["qd"]) for name in ("max", "min")] == [(4, 4), (1, 1)]
+    assert [(mid["tc"], mid["qd"]) for mid in chosen["mid"]] == [(4, 1)]
+    assert chosen["mid_targets_iops"] == [pytest.approx(55_000)]
+    assert [(h["point"], h["tc"], h["qd"]) for h in figures["histograms"]] == [
+        ("MaxIOPS", 4, 4),
+        ("MidIOPS", 4, 1),
+        ("MinIOPS", 1, 1),
+    ]
+    # twice the 0.1 ms of a single I/O is exceeded by 32 outstanding ones, which share 100,000 IOPS
+    assert figures["knee_toio"] == 32
+
+
+def test_rings_and_limit_stand_in_the_demand_intensity_plot(made: Make) -> None:
+    drawn = figure(made(SyntheticDemand("cbw")), "Plot 13-10")
+    assert [(mark.label, round(mark.x), round(mark.y, 3)) for mark in drawn.marks] == [
+        ("MaxIOPS TC 4 / QD 4", 100_000, 0.16),
+        ("MinIOPS TC 1 / QD 1", 10_000, 0.1),
+        ("MidIOPS TC 4 / QD 1", 40_000, 0.1),
+    ]
+    assert [(rule.label, rule.value) for rule in drawn.rules] == [("5 ms", 5.0)]
+
+
+@pytest.mark.proves("PTS-CBW-33", "PTS-DIRTH-25")
+def test_without_a_point_below_the_limit_every_page_says_so(made: Make) -> None:
+    report = made(SyntheticDemand("cbw", latency_us=6_000))
+    assert section_of(report).alerts == ("NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW 5 ms",)
+    assert "No operating point has an ART below 5.00 ms" in said(report, "cbw-7")
+    assert "MidIOPS histogram: n/a (no other operating point lies strictly between" in said(report, "cbw-12")
+
+
+def test_several_points_between_have_pages_of_their_own(made: Make) -> None:
+    report = made(SyntheticDemand("dirth", changes={"mid_points": 2, "qds": (32, 8, 2, 1)}))
+    titles = [page.id for page in section_of(report).pages]
+    assert [one for one in titles if one.startswith(("dirth-11", "dirth-12"))] == [
+        "dirth-11.1",
+        "dirth-12.1",
+        "dirth-11.2",
+        "dirth-12.2",
+    ]
+    assert all("n/a" not in said(report, one) for one in ("dirth-12.1", "dirth-12.2"))
+
+
+@pytest.mark.proves("PTS-CBW-39", "PTS-CBW-58", "PTS-DIRTH-31", "PTS-DIRTH-50")
+def test_the_histogram_reaches_to_its_largest_response_time(made: Make) -> None:
+    report = made(SyntheticDemand("cbw"))
+    drawn = figure(report, "Plot 13-13")
+    largest_ms = 0.16
+    assert drawn.x.domain[1] >= largest_ms
+    assert drawn.series[0].label == "I/Os, MRT = 0.160 ms"
+    counted = [cell.value for row in report.tables()[drawn.table_id].rows for cell in row.cells[:1]]
+    assert sum(value for value in counted if value is not None) == 100_000 * 600
+
+
+@pytest.mark.proves("PTS-CBW-11")
+def test_the_shares_are_told_by_kind_and_part(made: Make) -> None:
+    report = made(SyntheticDemand("cbw"))
+    assert "distributions in 65 measurement periods hold" in said(report, "cbw-pattern")
+    sizes = rows(report.tables()["cbw-pattern-sizes"])
+    assert sizes["4 KiB"][:2] == ["67.00", "67.000"]
+    assert sizes["0.5 KiB"][:2] == ["4.00", "4.000"]
+    zones = rows(report.tables()["cbw-pattern-zones"])
+    assert [(name, cells[0]) for name, cells in zones.items()] == [
+        ("LBA Group A (0 to 5 %)", "50.00"),
+        ("LBA Group B (5 to 20 %)", "30.00"),
+        ("LBA Group C (20 to 100 %)", "20.00"),
+    ]
+    reads = rows(report.tables()["cbw-pattern-reads"])
+    assert reads["Rounds"] == ["40", "40.000"]
+    assert reads["Pre-writes of rounds"] == ["0", "0.000"]
+
+
+def test_shares_that_are_off_fail(made: Make) -> None:
+    report = made(SyntheticDemand("cbw", moved=0.01))
+    (verdict, *_) = [block for block in page(report, "cbw-pattern").blocks if isinstance(block, Verdict)]
+    assert verdict.tone == "fail"
+    assert verdict.text.startswith("65 of 130 distributions")
+
+
+def test_shares_that_nobody_counted_are_not_stated(made: Make) -> None:
+    assert "did not count sizes and ranges" in said(made(SyntheticDemand("cbw", moved=None)), "cbw-pattern")
+
+
+def test_a_single_size_has_no_shares_to_check(made: Make) -> None:
+    report = made(SyntheticDemand("dirth"))
+    assert "dirth-pattern" not in [one.id for one in section_of(report).pages]
+
+
+def test_capture_files_are_named_with_the_number_of_the_step(made: Make) -> None:
+    report = made(SyntheticDemand("cbw"))
+    # 9 steps of preconditioning, 5 rounds of a pre-write and 9 points, then pre-write and histogram in turn
+    assert "rows with step = 60" in report.tables()["cbw-10-facts"].note
+    assert "rows with step = 64" in report.tables()["cbw-12-facts"].note
+    assert "rows with step = 62" in report.tables()["cbw-14-facts"].note
+
+
+def test_a_capture_that_is_not_complete_is_told(made: Make) -> None:
+    lost = CaptureReport("capture", files=1, lost="17 I/Os are in no file")
+    report = made(SyntheticDemand("cbw", capture=lost))
+    assert "not complete: 17 I/Os are in no file" in report.tables()["cbw-10-facts"].note
+
+
+def test_without_cpu_figures_no_columns_are_drawn(made: Make) -> None:
+    report = made(SyntheticDemand("cbw", cpu=False))
+    assert "System CPU use: n/a" in said(report, "cbw-8")
+    assert "Plot 13-11" not in [drawn.number for drawn in report.figures()]
+    assert "CPU Sys (%)" not in [column.label for column in report.tables()["cbw-points-table"].columns]
+
+
+def restless(part: Part) -> Callable[[Part, int], float]:
+    return lambda of, number: 1.5 if of is part and number % 2 else 1.0
+
+
+def test_preconditioning_that_is_never_steady_is_told_on_every_page(made: Make) -> None:
+    report = made(SyntheticDemand("cbw", factor=restless(Part.WDPC)))
+    assert section_of(report).alerts == ("PRE-CONDITIONING NOT STEADY - after 25 Tracking Rounds",)
+    assert "Steady State not reached within 25 Tracking Rounds" in said(report, "cbw-1")
+    assert "Plot 13-18" in [drawn.number for drawn in report.figures()]
+
+
+def test_rounds_that_are_never_steady_are_told_on_every_page(made: Make) -> None:
+    report = made(SyntheticDemand("dirth", factor=restless(Part.ROUND)))
+    assert section_of(report).alerts == ("STEADY STATE NOT REACHED - last five Rounds shown",)
+    assert "Steady State not reached within 25 Rounds" in said(report, "dirth-4")
+    header = section_of(report).header
+    assert header.groups[3].rows[-1].value == "NOT REACHED"
+
+
+@pytest.mark.parametrize("test", ["cbw", "dirth"])
+@pytest.mark.parametrize("state", [StepState.INTERRUPTED, StepState.FAILED])
+@pytest.mark.parametrize(
+    "last_step",
+    [
+        0,
+        1,
+        4,
+        WDPC_STEPS,
+        WDPC_STEPS + 1,
+        WDPC_STEPS + 5,
+        WDPC_STEPS + 2 * ROUND_STEPS,
+        WDPC_STEPS + 5 * ROUND_STEPS,
+        WDPC_STEPS + 5 * ROUND_STEPS + 1,
+        WDPC_STEPS + 5 * ROUND_STEPS + 4,
+    ],
+)
+def test_a_run_that_ended_anywhere_has_a_whole_report(
+    made: Make, test: str, state: StepState, last_step: int
+) -> None:
+    report = made(SyntheticDemand(test, last_step=last_step, last_state=state))
+    section = section_of(report)
+    assert section.alerts[0].startswith(state.name)
+    mandatory = [page.title for page in section.pages if page.mandatory]
+    assert len(mandatory) == 16  # purge report and the 15 plots
+    tables = report.tables()
+    for drawn in report.figures():
+        values = [cell.value for row in tables[drawn.table_id].rows for cell in row.cells]
+        assert any(value is not None for value in values)
+    if last_step < WDPC_STEPS + ROUND_STEPS:
+        assert "no Round was completed" in " ".join(row.value for row in section.header.groups[3].rows)
+        assert not any(drawn.kind == "bars" for drawn in report.figures())
+
+
+def test_nothing_is_said_of_a_histogram_that_was_not_completed(made: Make) -> None:
+    last_step = WDPC_STEPS + 5 * ROUND_STEPS + 1
+    report = made(SyntheticDemand("cbw", last_step=last_step))
+    assert "MaxIOPS histogram: n/a (interrupted before its end)" in said(report, "cbw-10")
+    assert "MinIOPS histogram: n/a (not reached in this run)" in said(report, "cbw-14")
+
+
+def test_a_piece_of_a_minute_is_told_but_not_plotted(made: Make) -> None:
+    """192.038 GB, a tenth of the capacity, take 491.257 s at 50,000 I/Os of 7,818.24 bytes a second."""
+    report = made(SyntheticDemand("cbw", limit_iops=50_000))
+    drawn = figure(report, "Plot 13-6")
+    table = report.tables()[drawn.table_id]
+    pieces = [cell for row in table.rows for cell in row.cells[:2] if cell.note]
+    assert [cell.note for cell in pieces] == ["in 11.257 s"] * 5
+    assert all(cell.value is None for cell in pieces)
+
+
+def test_sizes_that_the_device_cannot_do_are_named(made: Make) -> None:
+    report = made(SyntheticDemand("cbw", changes={"skipped_block_sizes_bytes": (512, 1536)}))
+    note = report.tables()["cbw-5-data"].note
+    assert "not possible on this device: 0.5, 1.5 KiB" in note
+
+
+def test_a_thread_count_has_one_colour_in_all_plots(made: Make) -> None:
+    report = made(SyntheticDemand("dirth"))
+    drawn = [figure(report, number) for number in ("Plot 14-7", "Plot 14-8", "Plot 14-9")]
+    colors = [{series.label: series.color for series in one.series} for one in drawn]
+    assert colors[0] == colors[1] == colors[2]
+    assert set(colors[0]) == {"TC 1", "TC 4", "TC 32"}

@@ -1,0 +1,146 @@
+"""Reports of latency and write saturation: what runs that ended early still say, and what figures hold."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as with_changes
+
+from openpts.pts.workloads import WORKLOADS
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run, StepRecord
+from openpts.report.build import build_report
+from openpts.report.model import Figure, Report, Verdict, points_of
+from openpts.report.summary import summarise
+from openpts.vocabulary.conditions import TestConditions, WriteSaturationConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
+
+REPORT_DATE = "2026-02-03T04:05:06Z"
+NAMES = ("read_intensive", "vod", "write_intensive")
+
+
+def three_workloads(conditions: TestConditions) -> TestConditions:
+    assert isinstance(conditions, WriteSaturationConditions)
+    return with_changes(conditions, workloads=tuple(WORKLOADS[name] for name in NAMES))
+
+
+def cut(run: Run, keep: Callable[[StepRecord], bool], *, cycles: int = 0) -> Run:
+    """The run as if it had been interrupted behind the last step that is kept."""
+    steps = tuple(step for step in run.steps if keep(step))
+    if steps:
+        last = replace(steps[-1], sample=replace(steps[-1].sample, state=StepState.INTERRUPTED))
+        steps = (*steps[:-1], last)
+    manifest = replace(run.manifest, state=RunState.INTERRUPTED, cycles=run.manifest.cycles[:cycles])
+    return replace(run, steps=steps, manifest=manifest)
+
+
+def texts(report: Report) -> str:
+    return "\n".join(b.text for page in report.pages() for b in page.blocks if isinstance(b, Verdict))
+
+
+def page_ids(report: Report) -> set[str]:
+    return {page.id for page in report.pages()}
+
+
+WHOLE = {name: made_up_run(name) for name in ("lat", "wsat")}
+
+
+@pytest.mark.parametrize("name", ["lat", "wsat"])
+@pytest.mark.parametrize("steps", [0, 1, 2, 5, 12, 20])
+def test_a_run_that_ended_early_has_all_mandatory_pages(name: str, steps: int) -> None:
+    run = WHOLE[name]
+    report = build_report(cut(run, lambda step: step in run.steps[:steps]), REPORT_DATE)
+    whole = build_report(run, REPORT_DATE)
+    wanted = {page.id for page in whole.pages() if page.mandatory}
+    assert wanted <= page_ids(report)
+    assert "STEADY STATE NOT REACHED" in " ".join(report.alerts()) or name == "wsat"
+    tables = report.tables()
+    for figure in report.figures():
+        table = tables[figure.table_id]
+        assert all(points_of(series, table) for series in figure.series if figure.kind == "lines")
+
+
+def test_steady_state_that_was_found_before_an_interruption_is_told() -> None:
+    """Whether the test itself noted it or not: it does at its end."""
+    whole = build_report(WHOLE["wsat"], REPORT_DATE)
+    found = "RND 4 KiB RW0: Steady State found in Tracking Round 5 (Tracking Rounds 1 - 5, rules of 2.1.24)."
+    assert found in texts(whole)
+    stopped = cut(WHOLE["wsat"], lambda step: step in WHOLE["wsat"].steps[:15])
+    assert found in texts(build_report(stopped, REPORT_DATE))
+
+
+@pytest.mark.proves("PTS-LAT-25", "PTS-LAT-26")
+def test_latency_that_failed_in_its_histogram_keeps_its_window() -> None:
+    run = cut(WHOLE["lat"], lambda step: step.place.part is not Part.HISTOGRAM)
+    run = replace(run, steps=WHOLE["lat"].part(Part.WIPC) + WHOLE["lat"].part(Part.ROUND))
+    report = build_report(run, REPORT_DATE)
+    assert "Response time histogram of RND 4 KiB RW0: n/a (it never began)." in texts(report)
+    assert "Steady State reached in Round 5" in texts(report)
+    assert summarise(run)["histogram"] is None
+
+
+@pytest.mark.proves("PTS-WSAT-12", "PTS-WSAT-15", "PTS-WSAT-32")
+def test_each_workload_has_a_section_of_its_own_and_only_the_default_is_required() -> None:
+    run = made_up_run("wsat", adjust=three_workloads)
+    report = build_report(run, REPORT_DATE)
+    assert [section.header.title for section in report.sections] == [
+        "WSAT - RND 4KiB RW100",
+        "WSAT - SEQ 128KiB RW90",
+        "WSAT - RND 4KiB RW0",
+    ]
+    statuses = ["OPTIONAL" in section.header.bar for section in report.sections]
+    assert statuses == [True, True, False]
+    ids = [page.id for page in report.pages()]
+    assert len(ids) == len(set(ids))
+    assert len(report.tables()) == len({t.id for t in report.tables().values()})
+    assert "n/a (the workload wrote nothing)" in texts(report)
+    figures = summarise(run)["workloads"]
+    assert [entry["workload"] for entry in figures] == list(NAMES)
+    assert [entry["ended_by"] for entry in figures] == [
+        "6 h 0 min elapsed",
+        "4 x user capacity written",
+        "4 x user capacity written",
+    ]
+
+
+def test_a_workload_that_never_began_is_named() -> None:
+    whole = made_up_run("wsat", adjust=three_workloads)
+    run = cut(whole, lambda step: step.place.cycle == 1, cycles=1)
+    run = replace(run, manifest=replace(run.manifest, purges=run.manifest.purges[:1]))
+    report = build_report(run, REPORT_DATE)
+    assert len(report.sections) == 1
+    assert "SEQ 128 KiB RW90: never began." in texts(report)
+    assert "RND 4 KiB RW0: never began." in texts(report)
+
+
+@pytest.mark.proves("PTS-WSAT-26..28")
+def test_minutes_stand_at_their_time_their_gigabytes_and_their_fills() -> None:
+    report = build_report(WHOLE["wsat"], REPORT_DATE)
+    tables = report.tables()
+
+    def ends(number: str) -> float:
+        figure: Figure = next(f for f in report.figures() if f.number == number)
+        mean = figure.series[-1]
+        return points_of(mean, tables[figure.table_id])[-1][0]
+
+    (workload,) = summarise(WHOLE["wsat"])["workloads"]
+    assert workload["drive_fills"] == pytest.approx(4, rel=1e-5)
+    assert ends("Plot 10-1") == pytest.approx(workload["elapsed_s"] / 3600)
+    assert ends("Plot 10-2") == pytest.approx(4 * CAPACITY_BYTES / 1e9, rel=1e-5)
+    assert ends("Plot 10-3") == pytest.approx(4, rel=1e-5)
+
+
+@pytest.mark.proves("PTS-WSAT-09")
+def test_steady_state_is_reported_though_it_ended_nothing() -> None:
+    (workload,) = summarise(WHOLE["wsat"])["workloads"]
+    assert workload["steady_state"]["reached"]
+    text = texts(build_report(WHOLE["wsat"], REPORT_DATE))
+    assert f"Steady State found in Tracking Round {workload['steady_state']['tracking_round']}" in text
+
+
+def test_sections_are_told_apart() -> None:
+    """A PDF has a label for each of them."""
+    report = build_report(made_up_run("wsat", adjust=three_workloads), REPORT_DATE)
+    assert len({section.test for section in report.sections}) == 3

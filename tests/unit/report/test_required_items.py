@@ -1,0 +1,215 @@
+"""What section 5 of the specification wants in every report, and what its header tells of the preparation."""
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+from msgspec.structs import replace as with_changes
+
+from openpts.pts.registry import TESTS
+from openpts.pts.standard import deviations
+from openpts.record.reader import Run
+from openpts.report.build import build_report
+from openpts.report.model import Report, Table, Verdict
+from openpts.report.tests import REPORTS
+from openpts.units import KIB
+from openpts.vocabulary.conditions import CrossStimulusConditions, IopsConditions, Profile
+from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, ZeroData
+from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.placement import Segments
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TrackingVariable
+from tests.support.made_up_run import made_up_run
+
+REPORT_DATE = "2026-02-03T04:05:06Z"
+
+
+@pytest.fixture(scope="module")
+def run() -> Run:
+    return made_up_run("iops")
+
+
+@pytest.fixture(scope="module")
+def report(run: Run) -> Report:
+    return build_report(run, REPORT_DATE)
+
+
+def row_of(table: Table, label: str) -> str:
+    (found,) = [row.cells[0].text for row in table.rows if row.head.text == label]
+    return found
+
+
+@pytest.mark.proves("PTS-RPT-01..25")
+@pytest.mark.parametrize(
+    ("table", "label", "text"),
+    [
+        ("general", "Test date", "2026-01-01 00:00 UTC"),
+        ("general", "Report date", "2026-02-03 04:05 UTC"),
+        ("general", "Test operator", "A. Operator"),
+        ("general", "Auditor", "An Auditor"),
+        ("general", "Specification", "SNIA SSS PTS-E 2.0.1"),
+        ("hardware", "Manufacturer and model", "system"),
+        ("hardware", "Motherboard", "motherboard"),
+        ("hardware", "CPU", "cpu"),
+        ("hardware", "Memory (DRAM)", "memory"),
+        ("hardware", "Host bus adapter", "hba"),
+        ("hardware", "Device interposer", "interposer"),
+        ("hardware", "Primary storage", "primary_storage"),
+        ("hardware", "Peripherals", "peripherals"),
+        ("software", "Operating system", "operating_system"),
+        ("software", "File system", "file_system"),
+        ("software", "Test software", "openpts"),
+        ("device", "Manufacturer", "manufacturer"),
+        ("device", "Model number", "model"),
+        ("device", "Serial number", "serial"),
+        ("device", "Firmware revision", "firmware"),
+        ("device", "User capacity", "275 GB (274,877,906,944 bytes)"),
+        ("device", "Interface and speed", "interface"),
+        ("device", "Form factor", "form_factor"),
+        ("device", "Media type", "nand_type"),
+        ("device", "Other features", "features"),
+    ],
+)
+def test_the_set_up_page_has_each_item(report: Report, table: str, label: str, text: str) -> None:
+    assert row_of(report.tables()[f"setup-{table}"], label) == text
+
+
+@pytest.mark.proves("PTS-RPT-11")
+def test_an_item_that_nothing_shows_is_there_all_the_same(run: Run) -> None:
+    host = {key: fact for key, fact in run.manifest.host.items() if key != "interposer"}
+    bare = replace(run, manifest=replace(run.manifest, host={**host, "cpu": Fact(None, "made up")}))
+    hardware = build_report(bare, REPORT_DATE).tables()["setup-hardware"]
+    assert row_of(hardware, "Device interposer") == row_of(hardware, "CPU") == "not reported"
+
+
+@pytest.mark.proves("PTS-HDR-08", "PTS-IOPS-27", "PTS-PRG-04", "PTS-IOPS-26")
+def test_the_header_tells_of_purge_and_both_preconditionings(report: Report) -> None:
+    (section,) = report.sections
+    rows = [(row.label, row.value) for group in section.header.groups for row in group.rows]
+    assert ("Purge Method", "NVMe Format") in rows
+    assert ("Pre Condition 1", "SEQ 128 KiB W") in rows
+    assert ("Duration", "2.00 x User Capacity") in rows
+    assert ("Pre Condition 2", "IOPS Loop") in rows
+    assert rows.count(("TOIO - TC/QD", "TC 4 / QD 32")) == 3
+
+
+@pytest.mark.proves("PTS-PRE-04")
+def test_the_parameters_of_independent_preconditioning_are_told(report: Report) -> None:
+    (table,) = [table for name, table in report.tables().items() if name.endswith("-wipc")]
+    assert row_of(table, "Workload") == "SEQ 128 KiB 0/100"
+    assert row_of(table, "TOIO - TC/QD") == "128 - TC 4 / QD 32"
+    assert "RND" in row_of(table, "Data pattern")
+    assert row_of(table, "Active range") == "(0,100) % of MaxUserLBA"
+    assert row_of(table, "Amount written") == "550 GB = 2.00 x User Capacity"
+
+
+@pytest.mark.proves("PTS-DAT-03")
+def test_data_that_is_not_random_is_reported() -> None:
+    zeros = made_up_run("iops", adjust=lambda conditions: with_changes(conditions, data=ZeroData()))
+    report = build_report(zeros, REPORT_DATE)
+    assert row_of(report.tables()["setup-parameters"], "Data") == "zero bytes"
+
+
+@pytest.mark.proves("PTS-IOPS-17")
+def test_other_tracking_variables_are_disclosed() -> None:
+    other = TrackingVariable(AccessPattern.RANDOM, 8 * KIB, 65)
+
+    def track(conditions: IopsConditions) -> IopsConditions:
+        return with_changes(conditions, tracking=(*conditions.tracking, other))
+
+    report = build_report(made_up_run("iops", adjust=track), REPORT_DATE)
+    assert "RND 8 KiB RW65" in row_of(report.tables()["setup-parameters"], "Tracking")
+
+
+def texts_of(report: Report) -> str:
+    return msgspec.json.encode(report).decode()
+
+
+@pytest.mark.proves("PTS-DAT-03")
+@pytest.mark.parametrize("name", REPORTS)
+def test_no_page_calls_other_data_random(name: str) -> None:
+    zeros = made_up_run(name, adjust=lambda conditions: with_changes(conditions, data=ZeroData()))
+    report = build_report(zeros, REPORT_DATE)
+    for section in report.sections:
+        rows = [row for group in section.header.groups for row in group.rows]
+        assert {row.value for row in rows if row.label == "Data Pattern"} == {"zero"}
+    for words in ("RND, fresh", "DP=RND", "DP = RND", "Data Pattern = RND"):
+        assert words not in texts_of(report)
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_lba_segments_are_in_the_header(name: str) -> None:
+    segments = Segments(64, 1024 * KIB)
+    run = made_up_run(name, adjust=lambda conditions: with_changes(conditions, segments=segments))
+    for section in build_report(run, REPORT_DATE).sections:
+        rows = {row.label: row.value for group in section.header.groups for row in group.rows}
+        assert rows.get("AR Segments", "64").startswith("64")
+
+
+@pytest.mark.proves("PTS-XSR-26")
+def test_stimuli_of_other_lengths_are_reported() -> None:
+    def halve(conditions: CrossStimulusConditions) -> CrossStimulusConditions:
+        groups = tuple(with_changes(group, duration_ns=group.duration_ns // 2) for group in conditions.groups)
+        return with_changes(conditions, groups=groups)
+
+    report = build_report(made_up_run("xsr", adjust=halve), REPORT_DATE)
+    text = row_of(report.tables()["setup-parameters"], "Groups")
+    assert text.count("4 h 0 min") == 2
+    assert "3 h 0 min" in text
+    standard = TESTS["xsr"].standard_conditions(Profile.ENTERPRISE, 1)
+    entries = deviations(halve(standard), standard, TESTS["xsr"].rules)
+    assert [entry.rule_id for entry in entries] == ["PTS-XSR-07", "PTS-XSR-10", "PTS-XSR-13"]
+
+
+@pytest.mark.proves("PTS-XSR-22")
+def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group() -> None:
+    def on_the_cover(report: Report) -> list[str]:
+        return [block.text for block in report.front[0].blocks if isinstance(block, Verdict)]
+
+    run = made_up_run("xsr")
+    whole = build_report(run, REPORT_DATE)
+    assert any(text.startswith("All access groups were applied.") for text in on_the_cover(whole))
+    killed = build_report(replace(run, steps=run.steps[:-1]), REPORT_DATE)
+    assert "2 of 3 access groups came to their end: recovery to the peak can't be stated." in on_the_cover(
+        killed
+    )
+    assert killed.tables()["xsr-table"].title == "Plot 12-3 - Recovery (Min): n/a"
+    averages = killed.tables()["summary"].rows[:3]
+    assert [row.cells[1].note[:9] for row in averages] == ["", "", "cut short"]
+
+
+def test_a_time_scale_is_told_as_the_ratio_that_was_given() -> None:
+    run = made_up_run("tp", adjust=lambda conditions: with_changes(conditions, time_scale=1 / 300))
+    table = build_report(run, REPORT_DATE).tables()["setup-parameters"]
+    assert row_of(table, "Time scale") == "1/300"
+
+
+@pytest.mark.proves("PTS-CBW-06")
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        (PatternData(bytes.fromhex("00c0ffee")), "pattern 00c0ffee again and again"),
+        (ReducibleData(40, 10, 8 * KIB), "entropy 40 %, copies 10 %, in pieces of 8 KiB"),
+    ],
+)
+def test_a_data_pattern_can_be_made_again_from_what_is_told_of_it(data: DataPattern, told: str) -> None:
+    run = made_up_run("cbw", adjust=lambda conditions: with_changes(conditions, data=data))
+    assert row_of(build_report(run, REPORT_DATE).tables()["setup-parameters"], "Data") == told
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "unsaid"),
+    [
+        ("iops", "All of them, in the same five Rounds.", "access C"),
+        ("tp", "Writes decide", "access C"),
+        ("hir", "access C is logged every 5 s", "Writes decide"),
+        ("xsr", "95 % of segment 1's average", "best linear fit"),
+        ("cbw", "Four standard errors", "95 % of segment 1's average"),
+        ("dirth", "the lowest TOIO", "Four standard errors"),
+    ],
+)
+def test_unclear_text_is_told_as_it_was_read_for_the_test(name: str, said: str, unsaid: str) -> None:
+    table = build_report(made_up_run(name), REPORT_DATE).tables()["conformance-readings"]
+    texts = " ".join(cell.text for row in table.rows for cell in row.cells)
+    assert said in texts
+    assert unsaid not in texts

@@ -1,0 +1,99 @@
+"""The index of a suite says what each run is, and what it is not."""
+
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+
+from openpts.errors import RecordError
+from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.report.suite_index import write_suite_index
+from tests.support.report_cases import CASES
+from tests.support.synthetic_run import HOSTILE, write_synthetic_run
+
+COMPLETE = SuiteEntry("iops", "IOPS", 7, "1-iops", SuiteState.COMPLETE, None, ("report.html",))
+SUITE = Suite("/dev/nvme9n1", "PTS-E 2.0.1", ("run", "all", "/dev/nvme9n1"), "2025-01-14T08:11:00Z")
+
+
+class Page(HTMLParser):
+    """The texts of a page, its links, and the elements that could do something."""
+
+    def __init__(self, html: str) -> None:
+        super().__init__()
+        self.text, self.links, self.tags = "", [], set()
+        self.feed(html)
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.links += [value for name, value in attrs if name in {"href", "src"}]
+
+    def handle_data(self, data: str) -> None:
+        self.text += f"{data.strip()}\n" if data.strip() else ""
+
+
+def page_of(folder: Path, suite: Suite) -> Page:
+    return Page(write_suite_index(folder, suite).read_text(encoding="utf-8"))
+
+
+def test_a_complete_run_has_figures_verdict_and_link(tmp_path: Path) -> None:
+    write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
+    page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
+    assert "reached in round 8" in page.text
+    assert "RND 4 KiB RW0" in page.text
+    assert "SYN-1000 NVMe 1.92 TB, serial number SYN0000001" in page.text
+    assert page.links == ["1-iops/report.html"]
+
+
+def test_what_did_not_run_or_failed_is_told_with_its_reason(tmp_path: Path) -> None:
+    write_synthetic_run(tmp_path / "1-iops", CASES["failed"])
+    entries = (
+        replace(COMPLETE, state=SuiteState.FAILED, reason="an I/O failed", reports=()),
+        SuiteEntry("tp", "Throughput", 8, "2-tp", SuiteState.REFUSED, "the target is in use"),
+        SuiteEntry("lat", "Latency", 9, "3-lat"),
+    )
+    page = page_of(tmp_path, replace(SUITE, entries=entries))
+    for words in ("failed", "an I/O failed", "refused", "the target is in use", "waiting", "FAILED RUN"):
+        assert words in page.text
+    assert page.links == []
+
+
+@pytest.mark.parametrize("cases", [("simulated",), ("simulated", "simulated, shortened")])
+def test_simulated_runs_are_marked_once_at_the_head(tmp_path: Path, cases: tuple[str, ...]) -> None:
+    entries = []
+    for number, case in enumerate(cases, start=1):
+        write_synthetic_run(tmp_path / f"{number}-iops", CASES[case])
+        entries.append(replace(COMPLETE, folder=f"{number}-iops"))
+    page = page_of(tmp_path, replace(SUITE, entries=tuple(entries)))
+    assert page.text.count("not a measurement of a drive") == 2  # the title and the head
+    assert ("SHORTENED RUN" in page.text) == (len(cases) > 1)
+
+
+def test_names_can_not_break_out_of_the_page(tmp_path: Path) -> None:
+    write_synthetic_run(tmp_path / "1-iops", CASES["hostile"])
+    entry = replace(COMPLETE, state=SuiteState.FAILED, reason=HOSTILE)
+    page = page_of(tmp_path, replace(SUITE, target=HOSTILE, command_line=(HOSTILE,), entries=(entry,)))
+    assert not page.tags & {"script", "img", "iframe", "svg"}
+    assert "<script>alert(1)</script>" in page.text
+
+
+def test_a_record_that_can_not_be_read_leaves_the_page_whole(tmp_path: Path) -> None:
+    (tmp_path / "1-iops").mkdir()
+    (tmp_path / "1-iops/run.db").write_bytes(b"no database, but long enough to be looked at" * 50)
+    page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
+    assert "IOPS" in page.text
+
+
+def test_a_suite_is_read_back_as_it_was_written(tmp_path: Path) -> None:
+    suite = replace(SUITE, entries=(COMPLETE,), ended_at="2025-01-15T08:11:00Z")
+    for written in (SUITE, suite):
+        write_suite(tmp_path, written)
+        assert read_suite(tmp_path) == written
+    assert [path.name for path in tmp_path.iterdir()] == ["suite.json"]
+
+
+def test_a_folder_that_is_no_suite_is_told(tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match=r"can't read .*suite.json"):
+        read_suite(tmp_path)
+    with pytest.raises(RecordError, match="can't write"):
+        write_suite(tmp_path / "none", SUITE)

@@ -1,0 +1,110 @@
+"""The requirements of the specification, each with its level, its place and what it asks, in short.
+
+They stand in catalogue/, one file per section of the specification.
+"""
+
+import tomllib
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Final
+
+import msgspec
+
+TESTS: Final = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
+"""The specification's tests by short name, in its order (PTS 7 to 14)."""
+
+SECTION_TITLES: Final = {
+    "general": "All tests (sections 1 to 4)",
+    "report": "Reports (section 5, Annex A)",
+    "tool": "Test tool (section 6)",
+    "iops": "IOPS (section 7)",
+    "tp": "Throughput (section 8)",
+    "lat": "Latency (section 9)",
+    "wsat": "Write saturation (section 10)",
+    "hir": "Host idle recovery (section 11)",
+    "xsr": "Cross stimulus recovery (section 12)",
+    "cbw": "Composite block size workload (section 13)",
+    "dirth": "Demand intensity, response time histogram (section 14)",
+}
+"""The files of the catalogue, in the order of the specification."""
+
+_RECORD: Final = "record"
+
+
+class Level(StrEnum):
+    """How far a requirement binds (PTS 2.3)."""
+
+    SHALL = "shall"
+    SHOULD = "should"
+    MAY = "may"
+
+
+class Need(msgspec.Struct, frozen=True):
+    """What must have happened in a run before a requirement can be fulfilled.
+
+    ``what`` is a part of a test (vocabulary.part), ``number`` one of its numbers, None for any; or
+    ``record`` (nothing but that the run began), ``steps`` (any), ``purge``, ``cache``, ``window`` (a full
+    measurement window), ``tracking_window`` (the same of tracking rounds) or ``result``.
+    """
+
+    what: str
+    number: int | None = None
+
+
+class Requirement(msgspec.Struct, frozen=True):
+    """One requirement; ``id`` is that of docs/conformance.md, ``tests`` are the tests that it binds.
+
+    ``clause`` is its place in the specification, ``text`` what it asks, in words of our own.
+    """
+
+    id: str
+    section: str
+    level: Level
+    clause: str
+    text: str
+    needs: Need
+    tests: tuple[str, ...]
+
+
+class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    level: Level
+    clause: str
+    text: str
+    needs: str = _RECORD
+    tests: tuple[str, ...] | None = None
+
+
+@cache
+def catalogue() -> tuple[Requirement, ...]:
+    """All requirements, in the order of the specification's sections and of their numbers."""
+    return tuple(requirement for section in SECTION_TITLES for requirement in _section(section))
+
+
+@cache
+def by_id() -> dict[str, Requirement]:
+    """The same, by their IDs."""
+    return {requirement.id: requirement for requirement in catalogue()}
+
+
+def _section(section: str) -> tuple[Requirement, ...]:
+    file = resources.files("openpts.conformance") / "catalogue" / f"{section}.toml"
+    entries = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), dict[str, _Entry])
+    tests = (section,) if section in TESTS else TESTS
+    return tuple(
+        Requirement(
+            id=id_,
+            section=section,
+            level=entry.level,
+            clause=entry.clause,
+            text=entry.text,
+            needs=_need(entry.needs),
+            tests=tests if entry.tests is None else entry.tests,
+        )
+        for id_, entry in entries.items()
+    )
+
+
+def _need(text: str) -> Need:
+    what, _, number = text.partition(":")
+    return Need(what, int(number) if number else None)

@@ -1,0 +1,82 @@
+"""Latency against section 9, with the specification's own numbers."""
+
+from typing import Final
+
+from openpts.conformance.checks.check import Checks
+from openpts.conformance.checks.histograms import enough_ios, lasts, length_from_rate, more_nines
+from openpts.conformance.checks.rounds import (
+    element,
+    if_not_steady,
+    inner_loop,
+    order,
+    outer_loop,
+    points,
+    until_steady,
+    wipc,
+)
+from openpts.conformance.checks.sequence import purge_first
+from openpts.conformance.checks.settings import (
+    demand_everywhere,
+    profile_settings,
+    random_data,
+    stimuli,
+)
+from openpts.conformance.evidence import Evidence
+from openpts.conformance.finding import Finding, all_of, met_if
+from openpts.units import KIB
+from openpts.vocabulary.conditions import RoundConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.verdict import TestPoint
+
+_READS: Final = (100, 65, 0)
+_SIZES_KIB: Final = (8, 4, 0.5)
+_HISTOGRAM_MINUTES: Final = 20
+_POINT: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 0)
+
+
+def _tracked(evidence: Evidence) -> Finding:
+    tracking = evidence.conditions(RoundConditions).tracking
+    text = ", ".join(f"{variable} ({variable.figure})" for variable in tracking)
+    right = [(v.read_pct, v.block_size_bytes, v.figure) for v in tracking] == [
+        (_POINT.read_pct, _POINT.block_size_bytes, SteadyFigure.MEAN_LATENCY)
+    ]
+    return met_if(right, "average latency of RND 4 KiB RW0", text)
+
+
+def _histogram(evidence: Evidence) -> Finding:
+    found = stimuli(evidence.of(Part.HISTOGRAM))
+    right = all(_POINT.matches(stimulus) for stimulus in found)
+    texts = ", ".join(dict.fromkeys(str(stimulus) for stimulus in found))
+    return all_of(
+        [
+            lasts(Part.HISTOGRAM, _HISTOGRAM_MINUTES)(evidence),
+            met_if(right, "RND 4 KiB 0/100", texts),
+        ]
+    )
+
+
+CHECKS: Final[Checks] = {
+    "PTS-LAT-01": profile_settings,
+    "PTS-LAT-02": purge_first,
+    "PTS-LAT-04": demand_everywhere(None, 1),
+    "PTS-LAT-05": demand_everywhere(1, None),
+    "PTS-LAT-06": random_data(),
+    "PTS-LAT-07": wipc(128),
+    "PTS-LAT-08": until_steady,
+    "PTS-LAT-09": outer_loop(_READS),
+    "PTS-LAT-10": inner_loop(_SIZES_KIB),
+    "PTS-LAT-11": element(len(_READS) * len(_SIZES_KIB), AccessPattern.RANDOM),
+    "PTS-LAT-13": _tracked,
+    "PTS-LAT-14": if_not_steady,
+    "PTS-LAT-15": _histogram,
+    "PTS-LAT-17": more_nines,
+    "PTS-LAT-18": length_from_rate,
+    "PTS-LAT-19": enough_ios(1),
+    "PTS-LAT-20": enough_ios(1.5),
+    "PTS-LAT-21": enough_ios(1),
+    "PTS-LAT-25": if_not_steady,
+    "PTS-LAT-26": if_not_steady,
+}
+ORDER: Final = order(points(_READS, _SIZES_KIB))

@@ -1,0 +1,171 @@
+"""A run's record, as the checks ask it: complete steps by part and round, windows, cycles."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, TypeVar
+
+from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
+from openpts.record.manifest import Manifest, RunState
+from openpts.record.reader import Run, StepRecord
+from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import BaseConditions, Profile
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.stop import Duration, FirstOf
+from openpts.vocabulary.verdict import SteadyStateReport
+
+MINUTE_NS: Final = 60 * NS_PER_S
+HOUR_NS: Final = 60 * MINUTE_NS
+# A step ends with the first completions after its time, and a clock has a resolution: what is short by no
+# more than this share counts as full.
+_SLACK: Final = 0.005
+
+_SINGLE_STEPS: Final = frozenset({Part.WIPC, Part.ROUND_PREWRITE, Part.HISTOGRAM_PREWRITE})
+
+Conditions = TypeVar("Conditions", bound=BaseConditions)
+
+
+def at_least(measured: float, required: float) -> bool:
+    """Whether a length or an amount is reached, with the slack that measuring it has."""
+    return measured >= required * (1 - _SLACK)
+
+
+def about(measured: float, required: float) -> bool:
+    """Whether a length is met from both sides, with that slack."""
+    return abs(measured - required) <= _SLACK * required
+
+
+def planned_length_ns(sample: Sample) -> int | None:
+    """How long a step was to last at the most; None where no rule names a time."""
+    stop = sample.step.stop
+    rules = stop.rules if isinstance(stop, FirstOf) else (stop,)
+    return min((rule.duration_ns for rule in rules if isinstance(rule, Duration)), default=None)
+
+
+def lasted(sample: Sample, required_ns: int) -> bool:
+    """Whether a step was to end after that time, and came to it.
+
+    It lasts longer by what its last I/Os need to complete, which nobody can cut.
+    """
+    planned_ns = planned_length_ns(sample)
+    planned = planned_ns is not None and about(planned_ns, required_ns)
+    return planned and at_least(sample.elapsed_ns, required_ns)
+
+
+@dataclass(frozen=True, slots=True)
+class RoundRecord:
+    """The complete steps of one number of a part in one cycle, in the order in which they ran."""
+
+    cycle: int
+    number: int
+    samples: tuple[Sample, ...]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One run. Steps that were interrupted or failed are in no list: they measured nothing that counts."""
+
+    run: Run
+
+    @property
+    def manifest(self) -> Manifest:
+        """Everything but the measurements."""
+        return self.run.manifest
+
+    @property
+    def test(self) -> str:
+        """The test's short name."""
+        return self.manifest.conditions.test
+
+    @property
+    def enterprise(self) -> bool:
+        """Whether the profile is PTS-E."""
+        return self.manifest.conditions.profile is Profile.ENTERPRISE
+
+    @property
+    def finished(self) -> bool:
+        """Whether the run came to its own end."""
+        return self.manifest.state is RunState.COMPLETE
+
+    def conditions(self, kind: type[Conditions]) -> Conditions:
+        """The conditions, as those of a kind of test. Checks are only called for tests that they are of."""
+        conditions = self.manifest.conditions
+        if not isinstance(conditions, kind):
+            raise TypeError(f"{type(conditions).__name__} are not {kind.__name__}")
+        return conditions
+
+    @cached_property
+    def steps(self) -> tuple[StepRecord, ...]:
+        """All complete steps, in the order in which they ran."""
+        return tuple(step for step in self.run.steps if step.sample.state is StepState.COMPLETE)
+
+    @property
+    def samples(self) -> list[Sample]:
+        """What the complete steps measured."""
+        return [step.sample for step in self.steps]
+
+    def of(self, part: Part, number: int | None = None) -> list[Sample]:
+        """The complete steps of a part, of all numbers or of one."""
+        return [s.sample for s in self.steps if s.place.part is part and number in {None, s.place.number}]
+
+    def rounds(self, part: Part, *, whole: bool = True) -> list[RoundRecord]:
+        """The numbers of a part, by cycle; ``whole`` leaves out those with a step that did not complete.
+
+        Of a run that was killed nothing tells whether its last number was whole: it counts where another one
+        of that part has no more steps.
+        """
+        broken = {_round_key(step) for step in self.run.steps if step.sample.state is not StepState.COMPLETE}
+        if not self.finished and part not in _SINGLE_STEPS:
+            broken |= self._cut_off
+        grouped: dict[tuple[int, int], list[Sample]] = {}
+        for step in self.steps:
+            if step.place.part is part and not (whole and _round_key(step) in broken):
+                grouped.setdefault((step.place.cycle, step.place.number), []).append(step.sample)
+        return [RoundRecord(cycle, number, tuple(samples)) for (cycle, number), samples in grouped.items()]
+
+    @cached_property
+    def _cut_off(self) -> set[tuple[int, Part, int]]:
+        keys = Counter(_round_key(step) for step in self.run.steps)
+        if not keys:
+            return set()
+        last = _round_key(self.run.steps[-1])
+        others = [count for key, count in keys.items() if key != last and key[1] is last[1]]
+        return set() if others and keys[last] >= max(others) else {last}
+
+    @cached_property
+    def tested_cycles(self) -> tuple[int, ...]:
+        """Cycles in which at least one step was completed."""
+        return tuple(dict.fromkeys(step.place.cycle for step in self.steps))
+
+    @property
+    def outcomes(self) -> tuple[Outcome, ...]:
+        """How the finished cycles ended."""
+        return tuple(finished.outcome for finished in self.manifest.cycles)
+
+    @property
+    def steady(self) -> bool:
+        """Whether all cycles so far ended in steady state."""
+        return bool(self.outcomes) and all(outcome.steady_round is not None for outcome in self.outcomes)
+
+    @property
+    def ending(self) -> str:
+        """How the run stands, for reasons why something was not reached."""
+        reason = f": {self.manifest.state_reason}" if self.manifest.state_reason else ""
+        if self.manifest.state is RunState.RUNNING:
+            return "the run was never closed (killed, or power lost)"
+        return f"the run is {self.manifest.state}{reason}"
+
+
+def _round_key(step: StepRecord) -> tuple[int, Part, int]:
+    return (step.place.cycle, step.place.part, step.place.number)
+
+
+def last_window(values: Sequence[float], steady_round: int | None) -> SteadyStateReport | None:
+    """The verdict on the five rounds that end at the steady round, or at the last one; None for fewer."""
+    last = len(values) if steady_round is None or steady_round > len(values) else steady_round
+    if last < WINDOW_ROUNDS:
+        return None
+    return judge(range(last - WINDOW_ROUNDS + 1, last + 1), values[last - WINDOW_ROUNDS : last])

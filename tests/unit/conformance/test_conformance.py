@@ -1,0 +1,369 @@
+"""A run as specified deviates nowhere, and whatever is changed in its record shows under its ID."""
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as with_changes
+
+from openpts.conformance.catalogue import TESTS, Level, by_id, catalogue
+from openpts.conformance.checks.table import CHECKS
+from openpts.conformance.conformance import Conformance, conformance_of, count_line
+from openpts.conformance.finding import Status
+from openpts.pts.workloads import WORKLOADS
+from openpts.record.manifest import People, RunState
+from openpts.record.reader import Run, StepRecord
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.data_pattern import ZeroData
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import NOTHING, Sample, StepState
+from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.workload import Workload
+from tests.support.made_up_run import made_up_run, restless_rate
+
+
+def standing(run: Run) -> dict[str, Conformance]:
+    return {each.requirement.id: each for each in conformance_of(run)}
+
+
+def with_status(run: Run, status: Status) -> set[str]:
+    return {id_ for id_, each in standing(run).items() if each.status is status}
+
+
+def changed(run: Run, part: Part, change: Callable[[Sample], Sample], number: int | None = None) -> Run:
+    """The run with another record of the steps of a part."""
+    return replace(
+        run,
+        steps=tuple(
+            replace(step, sample=change(step.sample))
+            if step.place.part is part and number in {None, step.place.number}
+            else step
+            for step in run.steps
+        ),
+    )
+
+
+def restimulated(sample: Sample, **changes: object) -> Sample:
+    step = sample.step
+    assert step.stimulus is not None
+    return replace(sample, step=with_changes(step, stimulus=with_changes(step.stimulus, **changes)))
+
+
+def shorter(sample: Sample) -> Sample:
+    """Half as long, by plan and in fact."""
+    stop = sample.step.stop
+    if isinstance(stop, Duration):
+        stop = Duration(stop.duration_ns // 2)
+    return replace(sample, step=with_changes(sample.step, stop=stop), elapsed_ns=sample.elapsed_ns // 2)
+
+
+def cut_after(run: Run, keep: Callable[[StepRecord], bool], state: RunState = RunState.INTERRUPTED) -> Run:
+    """The run as it would stand if it had been stopped after the steps that are kept."""
+    steps = tuple(step for step in run.steps if keep(step))
+    manifest = replace(run.manifest, state=state, state_reason="stopped by the operator", cycles=())
+    return replace(run, steps=steps, manifest=manifest)
+
+
+@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("name", TESTS)
+def test_a_run_as_specified_deviates_nowhere(name: str, profile: Profile) -> None:
+    run = made_up_run(name, profile)
+    assert with_status(run, Status.DEVIATED) == set()
+    assert with_status(run, Status.NOT_REACHED) == set()
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_every_check_of_a_test_is_asked_and_what_has_none_names_its_place(name: str) -> None:
+    found = standing(made_up_run(name))
+    assert list(found) == [requirement.id for requirement in catalogue()]
+    for id_, each in found.items():
+        if each.status is Status.MET and id_ not in CHECKS:
+            assert each.finding.note.startswith("by construction: "), id_
+        assert each.finding.note or each.status is Status.DEVIATED, id_
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_requirements_of_other_tests_do_not_apply(name: str) -> None:
+    for each in standing(made_up_run(name)).values():
+        if name not in each.requirement.tests:
+            assert each.status is Status.NOT_APPLICABLE
+
+
+def test_checks_are_of_requirements_that_exist() -> None:
+    assert set(CHECKS) <= set(by_id())
+
+
+def test_what_the_ledger_has_is_deviated_with_both_values() -> None:
+    entry = Deviation("PTS-IOPS-14", "7.2", "1 min per step", "2 s per step", "caches weigh more")
+    found = standing(replace(made_up_run("iops"), ledger=(entry,)))["PTS-IOPS-14"].finding
+    assert found.status is Status.DEVIATED
+    assert (found.required, found.used) == ("1 min per step", "2 s per step")
+
+
+def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
+    entry = Deviation("PTS-GEN-01", "1.1", "as specified", "durations and repetitions x 1/60", "less data")
+    found = standing(replace(made_up_run("iops"), ledger=(entry,)))["PTS-GEN-01"].finding
+    assert (found.status, found.note) == (Status.MET, "1 entry in the ledger")
+
+
+@pytest.mark.parametrize(
+    ("name", "part", "number", "change", "expected"),
+    [
+        ("iops", Part.ROUND, None, shorter, {"PTS-IOPS-14"}),
+        ("iops", Part.ROUND, 2, shorter, {"PTS-IOPS-14"}),
+        ("iops", Part.ROUND, None, lambda s: restimulated(s, tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
+        ("iops", Part.ROUND, 1, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
+        ("iops", Part.WIPC, None, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
+        ("iops", Part.WIPC, None, lambda s: replace(s, write=NOTHING), {"PTS-IOPS-07"}),
+        ("iops", Part.WIPC, None, lambda s: restimulated(s, random_pct=100), {"PTS-IOPS-07"}),
+        (
+            "iops",
+            Part.ROUND,
+            1,
+            lambda s: restimulated(s, active_range=ActiveRange(0, 50)),
+            {"PTS-DEF-01", "PTS-GEN-04", "PTS-IOPS-01"},
+        ),
+        (
+            "iops",
+            Part.ROUND,
+            1,
+            lambda s: replace(s, gap_ns=5 * 10**9),
+            {"PTS-PRE-05", "PTS-PRE-06", "PTS-TOOL-10"},
+        ),
+        ("iops", Part.ROUND, 3, lambda s: replace(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
+        (
+            "tp",
+            Part.ROUND,
+            None,
+            lambda s: restimulated(s, tc=2),
+            {"PTS-TP-05", "PTS-TP-09", "PTS-TP-16", "PTS-THR-03"},
+        ),
+        ("tp", Part.ROUND, None, shorter, {"PTS-TP-12"}),
+        ("lat", Part.ROUND, None, lambda s: restimulated(s, qd=2), {"PTS-LAT-04", "PTS-THR-03"}),
+        ("lat", Part.HISTOGRAM, None, shorter, {"PTS-LAT-15"}),
+        (
+            "lat",
+            Part.HISTOGRAM,
+            None,
+            lambda s: replace(s, write=NOTHING),
+            {"PTS-LAT-19", "PTS-LAT-20", "PTS-LAT-21"},
+        ),
+        ("wsat", Part.HISTOGRAM, None, shorter, {"PTS-WSAT-18"}),
+        ("wsat", Part.SATURATION, None, lambda s: restimulated(s, tc=8), {"PTS-THR-03", "PTS-WSAT-18"}),
+        ("hir", Part.WAIT_STATE, 2, shorter, {"PTS-HIR-13"}),
+        ("hir", Part.WAIT_STATE, 10, shorter, {"PTS-HIR-16"}),
+        ("hir", Part.RETURN_TO_BASELINE, 3, shorter, {"PTS-HIR-17"}),
+        ("xsr", Part.ACCESS_GROUP, 1, shorter, {"PTS-XSR-07"}),
+        ("xsr", Part.ACCESS_GROUP, 2, shorter, {"PTS-XSR-10"}),
+        ("xsr", Part.ACCESS_GROUP, 3, lambda s: restimulated(s, tc=2), {"PTS-XSR-12"}),
+        ("xsr", Part.ACCESS_GROUP, 2, lambda s: replace(s, gap_ns=10**10), {"PTS-XSR-15", "PTS-TOOL-10"}),
+        ("cbw", Part.ROUND, 2, shorter, {"PTS-CBW-24"}),
+        ("cbw", Part.ROUND_PREWRITE, 2, shorter, {"PTS-CBW-22"}),
+        ("cbw", Part.WDPC, None, lambda s: restimulated(s, tc=16), {"PTS-CBW-14"}),
+        ("cbw", Part.HISTOGRAM_PREWRITE, 1, shorter, {"PTS-CBW-37"}),
+        ("cbw", Part.HISTOGRAM, 3, shorter, {"PTS-CBW-38"}),
+        ("cbw", Part.ROUND, 1, lambda s: replace(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
+        ("cbw", Part.ROUND, 1, lambda s: replace(s, cpu=None), {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"}),
+        ("cbw", Part.HISTOGRAM, 1, lambda s: restimulated(s, tc=32, qd=32), {"PTS-CBW-36"}),
+        ("cbw", Part.HISTOGRAM, 2, lambda s: restimulated(s, tc=2), {"PTS-CBW-34", "PTS-CBW-40"}),
+        ("dirth", Part.HISTOGRAM_PREWRITE, 2, shorter, {"PTS-DIRTH-29"}),
+        (
+            "dirth",
+            Part.HISTOGRAM,
+            1,
+            lambda s: restimulated(s, tc=2, qd=2),
+            {"PTS-DIRTH-24", "PTS-DIRTH-28", "PTS-DIRTH-33"},
+        ),
+    ],
+)
+def test_another_record_deviates_under_its_ids(
+    name: str, part: Part, number: int | None, change: Callable[[Sample], Sample], expected: set[str]
+) -> None:
+    assert with_status(changed(made_up_run(name), part, change, number), Status.DEVIATED) >= expected
+
+
+@pytest.mark.proves("PTS-DIRTH-03")
+@pytest.mark.parametrize("workload", [WORKLOADS["vod"], WORKLOADS["composite"]])
+def test_a_workload_that_the_specification_offers_deviates_in_nothing(workload: Workload) -> None:
+    run = made_up_run("dirth", adjust=lambda conditions: with_changes(conditions, workload=workload))
+    assert with_status(run, Status.DEVIATED) == set()
+    found = standing(run)
+    assert found["PTS-DIRTH-02"].status is Status.NOT_APPLICABLE
+    assert found["PTS-DIRTH-03"].status is Status.MET
+
+
+def test_late_answers_of_a_simulated_drive_are_judged_in_its_own_time() -> None:
+    """At a scale of 67, 5 ms until the queue is empty appear as 0.34 s: in all 2 min of the 30."""
+
+    def drained(sample: Sample) -> Sample:
+        return replace(sample, elapsed_ns=sample.elapsed_ns + 67 * 5_000_000)
+
+    run = changed(made_up_run("hir"), Part.RETURN_TO_BASELINE, drained)
+    assert "PTS-HIR-17" in with_status(run, Status.DEVIATED)
+    facts = SimulationFacts("a", "a drive", "a model", scale=67, simulated_bytes=1, seed=1, assumed=())
+    simulated = replace(
+        run, manifest=replace(run.manifest, target=replace(run.manifest.target, simulation=facts))
+    )
+    assert "PTS-HIR-17" not in with_status(simulated, Status.DEVIATED)
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "second", "expected"),
+    [
+        ("iops", 0, 1, {"PTS-IOPS-13", "PTS-IOPS-19", "PTS-GEN-09"}),
+        ("iops", 7, 8, {"PTS-IOPS-12", "PTS-IOPS-19", "PTS-GEN-09"}),
+        ("lat", 0, 1, {"PTS-LAT-10", "PTS-GEN-09"}),
+        ("tp", 0, 1, {"PTS-TP-11", "PTS-GEN-09"}),
+        ("cbw", 1, 2, {"PTS-CBW-25", "PTS-GEN-09"}),
+        ("dirth", 0, 48, {"PTS-DIRTH-16"}),
+    ],
+)
+def test_elements_in_another_order_deviate(name: str, first: int, second: int, expected: set[str]) -> None:
+    run = made_up_run(name)
+    steps = list(run.steps)
+    start = next(i for i, step in enumerate(steps) if step.place.part is Part.ROUND)
+    steps[start + first], steps[start + second] = steps[start + second], steps[start + first]
+    assert with_status(replace(run, steps=tuple(steps)), Status.DEVIATED) == expected
+
+
+def test_wait_states_in_another_order_deviate() -> None:
+    run = made_up_run("hir")
+    late = [step for step in run.steps if step.place.number == 10 and step.place.part is Part.WAIT_STATE]
+    others = [step for step in run.steps if step not in late]
+    moved = replace(run, steps=(*late, *others))
+    assert {"PTS-HIR-11", "PTS-GEN-09"} <= with_status(moved, Status.DEVIATED)
+
+
+def test_tracked_minutes_at_other_distances_deviate() -> None:
+    run = changed(made_up_run("cbw"), Part.WDPC, lambda s: replace(s, started_ns=s.started_ns * 2))
+    assert {"PTS-CBW-18"} <= with_status(run, Status.DEVIATED)
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ({"people": People()}, {"PTS-RPT-03"}),
+        ({"purges": ()}, {"PTS-PRG-01", "PTS-IOPS-02", "PTS-FLOW-01"}),
+        ({"write_caches": ()}, set()),
+    ],
+)
+def test_what_the_manifest_lacks_deviates(change: dict[str, object], expected: set[str]) -> None:
+    run = made_up_run("iops")
+    lacking = replace(run, manifest=replace(run.manifest, **change))
+    assert with_status(lacking, Status.DEVIATED) == expected
+
+
+def test_a_cache_in_the_other_state_deviates() -> None:
+    run = made_up_run("iops")
+    found = tuple(replace(report, actual="WCE") for report in run.manifest.write_caches)
+    other = replace(run, manifest=replace(run.manifest, write_caches=found))
+    assert with_status(other, Status.DEVIATED) == {"PTS-GEN-04", "PTS-CACHE-01", "PTS-IOPS-01"}
+
+
+def test_a_file_is_no_device() -> None:
+    run = made_up_run("iops")
+    target = replace(run.manifest.target, kind=TargetKind.FILE)
+    on_file = replace(run, manifest=replace(run.manifest, target=target))
+    assert with_status(on_file, Status.DEVIATED) == {"PTS-GEN-05"}
+
+
+@pytest.mark.parametrize(
+    ("capture", "used"),
+    [
+        (None, "the capture was never completed"),
+        (CaptureReport("capture", lost="12 I/Os are in no file"), "12 I/Os are in no file"),
+    ],
+)
+def test_completion_times_that_are_in_no_file_deviate(capture: CaptureReport | None, used: str) -> None:
+    run = made_up_run("cbw")
+    lost = replace(run, manifest=replace(run.manifest, capture=capture))
+    assert with_status(lost, Status.DEVIATED) == {"PTS-CBW-38"}
+    assert standing(lost)["PTS-CBW-38"].finding.used == used
+
+
+def test_marks_that_a_purge_left_deviate() -> None:
+    run = made_up_run("iops")
+    (purge,) = run.manifest.purges
+    left = replace(run, manifest=replace(run.manifest, purges=(replace(purge, changed_samples=3),)))
+    assert with_status(left, Status.DEVIATED) == {"PTS-DEF-10"}
+
+
+def test_a_run_without_steady_state_reaches_none() -> None:
+    run = made_up_run("iops", rate=restless_rate)
+    assert with_status(run, Status.NOT_REACHED) == {
+        "PTS-GEN-06",
+        "PTS-SS-01",
+        "PTS-SS-03",
+        "PTS-SS-04",
+    }
+    found = standing(run)
+    assert found["PTS-IOPS-25"].status is Status.MET
+    assert found["PTS-IOPS-11"].finding.note == "ended with round 25, not steady"
+    assert found["PTS-FLOW-04"].status is Status.NOT_APPLICABLE
+
+
+def test_idle_recovery_stops_without_steady_state() -> None:
+    found = standing(made_up_run("hir", rate=restless_rate))
+    assert found["PTS-HIR-10"].status is Status.MET
+    for number in range(11, 19):
+        assert found[f"PTS-HIR-{number}"].status is Status.NOT_REACHED
+    assert found["PTS-GEN-09"].status is Status.NOT_REACHED
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_what_an_interrupted_run_never_reached_is_not_met(name: str) -> None:
+    whole = made_up_run(name)
+    empty = standing(cut_after(whole, lambda step: False))
+    for id_, each in empty.items():
+        if each.requirement.needs.what not in {"record", "purge", "cache"}:
+            assert each.status in {Status.NOT_REACHED, Status.NOT_APPLICABLE}, id_
+
+
+def test_an_interrupted_run_has_no_results_but_its_rounds() -> None:
+    run = cut_after(made_up_run("iops"), lambda s: s.place.part is Part.WIPC or s.place.number <= 2)
+    found = standing(run)
+    assert found["PTS-IOPS-12"].status is Status.MET
+    assert found["PTS-IOPS-07"].status is Status.MET
+    for id_ in ("PTS-IOPS-11", "PTS-IOPS-16", "PTS-IOPS-31", "PTS-FLOW-10", "PTS-SS-03"):
+        assert found[id_].status is Status.NOT_REACHED, id_
+
+
+@pytest.mark.parametrize("rounds", [1, 3])
+def test_a_round_that_a_kill_cut_off_has_no_wrong_order(rounds: int) -> None:
+    run = cut_after(
+        made_up_run("iops"),
+        lambda s: (
+            s.place.part is Part.WIPC
+            or s.place.number < rounds
+            or (s.place.number == rounds and s.place.position < 40)
+        ),
+    )
+    run = replace(run, manifest=replace(run.manifest, state=RunState.RUNNING, state_reason=None))
+    found = standing(run)
+    assert found["PTS-IOPS-07"].status is Status.MET
+    reached = Status.MET if rounds > 1 else Status.NOT_REACHED
+    for id_ in ("PTS-GEN-09", "PTS-IOPS-13", "PTS-IOPS-19"):
+        assert found[id_].status is reached, id_
+
+
+def test_a_step_that_was_broken_off_counts_for_nothing() -> None:
+    run = made_up_run("iops")
+    *before, last = run.steps
+    broken = replace(last, sample=replace(last.sample, state=StepState.INTERRUPTED))
+    found = standing(replace(run, steps=(*before, broken)))
+    assert found["PTS-PRE-05"].status is Status.DEVIATED
+    assert found["PTS-IOPS-11"].status is Status.MET
+
+
+def test_the_count_line_counts_what_binds_the_run() -> None:
+    everything = conformance_of(made_up_run("iops"))
+    binding = [
+        each
+        for each in everything
+        if each.requirement.level is Level.SHALL and each.status is not Status.NOT_APPLICABLE
+    ]
+    met = sum(each.status is Status.MET for each in binding)
+    assert count_line(everything).startswith(f"{met} of {len(binding)} shall-requirements met")

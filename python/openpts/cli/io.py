@@ -69,7 +69,8 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
     engine = _words(EngineWords, options)
     engine_options = engine.options()
     stop = _words(StopWords, options).rule(engine_options.interval_ns)
-    step = Step(stimulus, stop, round(options["ramp"] * NS_PER_S))
+    captured = options["capture"] is not None
+    step = Step(stimulus, stop, round(options["ramp"] * NS_PER_S), capture=captured)
     consent = _words(ConsentWords, options)
     seed = secrets.randbits(63) if options["seed"] is None else options["seed"]
     return [

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.cli.io_words import refuse
 from openpts.device.nearby_cpus import parse_cpu_list
 from openpts.engine.options import CaptureOrder, CompletionWait, IoPath, NativeOptions
+from openpts.parameters.words import refuse
 from openpts.units import NS_PER_S
 
 NUMA: Final = "numa"

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from openpts.cli.io_data import data_pattern
 from openpts.cli.io_pacing import pacing
 from openpts.cli.io_placement import placement
-from openpts.cli.io_words import named_values, number, pair, refuse, transfer_size_bytes, whole_number
 from openpts.errors import UsageError
+from openpts.parameters.data_patterns import data_pattern
+from openpts.parameters.words import named_values, number, pair, refuse, transfer_size_bytes, whole_number
 from openpts.vocabulary.data_pattern import DataPattern, RandomData, VerifiedData
 from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Stimulus
@@ -98,7 +98,7 @@ class StimulusWords:
     def _data(self, operations: OperationWeights) -> DataPattern:
         if self.data is None:
             return RandomData()
-        data = data_pattern(self.data)
+        data = data_pattern("--data", self.data)
         if not operations.write and not isinstance(data, VerifiedData):
             raise UsageError(f"--data {self.data!r} says what is written, and nothing is: see --mix")
         return data

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.cli.io_words import amount_bytes, named_values, number, refuse, whole_number
 from openpts.errors import UsageError
+from openpts.parameters.words import amount_bytes, named_values, number, refuse, whole_number
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,

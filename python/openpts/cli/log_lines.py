@@ -1,10 +1,17 @@
 """What happens in a run, said in lines."""
 
-from openpts.cli.progress import RunProgress, steady_state_lines
+from collections.abc import Sequence
+from typing import Final
+
+from openpts.cli.part_lines import part_lines
+from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
+from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_state_lines
 from openpts.engine.contract import OutstandingIo
+from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest
 from openpts.runner.events import (
+    CycleEnded,
     DeviationFound,
     Event,
     IoHangs,
@@ -18,42 +25,62 @@ from openpts.runner.events import (
 )
 from openpts.runner.hangs import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
+from openpts.vocabulary.conditions import (
+    IdleRecoveryConditions,
+    RoundConditions,
+    TestConditions,
+    WriteSaturationConditions,
+)
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
-from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Apply
+
+# Those of many rounds say enough when they end.
+_ANNOUNCED: Final = frozenset(
+    {Part.WIPC, Part.WAIT_STATE, Part.ACCESS_GROUP, Part.HISTOGRAM_PREWRITE, Part.HISTOGRAM}
+)
 
 
 def event_lines(event: Event, progress: RunProgress) -> list[str]:
     """What an event says in words; nothing for those that only move a bar."""
+    match event:
+        case RunStarted(folder, manifest, plan):
+            return [_order_line(manifest, plan), f"run folder {folder}"]
+        case PurgeStarted():
+            return ["purge"]
+        case PurgeFinished(report):
+            return [_purge_line(report)]
+        case RunEnded():
+            return [_end_line(event), *_simulated_lines(progress)]
+        case _:
+            return _measuring_lines(event, progress)
+
+
+def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
     lines = []
     match event:
-        case RunStarted(folder, manifest):
-            lines = [_order_line(manifest), f"run folder {folder}"]
         case DeviationFound(deviation):
             lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
-        case PurgeStarted():
-            lines = ["purge"]
-        case PurgeFinished(report):
-            lines = [_purge_line(report)]
         case IoHangs(io):
             lines = [hang_text(io)]
-        case StepsStarted(None, (step,)):
-            lines = [f"preconditioning: {step}"]
-        case StepFinished(None, _, sample):
-            lines = [_preconditioning_line(sample)]
-        case SteadyStateJudged(number, _):
-            lines = [f"steady state after round {number}? {line}" for line in steady_state_lines(progress)]
-        case RunEnded():
-            lines = [_end_line(event), *_simulated_lines(progress)]
+        case StepsStarted(_, apply) if apply.part in _ANNOUNCED:
+            lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
+        case StepFinished() if progress.step is None and progress.apply is not None:
+            lines = part_lines(progress)
+        case SteadyStateJudged(part, number, _, _):
+            judged = judged_round_text(part, number)
+            lines = [f"steady state after {judged}? {line}" for line in steady_state_lines(progress)]
+        case CycleEnded(cycle, finished):
+            lines = [cycle_line(cycle, finished, progress.conditions)]
     return lines
 
 
 def now_line(progress: RunProgress) -> str:
     """Where the run stands: phase, step, rate and time in one line."""
     step = progress.step
-    where = f"round {progress.round_number}" if progress.phase == "round" else progress.phase
     what = f", {step}" if step else ""
     return (
-        f"{where}, step {progress.position + 1} of {len(progress.steps)}{what}: "
+        f"{progress.phase}, step {progress.position + 1} of {len(progress.steps)}{what}: "
         f"{rate_text(progress)}; {time_text(progress)}"
     )
 
@@ -73,12 +100,12 @@ def hang_text(io: OutstandingIo) -> str:
 
 def time_text(progress: RunProgress) -> str:
     """Time since the start and the longest time left; of a simulated drive, its time and ours."""
-    remaining_s = progress.remaining_s()
-    left = "" if remaining_s is None else f", at most {_duration_text(remaining_s)} left"
+    time_left = progress.time_left()
+    left = "" if time_left is None else f", {time_left.words} {_duration_text(time_left.seconds)} left"
     if not progress.simulated:
         return f"{_duration_text(progress.elapsed_s)} elapsed{left}"
-    if remaining_s is not None and progress.engine_ns:
-        waiting_s = remaining_s * progress.elapsed_s / (progress.engine_ns / NS_PER_S)
+    if time_left is not None and progress.engine_ns:
+        waiting_s = time_left.seconds * progress.elapsed_s / (progress.engine_ns / NS_PER_S)
         left = f"{left} (in {_duration_text(waiting_s)})"
     return f"{simulated_time_text(progress.engine_ns, progress.elapsed_s)}{left}"
 
@@ -87,14 +114,28 @@ def _duration_text(duration_s: float) -> str:
     return format_duration(round(duration_s * NS_PER_S))
 
 
-def _order_line(manifest: Manifest) -> str:
+def _order_line(manifest: Manifest, plan: Sequence[PlannedApply]) -> str:
     conditions, target = manifest.conditions, manifest.target
     capacity = f"{_simulation_text(target)}{format_capacity(target.user_capacity_bytes)}"
+    longest_ns = sum(sum(planned.durations_ns) for planned in plan)
     return (
         f"{conditions.test.upper()} test, {conditions.profile.revision}, on {target.name} "
-        f"({capacity}, sector {target.sector_bytes} B), "
-        f"TC {conditions.tc} QD {conditions.qd}, seed {conditions.seed}"
+        f"({capacity}, sector {target.sector_bytes} B), {_demand_text(conditions)}seed {conditions.seed}, "
+        f"up to about {format_duration(longest_ns)}"
     )
+
+
+def _demand_text(conditions: TestConditions) -> str:
+    """TC and QD of a test that has one of each."""
+    if isinstance(conditions, RoundConditions | WriteSaturationConditions | IdleRecoveryConditions):
+        return f"TC {conditions.tc} QD {conditions.qd}, "
+    return ""
+
+
+def _stimuli_text(apply: Apply) -> str:
+    """The stimulus of a part that has one; idle times between it are told by the part's name."""
+    kinds = dict.fromkeys(str(step) for step in apply.steps if step.stimulus is not None)
+    return ", ".join(kinds) or "idle"
 
 
 def _simulation_text(target: TargetFacts) -> str:
@@ -114,16 +155,5 @@ def _purge_line(report: PurgeReport) -> str:
     )
 
 
-def _preconditioning_line(sample: Sample) -> str:
-    return (
-        f"preconditioning done: {format_capacity(sample.bytes)} at "
-        f"{sample.bandwidth_bytes_per_s / MB:,.0f} MB/s, {format_duration(sample.elapsed_ns)}"
-    )
-
-
 def _end_line(end: RunEnded) -> str:
-    if end.outcome is None:
-        return f"run {end.state}: {end.reason}"
-    if end.outcome.steady_round is None:
-        return f"steady state not reached in {end.outcome.last_round} rounds"
-    return f"steady state reached in round {end.outcome.steady_round}"
+    return f"run {end.state}" if end.reason is None else f"run {end.state}: {end.reason}"

@@ -1,4 +1,7 @@
-"""The command line: a door. It turns words into an order, and what happened into text and an exit code."""
+"""The command line: a door. It turns words into an order, and what happened into text and an exit code.
+
+Reports take long to load, and help needs none: the commands that make them load them first thing.
+"""
 
 import json
 import sys
@@ -6,14 +9,19 @@ from importlib.metadata import version
 
 import click
 
+from openpts.cli.conformance import conformance_command
 from openpts.cli.crosscheck import crosscheck_command
 from openpts.cli.devices import devices
 from openpts.cli.io import io
+from openpts.cli.plan import plan_command
+from openpts.cli.plan_schema import plan_schema_command
 from openpts.cli.rehearse import rehearse_command
 from openpts.cli.report import report
 from openpts.cli.run import run
 from openpts.cli.sim import sim
+from openpts.cli.suite import run_all
 from openpts.errors import OpenptsError
+from openpts.parameters.plan_file import PlanFileError
 
 _EXIT_CODES = """\b
 Exit codes
@@ -37,12 +45,22 @@ Examples
       A short run on a scratch file: nothing is erased, good for a first look.
   openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL
       The real thing: erases the drive and takes many hours.
+  openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml
+      Another test, with what a plan file says; options win over it.
+  openpts run cbw file:./scratch?size=1GiB --time-scale 1/300
+      All durations and repetitions shortened by the same factor, and listed in the report.
   openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10
       Random reads for ten seconds, every I/O timed: nothing is written without consent.
+  openpts run all sim:client-qlc --profile client --time-scale 1/60
+      The whole suite, one folder for each test and an index page over them.
+  openpts plan xsr /dev/nvme0n1 --tbw 1.2PB
+      What a test would do, how long it takes and what it wears, without touching the drive.
   openpts run iops sim:enterprise-tlc
       The same test on a simulated drive in virtual time: minutes instead of hours, and no drive needed.
   openpts io "sim:client-qlc?capacity=64GB&seed=2" --mix 0/100 --bs 128k --pattern sequential --fills 1
       Fill a simulated drive of that capacity, and see when its cache ends.
+  openpts conformance openpts-runs/S3R1-20261120T220000Z-iops --only deviated
+      Hold a run against every requirement of the specification.
   openpts report openpts-runs/S3R1-20261120T220000Z-iops
       Make the report again from a run folder, on any machine.
 """
@@ -82,12 +100,16 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
     click.echo(current.get_help(parent))
 
 
+run.add_command(run_all)
 cli.add_command(run)
+cli.add_command(plan_command)
 cli.add_command(io)
 cli.add_command(crosscheck_command)
 cli.add_command(report)
+cli.add_command(conformance_command)
 cli.add_command(sim)
 cli.add_command(rehearse_command)
+cli.add_command(plan_schema_command)
 cli.add_command(devices)
 
 
@@ -97,18 +119,21 @@ def main() -> None:
     try:
         exit_code = cli.main(standalone_mode=False)
     except click.ClickException as error:
-        fail(error.format_message(), 2, as_json=as_json)
+        fail(error.format_message(), exit_code=2, as_json=as_json)
     except click.Abort:
-        fail("stopped by the operator", 130, as_json=as_json)
+        fail("stopped by the operator", exit_code=130, as_json=as_json)
+    except PlanFileError as error:
+        fail(*error.complaints, exit_code=error.exit_code, as_json=as_json)
     except OpenptsError as error:
-        fail(str(error), error.exit_code, as_json=as_json)
+        fail(str(error), exit_code=error.exit_code, as_json=as_json)
     sys.exit(exit_code if isinstance(exit_code, int) else 0)
 
 
-def fail(reason: str, exit_code: int, *, as_json: bool) -> None:
-    """End with one line on stderr; with ``--json`` the same as an object on stdout."""
-    line = " ".join(reason.split())
-    click.echo(f"openpts: {line}", err=True)
+def fail(*reasons: str, exit_code: int, as_json: bool) -> None:
+    """End with a line on stderr for each reason; with ``--json`` the same as an object on stdout."""
+    lines = [" ".join(reason.split()) for reason in reasons]
+    for line in lines:
+        click.echo(f"openpts: {line}", err=True)
     if as_json:
-        click.echo(json.dumps({"error": line, "exit_code": exit_code}))
+        click.echo(json.dumps({"error": "; ".join(lines), "exit_code": exit_code}))
     sys.exit(exit_code)

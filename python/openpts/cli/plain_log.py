@@ -5,9 +5,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from openpts.cli.log_lines import event_lines, now_line
-from openpts.cli.progress import RunProgress, tracked_iops
-from openpts.runner.events import Event, StepFinished, Ticked
-from openpts.vocabulary.sample import Sample
+from openpts.cli.progress import RunProgress
+from openpts.runner.events import Event, Ticked
 
 _QUIET_S = 30.0
 
@@ -18,7 +17,6 @@ class PlainLog:
 
     say: Callable[[str], object]
     progress: RunProgress = field(default_factory=RunProgress)
-    _round_samples: list[Sample] = field(default_factory=list)
     _last_line_s: float = 0.0
 
     def hear(self, event: Event) -> None:
@@ -32,18 +30,7 @@ class PlainLog:
         if isinstance(event, Ticked):
             quiet_s = time.monotonic() - self._last_line_s
             return [now_line(self.progress)] if quiet_s >= _QUIET_S else []
-        if isinstance(event, StepFinished) and event.round_number is not None:
-            return self._round_lines(event.round_number, event)
         return event_lines(event, self.progress)
-
-    def _round_lines(self, round_number: int, event: StepFinished) -> list[str]:
-        """A line when the round is whole; 56 steps a minute apart would hide what matters."""
-        if event.position == 0:
-            self._round_samples.clear()
-        self._round_samples.append(event.sample)
-        if event.position + 1 < len(self.progress.steps):
-            return []
-        return [f"round {round_number} done: IOPS {tracked_iops(self.progress, self._round_samples)}"]
 
 
 def _clock(elapsed_s: float) -> str:

@@ -7,8 +7,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.step_length import StepCounts, done_fraction, longest_left_s
+from openpts.cli.time_left import PlanFollower, TimeLeft
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.runner.events import (
     Event,
@@ -23,37 +23,46 @@ from openpts.runner.events import (
 )
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import TestConditions
+from openpts.vocabulary.part import Part, part_text
+from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.verdict import SteadyStateReport
+from openpts.vocabulary.stop import Duration
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
 _RATE_SPAN_NS = NS_PER_S
+# Steady state ends these.
+_MAY_END_SOONER = frozenset({Part.ROUND, Part.WDPC, Part.SATURATION, Part.ROUND_PREWRITE})
 
 
 @dataclass(slots=True)
 class RunProgress:
     """Where the run stands; rates are of the last second.
 
-    ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen. ``simulated``: time passes for
-    the drive as fast as it can be computed.
+    ``phase`` says in words what goes on. ``finished`` are the samples of the steps that were asked for
+    together and run, or have just ended; ``part_ns`` is the time of all steps of that part and number.
+    ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen. ``written_bytes`` are those
+    since the last purge. ``simulated``: time passes for the drive as fast as it can be computed.
     """
 
     phase: str = "starting"
     conditions: TestConditions | None = None
     capacity_bytes: int = 0
     simulated: bool = False
-    round_number: int | None = None
-    steps: tuple[Step, ...] = ()
-    position: int = 0
+    cycle: int = 1
+    apply: Apply | None = None
+    finished: list[Sample] = field(default_factory=list)
+    part_ns: int = 0
+    written_bytes: int = 0
     step_fraction: float | None = 0.0
     iops_now: float = 0.0
     bytes_per_s_now: float = 0.0
-    verdicts: tuple[SteadyStateReport, ...] = ()
-    judged_round: int | None = None
+    judged: SteadyStateJudged | None = None
     began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
+    _plan: PlanFollower = field(default_factory=PlanFollower)
     _rates: list[tuple[int, int, int]] = field(default_factory=list)
     _ended_ns: int = 0
+    _part_and_number: tuple[Part, int] | None = None
     _now: EngineProgress = field(default_factory=lambda: EngineProgress(0, 0, 0, 0))
     _ios_before: int = 0
     _bytes_before: int = 0
@@ -61,32 +70,26 @@ class RunProgress:
     def hear(self, event: Event) -> None:
         """Take in one event."""
         match event:
-            case RunStarted(_, manifest):
+            case RunStarted(_, manifest, plan):
                 self.conditions = manifest.conditions
                 self.capacity_bytes = manifest.target.user_capacity_bytes
                 self.simulated = manifest.target.simulation is not None
+                self._plan.follow(plan)
             case PurgeStarted():
-                self.phase = "purge"
+                self.phase, self.apply, self.judged, self.written_bytes = "purge", None, None, 0
             case PurgeFinished(report):
                 self.phase = "purged"
                 self._ended_ns += report.duration_ns
-            case StepsStarted(round_number, steps):
-                self.phase = "preconditioning" if round_number is None else "round"
-                self.round_number, self.steps, self.position = round_number, steps, 0
-                self._begin_step()
-            case Ticked(_, position, step, progress):
-                self.position = position
+            case StepsStarted(cycle, apply):
+                self._begin(cycle, apply)
+            case Ticked(_, step, progress):
                 self._tick(step, progress)
-            case StepFinished(_, position, sample):
-                self.position = position + 1
-                self._ended_ns += sample.elapsed_ns
-                if len(self._rates) < 2:  # over before there was a rate, as steps in virtual time are
-                    self.iops_now, self.bytes_per_s_now = sample.iops, sample.bandwidth_bytes_per_s
-                self._begin_step()
-            case SteadyStateJudged(round_number, reports):
-                self.judged_round, self.verdicts = round_number, reports
+            case StepFinished(_, sample):
+                self._finish_step(sample)
+            case SteadyStateJudged():
+                self.judged = event
             case RunEnded():
-                self.phase = "ended"
+                self.phase, self.apply = "ended", None
 
     @property
     def elapsed_s(self) -> float:
@@ -99,6 +102,16 @@ class RunProgress:
         return self._ended_ns + self._now.step_elapsed_ns
 
     @property
+    def steps(self) -> Sequence[Step]:
+        """The steps of the part that runs."""
+        return self.apply.steps if self.apply else ()
+
+    @property
+    def position(self) -> int:
+        """Which of ``steps`` runs, from 0; their number when all have ended."""
+        return len(self.finished)
+
+    @property
     def step(self) -> Step | None:
         """The step that runs now."""
         return self.steps[self.position] if self.position < len(self.steps) else None
@@ -109,27 +122,43 @@ class RunProgress:
         return self._now.oldest
 
     @property
-    def round_fraction(self) -> float:
-        """Share of the current round, or of preconditioning, that is done as far as it is known."""
+    def part_fraction(self) -> float:
+        """Share of the steps of this part that is done, as far as it is known."""
         done = self.position + (self.step_fraction or 0.0)
         return min(1.0, done / len(self.steps)) if self.steps else 0.0
 
-    def remaining_s(self) -> float | None:
-        """Longest time still to come on the engine's clock; None while it can't be known.
-
-        Steady state may end it sooner.
-        """
-        if self.conditions is None:
+    def time_left(self) -> TimeLeft | None:
+        """Time still to come on the engine's clock if steady state is never reached; None if unknown."""
+        step, behind = self.step, self._plan.behind_step(self.position)
+        if behind is None:
             return None
-        round_s = self.conditions.round_duration_ns / NS_PER_S
-        if self.phase == "round" and self.round_number is not None:
-            rounds_left = self.conditions.max_rounds - self.round_number
-            return round_s * (rounds_left + 1 - self.round_fraction)
-        step = self.step
         if step is None:
+            return behind
+        left_s = longest_left_s(step.stop, self._counts(step), self.capacity_bytes)
+        if left_s is None:
             return None
-        preconditioning_s = longest_left_s(step.stop, self._counts(step), self.capacity_bytes)
-        return None if preconditioning_s is None else preconditioning_s + round_s * self.conditions.max_rounds
+        return TimeLeft(left_s + behind.seconds, behind.bounded and isinstance(step.stop, Duration))
+
+    def _begin(self, cycle: int, apply: Apply) -> None:
+        text = part_text(apply.part, apply.number)
+        if apply.most is not None:
+            text += f" of {'at most ' if apply.part in _MAY_END_SOONER else ''}{apply.most}"
+        self.phase = f"cycle {cycle}, {text}" if cycle > 1 else text
+        if (self.cycle, self._part_and_number) != (cycle, (apply.part, apply.number)):
+            self.part_ns, self._part_and_number = 0, (apply.part, apply.number)
+        self.cycle, self.apply = cycle, apply
+        self.finished.clear()
+        self._plan.begin(cycle, apply.part, apply.number)
+        self._begin_step()
+
+    def _finish_step(self, sample: Sample) -> None:
+        self.finished.append(sample)
+        self._ended_ns += sample.elapsed_ns
+        self.part_ns += sample.elapsed_ns
+        self.written_bytes += sample.write.bytes
+        if len(self._rates) < 2:  # over before there was a rate, as steps in virtual time are
+            self.iops_now, self.bytes_per_s_now = sample.iops, sample.bandwidth_bytes_per_s
+        self._begin_step()
 
     def _begin_step(self) -> None:
         self.step_fraction = 0.0
@@ -162,39 +191,3 @@ class RunProgress:
             ios_per_s=self.iops_now,
             bytes_per_s=self.bytes_per_s_now,
         )
-
-
-def steady_state_line(report: SteadyStateReport, label: str) -> str:
-    """One tracking variable's verdict in words, with the limits it was held against."""
-    return (
-        f"{label}: {'steady' if report.steady else 'not steady'}, "
-        f"range {report.range_pct:.1f} % (limit {RANGE_LIMIT:.0%}), "
-        f"slope {report.slope_excursion_pct:.1f} % (limit {SLOPE_LIMIT:.0%})"
-    ).replace("%)", " %)")
-
-
-def steady_state_lines(progress: RunProgress) -> list[str]:
-    """What is known about steady state so far, a line per tracking variable."""
-    if progress.conditions is None:
-        return []
-    if progress.judged_round is None:
-        return [f"judged from round {WINDOW_ROUNDS} on"]
-    return [
-        steady_state_line(report, _label(variable.block_size_bytes, variable.read_pct))
-        for variable, report in zip(progress.conditions.tracking, progress.verdicts, strict=True)
-    ]
-
-
-def tracked_iops(progress: RunProgress, samples: Sequence[Sample]) -> str:
-    """IOPS of the tracking variables among the samples of a round, in one line."""
-    tracking = progress.conditions.tracking if progress.conditions else ()
-    return ", ".join(
-        f"{_label(variable.block_size_bytes, variable.read_pct)} {sample.iops:,.0f}"
-        for variable in tracking
-        for sample in samples
-        if variable.matches(sample.step.stimulus)
-    )
-
-
-def _label(block_size_bytes: int, read_pct: int) -> str:
-    return f"RND {block_size_bytes // 1024} KiB RW{read_pct}"

@@ -7,20 +7,22 @@ from typing import Any
 
 import click
 
+from openpts.cli.command_group import InOrder
+from openpts.cli.endurance import Endurance
 from openpts.cli.finite import FiniteRange
 from openpts.cli.option_group import together
 from openpts.cli.rehearse_text import print_rehearsal, rehearsal_object
 from openpts.cli.run import display_on
-from openpts.cli.shortening import Shortening, conditions_options
+from openpts.cli.test_options import choices_of, options_of
 from openpts.device.simulated_target import MOST_SCALE
 from openpts.host.memory import available_memory_bytes
+from openpts.parameters.setting import parameters_of
+from openpts.parameters.tables import TABLES
+from openpts.pts.registry import TESTS, PtsTest
 from openpts.rehearsal.rehearse import Plan, rehearse
 from openpts.rehearsal.subject import Wishes, subject_of
-from openpts.rehearsal.tests import TESTS
-from openpts.report.write import write_report
 from openpts.system_files import SystemRoots
-from openpts.units import MB, parse_size_bytes
-from openpts.vocabulary.conditions import Profile
+from openpts.units import MB, TB, parse_size_bytes
 
 _DEFAULT_SEED = 1
 
@@ -39,14 +41,15 @@ _drive_options = together(
     ),
     click.option("--class", "drive_class", metavar="PRESET", help="The preset that behaves most like it."),
     click.option("--capacity", metavar="SIZE", help="User capacity, such as 3.84TB."),
-    click.option("--tbw", type=_above_zero, metavar="TB", help="Rated endurance: terabytes written."),
+    click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
     click.option("--random-write-iops", type=_above_zero, help="Rated 4 KiB random write IOPS."),
     click.option("--random-read-iops", type=_above_zero, help="Rated 4 KiB random read IOPS."),
     click.option("--sequential-write", type=_above_zero, metavar="MB/s", help="Rated sequential write."),
+    click.option("--sequential-read", type=_above_zero, metavar="MB/s", help="Rated sequential read."),
 )
 
+_NINES = click.option("--nines", type=click.IntRange(1, 9), help="Nines of a percentile that shall be shown.")
 _rehearsal_options = together(
-    click.option("--nines", type=click.IntRange(1, 9), help="Nines of a percentile that shall be shown."),
     click.option(
         "--scale",
         type=click.IntRange(1, MOST_SCALE),
@@ -58,57 +61,68 @@ _rehearsal_options = together(
 )
 
 
-@click.command("rehearse")
-@click.argument("test", type=click.Choice(list(TESTS)))
-@_drive_options
-@conditions_options
-@_rehearsal_options
-def rehearse_command(
-    test: str,
-    *,
-    profile: str,
-    seed: int | None,
-    nines: int | None,
-    scale: int | None,
-    out: Path | None,
-    no_report: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Carry out TEST on a simulated drive that stands for a real one, in virtual time.
+@click.group("rehearse", cls=InOrder)
+def rehearse_command() -> None:
+    """Carry out a test on a simulated drive that stands for a real one, in virtual time."""
+
+
+def _command(test: PtsTest) -> click.Command:
+    """`openpts rehearse TEST`, with an option for each of its parameters."""
+    own_nines = "nines" in parameters_of(TABLES[test.name])
+
+    @click.command(test.name, short_help=f"{test.title} test (PTS section {test.section}).")
+    @_drive_options
+    @together(*options_of(test), *([] if own_nines else [_NINES]))
+    @_rehearsal_options
+    def command(
+        *, scale: int | None, out: Path | None, no_report: bool, as_json: bool, **options: Any
+    ) -> None:
+        from openpts.report.write import write_report  # noqa: PLC0415 slow to load
+
+        subject = subject_of(_wishes(options), SystemRoots())
+        choices = choices_of(test, options)
+        plan = Plan(
+            test=test,
+            profile=choices.profile,
+            adjust=choices.adjust,
+            seed=_DEFAULT_SEED if choices.seed is None else choices.seed,
+            nines=choices.given.values.get("nines") if own_nines else options["nines"],
+            scale=scale,
+            folder=out,
+            command_line=tuple(sys.argv[1:]),
+        )
+        stream = sys.stderr if as_json else sys.stdout
+        with display_on(stream) as hear:
+            rehearsal = rehearse(subject, plan, [hear], available_memory_bytes(SystemRoots()))
+        reports = [] if no_report else write_report(rehearsal.run.folder)
+        if as_json:
+            click.echo(json.dumps(rehearsal_object(rehearsal, reports), indent=2))
+        else:
+            print_rehearsal(sys.stdout, rehearsal, reports)
+
+    command.help = f"""Rehearse the {test.title} test (PTS section {test.section}) without the drive.
 
     Prints how long the test would take, what it would write, when steady state is to be expected, and what
     in the plan would not work; the expected report lies in the run folder. Nothing is written to any
     drive. Promises of the data sheet are compared with the model: nothing is adjusted to them.
     Without --seed the seed is 1, so that equal words have equal rehearsals.
     """
-    subject = subject_of(_wishes(options), SystemRoots())
-    plan = Plan(
-        test=TESTS[test],
-        profile=Profile(profile),
-        adjust=Shortening(**options),
-        seed=_DEFAULT_SEED if seed is None else seed,
-        nines=nines,
-        scale=scale,
-        folder=out,
-        command_line=tuple(sys.argv[1:]),
-    )
-    stream = sys.stderr if as_json else sys.stdout
-    with display_on(stream) as hear:
-        rehearsal = rehearse(subject, plan, [hear], available_memory_bytes(SystemRoots()))
-    reports = [] if no_report else write_report(rehearsal.run.folder)
-    if as_json:
-        click.echo(json.dumps(rehearsal_object(rehearsal, reports), indent=2))
-    else:
-        print_rehearsal(sys.stdout, rehearsal, reports)
+    return command
+
+
+for _test in TESTS.values():
+    rehearse_command.add_command(_command(_test))
 
 
 def _wishes(options: dict[str, Any]) -> Wishes:
     """Take the words about the drive out of the options; those of the conditions stay."""
     capacity = options.pop("capacity")
-    sequential_write = options.pop("sequential_write")
-    rated = {name: options.pop(name) for name in ("tbw", "random_write_iops", "random_read_iops")}
-    rated["sequential_write_bytes_per_s"] = None if sequential_write is None else sequential_write * MB
+    rated = {name: options.pop(name) for name in ("random_write_iops", "random_read_iops")}
+    tbw_bytes = options.pop("tbw")
+    rated["tbw"] = None if tbw_bytes is None else tbw_bytes / TB
+    for name in ("sequential_write", "sequential_read"):
+        rate = options.pop(name)
+        rated[f"{name}_bytes_per_s"] = None if rate is None else rate * MB
     return Wishes(
         like=options.pop("like"),
         data_sheet=options.pop("data_sheet"),

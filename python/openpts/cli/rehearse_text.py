@@ -7,13 +7,16 @@ from typing import IO, Any, Final
 
 import click
 
-from openpts.rehearsal.rehearse import Promise, Rehearsal
+from openpts.cli.verdict_lines import cycle_line
+from openpts.rehearsal.promises import Promise
+from openpts.rehearsal.rehearse import Rehearsal
 from openpts.units import MB, format_capacity, format_duration
 
 _PROMISES: Final = {
     "random_write_iops": "4 KiB random write",
     "random_read_iops": "4 KiB random read",
     "sequential_write_bytes_per_s": "sequential write",
+    "sequential_read_bytes_per_s": "sequential read",
 }
 
 
@@ -34,7 +37,8 @@ def rehearsal_lines(rehearsal: Rehearsal, reports: Sequence[Path]) -> Iterator[s
         f"writes       {format_capacity(rehearsal.written_bytes)}, {rehearsal.drive_writes:.1f} drive writes"
         f", {_tbw_text(rehearsal)}"
     )
-    yield f"steady       {_steady_text(rehearsal)}"
+    for number, cycle in enumerate(rehearsal.cycles, start=1):
+        yield f"steady       {cycle_line(number, cycle, rehearsal.run.manifest.conditions)}"
     for promise in rehearsal.promises:
         yield f"promise      {_promise_text(promise)}"
     for concern in rehearsal.plan_concerns:
@@ -64,8 +68,7 @@ def rehearsal_object(rehearsal: Rehearsal, reports: Sequence[Path]) -> dict[str,
         "written_bytes": rehearsal.written_bytes,
         "drive_writes": rehearsal.drive_writes,
         "tbw_share": rehearsal.tbw_share,
-        "steady_round": rehearsal.steady_round,
-        "rounds": rehearsal.rounds,
+        "cycles": [{"title": cycle.title, **asdict(cycle.outcome)} for cycle in rehearsal.cycles],
         "promises": [asdict(promise) for promise in rehearsal.promises],
         "plan_concerns": [asdict(concern) for concern in rehearsal.plan_concerns],
         "scale_concerns": [asdict(concern) for concern in rehearsal.scale_concerns],
@@ -76,7 +79,7 @@ def rehearsal_object(rehearsal: Rehearsal, reports: Sequence[Path]) -> dict[str,
 def _duration_text(rehearsal: Rehearsal) -> str:
     text = format_duration(rehearsal.duration_ns)
     if rehearsal.longest_ns > rehearsal.duration_ns:
-        text += f"; {format_duration(rehearsal.longest_ns)} if steady state is never reached"
+        text += f"; {format_duration(rehearsal.longest_ns)} if steady state comes in the last round only"
     return text
 
 
@@ -86,12 +89,6 @@ def _tbw_text(rehearsal: Rehearsal) -> str:
     share_pct = 100 * rehearsal.tbw_share
     digits = f"{share_pct:,.0f}" if share_pct >= 10 else f"{share_pct:.2g}"
     return f"{digits} % of the rated endurance"
-
-
-def _steady_text(rehearsal: Rehearsal) -> str:
-    if rehearsal.steady_round is None:
-        return f"not reached in {rehearsal.rounds} rounds"
-    return f"at round {rehearsal.steady_round}"
 
 
 def _promise_text(promise: Promise) -> str:

@@ -7,8 +7,6 @@ from pathlib import Path
 import click
 
 from openpts.record.reader import read_run
-from openpts.report.summary import summarise
-from openpts.report.write import write_report
 
 
 @click.command()
@@ -24,12 +22,16 @@ def report(run_folder: Path, html: bool, pdf: bool, out: Path | None, as_json: b
 
     The device is not needed. The same folder gives the same figures, and the same files byte for byte.
     """
+    from openpts.report.write import write_report  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
+
     paths = write_report(run_folder, html=html, pdf=pdf, out=out)
     print_result(run_folder, paths, as_json=as_json)
 
 
 def print_result(run_folder: Path, reports: Sequence[Path], *, as_json: bool) -> None:
     """Say where the reports are; as JSON together with the run's figures."""
+    from openpts.report.summary import summarise  # noqa: PLC0415 slow to load
+
     paths = [str(path) for path in reports]
     if as_json:
         click.echo(json.dumps({**summarise(read_run(run_folder)), "reports": paths}, indent=2))

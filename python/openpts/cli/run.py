@@ -8,43 +8,40 @@ from typing import IO, Any
 
 import click
 
+from openpts.cli.command_group import InOrder
 from openpts.cli.consent_options import CONSENT_OPTIONS
 from openpts.cli.io_engine import NUMA, EngineWords
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.option_group import together
 from openpts.cli.plain_log import PlainLog
+from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result
-from openpts.cli.shortening import Shortening, conditions_options, quick_on_simulated
+from openpts.cli.test_help import help_of
+from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.consent import Consent
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
+from openpts.pts.registry import TESTS, PtsTest
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
-from openpts.report.write import write_report
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.preparation import PurgeChoice
-from openpts.runner.run import Order, run_iops
-from openpts.vocabulary.conditions import Profile
+from openpts.runner.run import Order, run_test
 
 
-@click.group()
+@click.group(cls=InOrder)
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
 
 
-_safety_options = together(
+RUN_OPTIONS = together(
     *CONSENT_OPTIONS,
     click.option(
         "--purge",
         type=click.Choice([choice.value for choice in PurgeChoice]),
-        default=PurgeChoice.AUTO.value,
-        show_default=True,
-        help="Purge before the test; `none` is entered in the ledger.",
+        help="Purge before the test; `none` is entered in the ledger; auto.",
     ),
-)
-
-_engine_options = together(
     click.option(
         "--io-path",
         type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
@@ -56,9 +53,6 @@ _engine_options = together(
         show_default=True,
         help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
     ),
-)
-
-_record_options = together(
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
@@ -68,36 +62,34 @@ _record_options = together(
 )
 
 
-@run.command()
-@click.argument("target")
-@conditions_options
-@_safety_options
-@_engine_options
-@_record_options
-def iops(
+def _command(test: PtsTest) -> click.Command:
+    """`openpts run TEST`, with an option for each of its parameters."""
+
+    @click.command(
+        test.name, help=help_of(test), short_help=f"{test.title} test (PTS section {test.section})."
+    )
+    @click.argument("target")
+    @together(*options_of(test))
+    @RUN_OPTIONS
+    def command(target: str, as_json: bool, no_report: bool, **options: Any) -> None:
+        from openpts.report.write import write_report  # noqa: PLC0415 slow to load
+
+        order = order_of(target, choices_of(test, options), **options)
+        folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
+        print_result(folder, [] if no_report else write_report(folder), as_json=as_json)
+
+    return command
+
+
+for _test in TESTS.values():
+    run.add_command(_command(_test))
+
+
+def order_of(
     target: str,
-    as_json: bool,
-    no_report: bool,
-    **options: Any,
-) -> None:
-    """IOPS test (PTS section 7): random I/O, 7 R/W mixes x 8 block sizes, in steady state.
-
-    TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
-    simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N where its own shall not do. PRESET is the
-    name of one that ships or the path of a TOML file.
-    At full length the test writes the user capacity twice and then runs rounds of 56 minutes until
-    performance is steady, 25 at most. Whatever is shortened is listed in the report.
-    """
-    order = _order(target, **options)
-    folder = _run_and_log(order, sys.stderr if as_json else sys.stdout)
-    print_result(folder, [] if no_report else write_report(folder), as_json=as_json)
-
-
-def _order(
-    target: str,
+    choices: Choices,
     *,
-    profile: str,
-    purge: str,
+    purge: str | None,
     confirm_serial: str | None,
     confirm_device_path: str | None,
     erase_signatures: bool,
@@ -106,38 +98,36 @@ def _order(
     auditor: str | None,
     sponsor: str | None,
     out: Path | None,
-    seed: int | None,
     io_path: str | None,
     cpus: str,
-    **shortening: Any,
 ) -> Order:
-    shorten = Shortening(**shortening)
+    """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineWords(io_path=io_path, cpus=cpus)
+    on_simulated = choices.is_quick and names_simulated(target)
     return Order(
         target=target,
-        profile=Profile(profile),
+        profile=choices.profile,
         adjust=(
-            quick_on_simulated(shorten, parse_simulated_target(target))
-            if shorten.leaves_step_to_quick and names_simulated(target)
-            else shorten
+            quick_on_simulated(choices, parse_simulated_target(target)) if on_simulated else choices.adjust
         ),
+        admit=choices.admit,
         consent=Consent(
             confirm_serial=confirm_serial,
             confirm_device_path=confirm_device_path,
             overwrite_file=overwrite_file,
             erase_signatures=erase_signatures,
         ),
-        purge_choice=PurgeChoice(purge),
-        people=People(operator, auditor, sponsor),
+        purge_choice=choices.purge(purge),
+        people=choices.people(People(operator, auditor, sponsor)),
         command_line=tuple(sys.argv[1:]),
         folder=out,
-        seed=seed,
+        seed=choices.seed,
         options=engine.options(),
         pin_to_node=engine.pin_to_node,
     )
 
 
-def _run_and_log(order: Order, stream: IO[str]) -> Path:
+def run_and_log(test: PtsTest, order: Order, stream: IO[str]) -> Path:
     """Run with the display that suits the stream; an error that leaves a run folder tells where it is."""
     folders: list[Path] = []
 
@@ -147,7 +137,7 @@ def _run_and_log(order: Order, stream: IO[str]) -> Path:
 
     try:
         with display_on(stream) as hear:
-            return run_iops(order, [note_folder, hear]).folder
+            return run_test(test, order, [note_folder, hear]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
     except OpenptsError as error:

@@ -9,6 +9,8 @@ from openpts.rehearsal.subject import Subject
 from openpts.simulation.scale import duration_ns, ios_for_nines, nines_of, scale_concerns, times_text
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import NS_PER_S, format_capacity
+from openpts.vocabulary.conditions import CrossStimulusConditions
+from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 
@@ -38,12 +40,17 @@ def plan_concerns(
 
 
 def _steady_state(run: Run) -> Iterator[PlanConcern]:
-    outcome = run.manifest.outcome
-    if outcome is not None and outcome.steady_round is None:
-        yield PlanConcern(
-            "steady state",
-            f"not reached in {outcome.last_round} rounds: allow more rounds, or longer ones",
-        )
+    """Where a test looks for steady state in vain."""
+    if isinstance(run.manifest.conditions, CrossStimulusConditions):
+        return
+    for cycle in run.manifest.cycles:
+        outcome = cycle.outcome
+        if outcome.steady_round is None:
+            where = f" of {cycle.title}" if cycle.title else ""
+            yield PlanConcern(
+                "steady state",
+                f"not reached in {outcome.last_round} rounds{where}: allow more rounds, or longer ones",
+            )
 
 
 def _short_steps(subject: Subject, steps: tuple[Step, ...]) -> Iterator[PlanConcern]:
@@ -54,10 +61,8 @@ def _short_steps(subject: Subject, steps: tuple[Step, ...]) -> Iterator[PlanConc
 
 
 def _nines(run: Run, nines: int | None) -> Iterator[PlanConcern]:
-    """The test point with the fewest I/Os of the last round, at the rate that was rehearsed."""
-    outcome = run.manifest.outcome
-    last = [step.sample for step in run.steps if outcome and step.round_number == outcome.last_round]
-    counts = [(_ios_of_real_step(sample), sample.step) for sample in last]
+    """What shows percentiles has too few I/Os for them, at the rate that was rehearsed."""
+    counts = [(_ios_of_real_step(sample), sample.step) for sample in _shown(run)]
     if nines is None or not counts:
         return
     ios, step = min(counts, key=lambda count: count[0])
@@ -70,6 +75,17 @@ def _nines(run: Run, nines: int | None) -> Iterator[PlanConcern]:
             f"fewest {step} with {ios:,.0f}, which show {nines_of(ios)}: take steps "
             f"{times_text(needed / max(ios, 1))} times as long, or ask for fewer nines",
         )
+
+
+def _shown(run: Run) -> list[Sample]:
+    """The histograms of a test that has some, else the last round of each cycle."""
+    if histograms := run.part(Part.HISTOGRAM):
+        return [step.sample for step in histograms]
+    return [
+        step.sample
+        for number, cycle in enumerate(run.manifest.cycles, start=1)
+        for step in run.part(Part.ROUND, cycle=number, number=cycle.outcome.last_round)
+    ]
 
 
 def _ios_of_real_step(sample: Sample) -> float:
@@ -87,7 +103,8 @@ def _cache(subject: Subject, run: Run) -> Iterator[PlanConcern]:
     active_bytes = round(
         (conditions.active_range.end_pct - conditions.active_range.start_pct) / 100 * subject.capacity_bytes
     )
-    written_bytes = sum(step.sample.write.bytes for step in run.steps if step.round_number is None)
+    first = run.part(Part.WIPC) or list(run.steps)
+    written_bytes = sum(step.sample.write.bytes for step in first)
     cache = f"the single-bit cache of a fresh drive takes {format_capacity(cache_bytes)}"
     if active_bytes < cache_bytes:
         yield PlanConcern(
@@ -98,8 +115,9 @@ def _cache(subject: Subject, run: Run) -> Iterator[PlanConcern]:
     if written_bytes < cache_bytes:
         yield PlanConcern(
             "cache end",
-            f"{cache}, preconditioning writes {format_capacity(written_bytes)}: the rounds begin before its "
-            f"end is reached; precondition at least {share:.2g} times the capacity",
+            f"{cache}, {'preconditioning' if run.part(Part.WIPC) else 'the whole test'} writes "
+            f"{format_capacity(written_bytes)}: its end is not reached before figures count; "
+            f"write at least {share:.2g} times the capacity",
         )
 
 

@@ -3,41 +3,35 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
-from openpts.analysis.round_test import analyse_round_test
-from openpts.analysis.rounds import TestPoint
 from openpts.device.consent import Consent
 from openpts.device.simulated_target import SimulatedTarget
 from openpts.errors import UsageError
-from openpts.pts.standard import without_impossible_sizes
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.pts.registry import PtsTest
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.concerns import PlanConcern, plan_concerns
+from openpts.rehearsal.promises import Promise, promises_of
 from openpts.rehearsal.subject import Subject
-from openpts.rehearsal.tests import RehearsableTest
 from openpts.runner.events import Listener
 from openpts.runner.preparation import PurgeChoice
-from openpts.runner.run import Order
+from openpts.runner.run import Order, run_test
 from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
-from openpts.units import KIB, TB
+from openpts.units import TB
 from openpts.vocabulary.conditions import Profile, TestConditions
-from openpts.vocabulary.stimulus import AccessPattern, Step
-
-# Which test point a promise of a data sheet is about.
-_PROMISED_POINTS: Final = {
-    "random_write_iops": TestPoint(AccessPattern.RANDOM, 4 * KIB, 0),
-    "random_read_iops": TestPoint(AccessPattern.RANDOM, 4 * KIB, 100),
-}
+from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.stimulus import Step
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is to be rehearsed. ``adjust`` turns the standard conditions into those of the plan."""
 
-    test: RehearsableTest
+    test: PtsTest
     profile: Profile
     adjust: Callable[[TestConditions], TestConditions]
     seed: int
@@ -48,28 +42,18 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True)
-class Promise:
-    """A figure of the data sheet, and what the model expects."""
-
-    name: str
-    rated: float
-    expected: float
-
-
-@dataclass(frozen=True, slots=True)
 class Rehearsal:
     """What a run of the plan on the real drive will be like. Times and bytes are those of the real drive.
 
-    ``longest_ns`` is how long it takes if steady state is never reached. ``tbw_share`` is the part of the
-    rated endurance that the run uses up; None where nothing is rated.
+    ``longest_ns`` is how long it takes if steady state is reached in the last round only. ``tbw_share`` is
+    the part of the rated endurance that the run uses up; None where nothing is rated.
     """
 
     subject: Subject
     target: str
     scale: int
     run: Run
-    steady_round: int | None
-    rounds: int
+    cycles: tuple[CycleFinished, ...]
     duration_ns: int
     longest_ns: int
     written_bytes: int
@@ -91,32 +75,31 @@ def rehearse(
     preset = subject.preset
     check_preset(preset)
     scale = plan.scale or default_scale(preset, subject.capacity_bytes)
-    conditions = without_impossible_sizes(
+    conditions = plan.test.possible_on(
         plan.adjust(plan.test.standard_conditions(plan.profile, plan.seed)), preset.sector_bytes
     )
-    steps = plan.test.steps(conditions, subject.capacity_bytes)
+    script = plan.test.script(conditions, subject.capacity_bytes)
+    planned = dry_run(script, subject.capacity_bytes, AssumedDrive(), Ending.LONGEST)
+    steps = tuple(step for one in planned for step in one.apply.steps)
     of_scale = _warnings_of_scale(subject, plan, scale, steps, available_memory_bytes)
     target = SimulatedTarget(
         preset.name if preset.place == SHIPPED else preset.place, subject.capacity_bytes, scale, plan.seed
     )
-    finished = plan.test.run(_order(target, plan), listeners)
-    run, outcome = read_run(finished.folder), finished.outcome
+    finished = run_test(plan.test, _order(target, plan), listeners)
+    run = read_run(finished.folder)
     written_bytes, tbw = sum(step.sample.write.bytes for step in run.steps), subject.rated.get("tbw")
     tbw_share = None if tbw is None else written_bytes / (tbw * TB)
-    duration_ns = _duration_ns(run)
-    rounds_left = conditions.max_rounds - outcome.last_round
     return Rehearsal(
         subject=subject,
         target=str(target),
         scale=scale,
         run=run,
-        steady_round=outcome.steady_round,
-        rounds=outcome.last_round,
-        duration_ns=duration_ns,
-        longest_ns=duration_ns + rounds_left * conditions.round_duration_ns,
+        cycles=finished.cycles,
+        duration_ns=_purges_ns(run) + sum(step.sample.elapsed_ns for step in run.steps),
+        longest_ns=_purges_ns(run) + _longest_ns(run, planned),
         written_bytes=written_bytes,
         tbw_share=tbw_share,
-        promises=_promises(subject, run, outcome.steady_round),
+        promises=promises_of(subject.rated, run),
         plan_concerns=plan_concerns(subject, run, steps, plan.nines, tbw_share),
         scale_concerns=of_scale,
     )
@@ -155,28 +138,16 @@ def _order(target: SimulatedTarget, plan: Plan) -> Order:
     )
 
 
-def _duration_ns(run: Run) -> int:
-    """Purge and steps."""
-    purge = run.manifest.purge
-    return sum(step.sample.elapsed_ns for step in run.steps) + (purge.duration_ns if purge else 0)
+def _purges_ns(run: Run) -> int:
+    return sum(purge.duration_ns for purge in run.manifest.purges)
 
 
-def _promises(subject: Subject, run: Run, steady_round: int | None) -> tuple[Promise, ...]:
-    """Each promise that this test measures beside what the model makes of it: compared, never adjusted."""
-    numbered = [(step.round_number, step.sample) for step in run.steps if step.round_number is not None]
-    cells = analyse_round_test(run.manifest.conditions, numbered, steady_round).cells
-    found = [
-        Promise(name, subject.rated[name], cells[point].iops)
-        for name, point in _PROMISED_POINTS.items()
-        if name in subject.rated and point in cells
-    ]
-    filling = [step.sample for step in run.steps if step.round_number is None]
-    if "sequential_write_bytes_per_s" in subject.rated and filling:
-        found.append(
-            Promise(
-                "sequential_write_bytes_per_s",
-                subject.rated["sequential_write_bytes_per_s"],
-                filling[0].bandwidth_bytes_per_s,
-            )
-        )
-    return tuple(found)
+def _longest_ns(run: Run, planned: Sequence[PlannedApply]) -> int:
+    """What was rehearsed at its own length, and what did not come to pass as planned."""
+    rehearsed: dict[tuple[object, ...], int] = {}
+    for step in run.steps:
+        key = (step.place.cycle, step.place.part, step.place.number)
+        rehearsed[key] = rehearsed.get(key, 0) + step.sample.elapsed_ns
+    return sum(
+        rehearsed.get((one.cycle, one.apply.part, one.apply.number), sum(one.durations_ns)) for one in planned
+    )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from rich.console import Console
 
@@ -15,9 +16,11 @@ from openpts.cli.log_lines import now_line, time_text
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.progress import RunProgress
 from openpts.engine.contract import EngineProgress, OutstandingIo
+from openpts.planning.dry_run import PlannedApply
 from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import RunState
 from openpts.runner.events import (
+    CycleEnded,
     DeviationFound,
     Event,
     IoHangs,
@@ -34,13 +37,16 @@ from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, SimulationFacts, TargetFacts, TargetKind
-from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, Steady, SteadyFigure
 from tests.unit.record.test_run_folder import manifest
 from tests.unit.runner.scripted_engine import complete
 
-CONDITIONS = replace(standard_conditions(Profile.ENTERPRISE, 1), step_duration_ns=NS_PER_S, max_rounds=7)
+CONDITIONS = msgspec.structs.replace(
+    standard_conditions(Profile.ENTERPRISE, 1), minute_ns=NS_PER_S, max_rounds=7
+)
 WIPC = Step(Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
 
 
@@ -52,7 +58,23 @@ def point(block_size_bytes: int) -> Step:
 POINT = point(4 * KIB)
 STEADY = judge(range(1, 6), [100.0, 101, 99, 100, 100])
 RESTLESS = judge(range(1, 6), [100.0, 150, 99, 100, 100])
-STARTED = RunStarted(Path("r1"), replace(manifest(), conditions=CONDITIONS))
+
+
+def wipc(*steps: Step) -> Apply:
+    return Apply(Part.WIPC, 1, steps)
+
+
+def round_of(number: int, *steps: Step) -> Apply:
+    return Apply(Part.ROUND, number, steps, 7)
+
+
+def planned(apply: Apply, step_s: float = 1.0, cycle: int = 1) -> PlannedApply:
+    durations_ns = tuple(round(step_s * NS_PER_S) for _ in apply.steps)
+    return PlannedApply(cycle, apply, durations_ns, tuple(0 for _ in apply.steps))
+
+
+PLAN = (planned(wipc(WIPC), 4.0), *(planned(round_of(number, *(POINT,) * 56)) for number in range(1, 8)))
+STARTED = RunStarted(Path("r1"), replace(manifest(), conditions=CONDITIONS), PLAN)
 
 
 class Clock:
@@ -71,9 +93,29 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
     return clock
 
 
+def place(round_number: int | None, position: int) -> StepPlace:
+    """Of a round, or of preconditioning."""
+    if round_number is None:
+        return StepPlace(1, Part.WIPC, 1, position)
+    return StepPlace(1, Part.ROUND, round_number, position)
+
+
 def ticked(round_number: int | None, position: int, step: Step, **progress: Any) -> Ticked:
     now = replace(EngineProgress(steps_begun=1, step_elapsed_ns=0, ios=0, bytes=0), **progress)
-    return Ticked(round_number, position, step, now)
+    return Ticked(place(round_number, position), step, now)
+
+
+def begun(round_number: int | None, *steps: Step) -> StepsStarted:
+    return StepsStarted(1, wipc(*steps) if round_number is None else round_of(round_number, *steps))
+
+
+def ended(round_number: int | None, position: int, step: Step) -> StepFinished:
+    return StepFinished(place(round_number, position), complete(step))
+
+
+def judged(number: int) -> SteadyStateJudged:
+    names = tuple(str(variable) for variable in CONDITIONS.tracking)
+    return SteadyStateJudged(Part.ROUND, number, names, (STEADY, RESTLESS, STEADY))
 
 
 def ios_after(elapsed_s: float) -> int:
@@ -86,7 +128,7 @@ def ios_after(elapsed_s: float) -> int:
 def test_rates_are_those_of_the_last_second_of_the_engine(tick_s: float) -> None:
     progress = RunProgress()
     progress.hear(STARTED)
-    progress.hear(StepsStarted(1, (POINT,) * 56))
+    progress.hear(begun(1, *(POINT,) * 56))
     for number in range(60):
         elapsed_s = tick_s * number
         ios = ios_after(elapsed_s)
@@ -100,7 +142,7 @@ def test_rates_are_those_of_the_last_second_of_the_engine(tick_s: float) -> None
 def test_the_next_step_does_not_inherit_a_rate() -> None:
     progress = RunProgress()
     progress.hear(STARTED)
-    progress.hear(StepsStarted(1, (POINT,) * 56))
+    progress.hear(begun(1, *(POINT,) * 56))
     progress.hear(ticked(1, 0, POINT, step_elapsed_ns=0, ios=0))
     progress.hear(ticked(1, 0, POINT, step_elapsed_ns=9 * NS_PER_S // 10, ios=90_000))
     # the engine has gone on to the next step, whose predecessor's sample is not here yet
@@ -117,14 +159,14 @@ SIMULATED_TARGET = TargetFacts(
     512,
     SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 10**9 // 67, 1, ()),
 )
-SIMULATED = RunStarted(STARTED.folder, replace(STARTED.manifest, target=SIMULATED_TARGET))
+SIMULATED = RunStarted(STARTED.folder, replace(STARTED.manifest, target=SIMULATED_TARGET), PLAN)
 
 
 def test_steps_that_are_over_at_once_show_the_rate_that_they_had() -> None:
     progress = RunProgress()
     progress.hear(STARTED)
-    progress.hear(StepsStarted(1, (POINT, POINT)))
-    progress.hear(StepFinished(1, 0, complete(POINT)))
+    progress.hear(begun(1, POINT, POINT))
+    progress.hear(ended(1, 0, POINT))
     assert progress.iops_now == pytest.approx(1000)
     assert progress.bytes_per_s_now == pytest.approx(1000 * 4 * KIB)
 
@@ -132,9 +174,9 @@ def test_steps_that_are_over_at_once_show_the_rate_that_they_had() -> None:
 def test_a_simulated_run_tells_the_time_of_the_drive_and_ours(clock: Clock) -> None:
     progress = RunProgress()
     progress.hear(SIMULATED)
-    progress.hear(StepsStarted(3, (POINT,) * 56))
+    progress.hear(begun(3, *(POINT,) * 56))
     for position in range(28):
-        progress.hear(StepFinished(3, position, complete(POINT)))
+        progress.hear(ended(3, position, POINT))
     clock.now_s += 0.285
     progress.hear(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
     # 28.5 s of the drive in 0.285 s: what is left takes a hundredth of its time
@@ -145,49 +187,79 @@ def test_a_simulated_run_says_so_first_and_last(clock: Clock) -> None:
     clock.now_s += 2
     lines = log_of(
         SIMULATED,
-        StepsStarted(1, (POINT, POINT)),
-        StepFinished(1, 0, complete(POINT)),
-        StepFinished(1, 1, complete(POINT)),
-        RunEnded(RunState.COMPLETE, None, Outcome(5, 5)),
+        begun(1, POINT, POINT),
+        ended(1, 0, POINT),
+        ended(1, 1, POINT),
+        RunEnded(RunState.COMPLETE, None),
     )
     assert "on sim:enterprise-tlc (SIMULATED, scale 1:67, 1.00 GB" in lines[0]
     assert lines[-1] == "simulated 2.00 s in 0.00 s"
 
 
-def test_the_longest_time_left_counts_all_rounds_that_may_come() -> None:
+def seconds_left(progress: RunProgress) -> tuple[str, float] | None:
+    left = progress.time_left()
+    return None if left is None else (left.words, round(left.seconds, 3))
+
+
+def test_the_longest_time_left_is_the_rest_of_the_plan() -> None:
     progress = RunProgress()
     progress.hear(STARTED)
-    assert progress.remaining_s() is None  # the speed of preconditioning is not known yet
-    progress.hear(StepsStarted(None, (WIPC,)))
+    assert progress.time_left() is None  # nothing runs yet
+    progress.hear(begun(None, WIPC))
     progress.hear(ticked(None, 0, WIPC))
+    assert progress.time_left() is None  # the speed of preconditioning is not known yet
     progress.hear(ticked(None, 0, WIPC, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
-    assert progress.remaining_s() == pytest.approx(3 + 7 * 56)
-    progress.hear(StepsStarted(3, (POINT,) * 56))
+    # the rate of now and not the planned 4 s: a drive may become slower, so it is no bound
+    assert seconds_left(progress) == ("about", 3 + 7 * 56)
+    progress.hear(begun(3, *(POINT,) * 56))
+    for position in range(28):
+        progress.hear(ended(3, position, POINT))
     progress.hear(ticked(3, 28, POINT, step_elapsed_ns=NS_PER_S // 2))
-    assert progress.remaining_s() == pytest.approx(5 * 56 - 28.5)
+    assert seconds_left(progress) == ("at most", 5 * 56 - 28.5)
+
+
+def test_what_the_plan_does_not_have_has_no_time_left() -> None:
+    progress = RunProgress()
+    progress.hear(STARTED)
+    progress.hear(StepsStarted(2, round_of(1, POINT)))
+    progress.hear(Ticked(StepPlace(2, Part.ROUND, 1, 0), POINT, EngineProgress(1, NS_PER_S // 2, 1, 1)))
+    assert progress.time_left() is None
+    assert now_line(progress).startswith("cycle 2, round 1 of at most 7, step 1 of 1, RND 4 KiB 0/100: ")
+
+
+def test_a_saturation_whose_end_depends_on_the_drive_is_no_bound() -> None:
+    saturation = Apply(Part.SATURATION, 1, (POINT,), 2)
+    follow = Apply(Part.SATURATION, 2, (POINT, POINT), 2)
+    histogram = Apply(Part.HISTOGRAM, 1, (POINT,))
+    progress = RunProgress()
+    progress.hear(replace(STARTED, plan=tuple(planned(apply) for apply in (saturation, follow, histogram))))
+    progress.hear(StepsStarted(1, saturation))
+    assert seconds_left(progress) == ("about", 4)
+    progress.hear(StepsStarted(1, histogram))
+    assert seconds_left(progress) == ("at most", 1)
 
 
 def test_preconditioning_by_drive_fills_ends_when_the_capacity_is_full() -> None:
     by_fills = Step(WIPC.stimulus, DriveFills(1))
     progress = RunProgress()
     progress.hear(STARTED)
-    progress.hear(StepsStarted(None, (by_fills,)))
+    progress.hear(begun(None, by_fills))
     progress.hear(ticked(None, 0, by_fills))
     progress.hear(ticked(None, 0, by_fills, step_elapsed_ns=NS_PER_S, bytes=250_000_000))
     assert progress.step_fraction == pytest.approx(0.25)  # the target holds 1 GB
-    assert progress.remaining_s() == pytest.approx(3 + 7 * 56)
+    assert seconds_left(progress) == ("about", 3 + 7 * 56)
 
 
 def test_a_step_until_steady_shows_no_end_that_nobody_knows(clock: Clock) -> None:
     until_steady = Step(WIPC.stimulus, Steady(SteadyFigure.THROUGHPUT, NS_PER_S))
     progress = RunProgress()
     progress.hear(STARTED)
-    progress.hear(StepsStarted(None, (until_steady,)))
+    progress.hear(begun(None, until_steady))
     progress.hear(ticked(None, 0, until_steady))
     clock.now_s += 1
     progress.hear(ticked(None, 0, until_steady, bytes=250_000_000))
-    assert (progress.step_fraction, progress.round_fraction) == (None, 0)
-    assert progress.remaining_s() is None
+    assert (progress.step_fraction, progress.part_fraction) == (None, 0)
+    assert progress.time_left() is None
     assert time_text(progress) == "1.00 s elapsed"
 
 
@@ -195,13 +267,13 @@ def test_the_counts_of_a_step_begin_behind_its_ramp_and_the_step_before(clock: C
     ramped = Step(WIPC.stimulus, ByteAmount(4_000_000), ramp_ns=NS_PER_S)
     progress = RunProgress()
     progress.hear(STARTED)
-    progress.hear(StepsStarted(None, (ramped, ramped)))
+    progress.hear(begun(None, ramped, ramped))
     progress.hear(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S // 2, bytes=7_000_000))
     assert progress.step_fraction == 0
     clock.now_s += 1
     progress.hear(ticked(None, 0, ramped, step_elapsed_ns=NS_PER_S * 3 // 2, bytes=8_000_000))
     assert progress.step_fraction == pytest.approx(0.25)
-    progress.hear(StepFinished(None, 0, complete(ramped)))
+    progress.hear(ended(None, 0, ramped))
     clock.now_s += 1
     progress.hear(ticked(None, 1, ramped, step_elapsed_ns=NS_PER_S * 2, bytes=10_000_000))
     assert progress.step_fraction == pytest.approx(0.5)
@@ -227,7 +299,7 @@ def test_the_panel_shows_what_hangs_until_it_is_answered(clock: Clock) -> None:
 
     progress = RunProgress()
     progress.hear(STARTED)
-    progress.hear(StepsStarted(1, (POINT,) * 56))
+    progress.hear(begun(1, *(POINT,) * 56))
     progress.hear(ticked(1, 0, POINT, oldest=replace(HANGING, age_ns=NS_PER_S)))
     before = panel()
     assert "has not been answered" not in before
@@ -249,10 +321,10 @@ def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
 def test_an_idle_gap_is_named_as_what_it_is(clock: Clock) -> None:
     gap = Step(None, Duration.seconds(10))
     progress = RunProgress()
-    for event in (STARTED, StepsStarted(1, (gap, POINT)), ticked(1, 0, gap, step_elapsed_ns=NS_PER_S)):
+    for event in (STARTED, begun(1, gap, POINT), ticked(1, 0, gap, step_elapsed_ns=NS_PER_S)):
         progress.hear(event)
     assert progress.step_fraction == pytest.approx(0.1)
-    assert now_line(progress).startswith("round 1, step 1 of 2, idle: 0 IOPS")
+    assert now_line(progress).startswith("round 1 of at most 7, step 1 of 2, idle: 0 IOPS")
 
 
 def log_of(*events: Event) -> list[str]:
@@ -270,22 +342,24 @@ def test_the_plain_log_tells_the_run_in_lines() -> None:
         DeviationFound(Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "1.00 s per step", "")),
         PurgeStarted(),
         PurgeFinished(PurgeReport(True, "discard", "", "", 10**9, 64, 64)),
-        StepsStarted(None, (WIPC,)),
-        StepFinished(None, 0, complete(WIPC)),
-        StepsStarted(1, points),
-        *(StepFinished(1, position, complete(step)) for position, step in enumerate(points)),
-        SteadyStateJudged(5, (STEADY, RESTLESS, STEADY)),
-        RunEnded(RunState.COMPLETE, None, Outcome(None, 7)),
+        begun(None, WIPC),
+        ended(None, 0, WIPC),
+        begun(1, *points),
+        *(ended(1, position, step) for position, step in enumerate(points)),
+        judged(5),
+        CycleEnded(1, CycleFinished(Outcome(None, 7))),
+        RunEnded(RunState.COMPLETE, None),
     )
     assert lines == [
-        "IOPS test, PTS-E 2.0.1, on file:x (1.00 GB, sector 512 B), TC 4 QD 32, seed 1",
+        "IOPS test, PTS-E 2.0.1, on file:x (1.00 GB, sector 512 B), TC 4 QD 32, seed 1, "
+        "up to about 6 min 36 s",
         "run folder r1",
         "deviation PTS-IOPS-14: required 1 min 0 s per step; used 1.00 s per step",
         "purge",
         "purge done: discard, 64 of 64 marks gone, 1.00 s",
-        "preconditioning: SEQ 128 KiB 0/100",
-        "preconditioning done: 131 MB at 131 MB/s, 1.00 s",
-        "round 1 done: IOPS RND 4 KiB RW0 1,000",
+        "WIPC: SEQ 128 KiB 0/100",
+        "WIPC done: 131 MB at 131 MB/s, 1.00 s",
+        "round 1 done: RND 4 KiB RW0 1,000 IOPS",
         "steady state after round 5? RND 4 KiB RW0: steady, range 2.0 % (limit 20 %), "
         "slope 0.4 % (limit 10 %)",
         "steady state after round 5? RND 64 KiB RW65: not steady, range 46.4 % (limit 20 %), "
@@ -293,11 +367,12 @@ def test_the_plain_log_tells_the_run_in_lines() -> None:
         "steady state after round 5? RND 1024 KiB RW100: steady, range 2.0 % (limit 20 %), "
         "slope 0.4 % (limit 10 %)",
         "steady state not reached in 7 rounds",
+        "run complete",
     ]
 
 
 def test_a_run_that_was_stopped_says_so() -> None:
-    assert log_of(RunEnded(RunState.INTERRUPTED, "stopped by the operator", None)) == [
+    assert log_of(RunEnded(RunState.INTERRUPTED, "stopped by the operator")) == [
         "run interrupted: stopped by the operator"
     ]
 
@@ -306,8 +381,9 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock
     progress = RunProgress()
     for event in (
         STARTED,
-        StepsStarted(6, (POINT,) * 56),
-        SteadyStateJudged(5, (STEADY, RESTLESS, STEADY)),
+        begun(6, *(POINT,) * 56),
+        *(ended(6, position, POINT) for position in range(27)),
+        judged(5),
         ticked(6, 27, POINT, step_elapsed_ns=0),
     ):
         progress.hear(event)
@@ -331,5 +407,6 @@ def test_the_live_display_leaves_the_finished_lines_behind() -> None:
     with LiveDisplay(stream) as display:
         display.hear(STARTED)
         display.hear(ticked(None, 0, WIPC))
-        display.hear(RunEnded(RunState.COMPLETE, None, Outcome(5, 5)))
+        display.hear(CycleEnded(1, CycleFinished(Outcome(5, 5))))
+        display.hear(RunEnded(RunState.COMPLETE, None))
     assert "steady state reached in round 5" in stream.getvalue()

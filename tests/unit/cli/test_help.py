@@ -1,5 +1,7 @@
 """Every option and argument of the command line is explained."""
 
+import subprocess
+import sys
 from collections.abc import Iterator
 
 import click
@@ -25,3 +27,10 @@ def test_every_command_and_every_option_says_what_it_does() -> None:
             else:
                 word = (parameter.metavar or parameter.name or "").strip("[].").upper()
                 assert word.rstrip("S") in command.help.upper(), f"{path} {parameter.name}"
+
+
+def test_help_loads_nothing_that_only_reports_need() -> None:
+    heavy = "{'openpts.report.write', 'jinja2', 'vl_convert', 'typst'}"
+    program = f"import sys, openpts.cli.main; print(sorted({heavy} & set(sys.modules)))"
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert loaded.stdout == "[]\n"

@@ -4,11 +4,15 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as with_conditions
 
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.concerns import PlanConcern, plan_concerns
 from openpts.rehearsal.subject import Subject
 from openpts.simulation.presets import load_preset
+from openpts.vocabulary.conditions import BaseConditions, CrossStimulusConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
@@ -46,12 +50,25 @@ def test_nothing_speaks_against_a_full_plan_that_became_steady(run: Run) -> None
 
 
 def test_a_plan_that_ends_before_steady_state_is_told(run: Run) -> None:
-    outcome = run.manifest.outcome
-    assert outcome is not None
-    unsteady = replace(run, manifest=replace(run.manifest, outcome=replace(outcome, steady_round=None)))
-    found = concern("steady state", subject(), unsteady)
-    assert found is not None
-    assert "not reached in 6 rounds" in found.message
+    unsteady = (CycleFinished(Outcome(None, 6)), CycleFinished(Outcome(None, 25), "SEQ 128 KiB"))
+    for cycle, words in zip(
+        unsteady, ("not reached in 6 rounds:", "in 25 rounds of SEQ 128 KiB:"), strict=True
+    ):
+        found = concern(
+            "steady state", subject(), replace(run, manifest=replace(run.manifest, cycles=(cycle,)))
+        )
+        assert found is not None
+        assert words in found.message
+
+
+def test_a_test_without_steady_state_does_not_miss_it(run: Run) -> None:
+    base = {name: getattr(run.manifest.conditions, name) for name in BaseConditions.__struct_fields__}
+    manifest = replace(
+        run.manifest,
+        conditions=CrossStimulusConditions(**base, groups=()),
+        cycles=(CycleFinished(Outcome(None, 3)),),
+    )
+    assert concern("steady state", subject(), replace(run, manifest=manifest)) is None
 
 
 @pytest.mark.parametrize(("seconds", "told"), [(0.2, True), (0.4, False)])
@@ -66,7 +83,7 @@ def test_a_step_that_is_short_against_the_buffer_is_told_at_the_drives_own_size(
 
 
 def test_too_few_ios_for_the_nines_are_told_with_the_worst_test_point(run: Run) -> None:
-    last = [step.sample for step in run.steps if step.round_number == 6]
+    last = [step.sample for step in run.part(Part.ROUND, number=6)]
     fewest = min(last, key=lambda sample: sample.iops)
     ios = fewest.iops * 60
     assert 1500 < ios < 1_500_000
@@ -81,7 +98,7 @@ def test_too_few_ios_for_the_nines_are_told_with_the_worst_test_point(run: Run) 
 
 
 def test_a_cache_that_preconditioning_does_not_fill_is_told(run: Run) -> None:
-    written = sum(step.sample.write.bytes for step in run.steps if step.round_number is None)
+    written = sum(step.sample.write.bytes for step in run.part(Part.WIPC))
     # the client drive's cache takes 12.2 % of it
     share = (0.047 * 1.074 + 0.5) / 4.5
     assert concern("cache end", subject("client-qlc", int(written / share * 0.999)), run) is None
@@ -93,7 +110,7 @@ def test_a_cache_that_preconditioning_does_not_fill_is_told(run: Run) -> None:
 
 def test_an_active_range_that_fits_into_the_cache_is_told(run: Run) -> None:
     for end_pct, told in ((12.0, True), (12.5, False)):
-        conditions = replace(run.manifest.conditions, active_range=ActiveRange(0, end_pct))
+        conditions = with_conditions(run.manifest.conditions, active_range=ActiveRange(0, end_pct))
         narrow = replace(run, manifest=replace(run.manifest, conditions=conditions))
         found = concern("active range", subject("client-qlc"), narrow)
         assert (found is not None) == told

@@ -1,0 +1,98 @@
+"""How a run stands against each requirement, as a table and as JSON."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import IO, Any, Final
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from openpts.conformance.catalogue import SECTION_TITLES
+from openpts.conformance.conformance import Conformance, count_line
+from openpts.conformance.finding import Status
+from openpts.record.manifest import Manifest
+from openpts.report.printable import printable
+
+_STYLES: Final = {
+    Status.MET: "green",
+    Status.DEVIATED: "red",
+    Status.NOT_REACHED: "yellow",
+    Status.NOT_APPLICABLE: "dim",
+    Status.UNVERIFIED: "yellow",
+}
+_PIPE_WIDTH: Final = 200
+
+
+def print_conformance(
+    stream: IO[str], manifest: Manifest, everything: Sequence[Conformance], shown: Sequence[Conformance]
+) -> None:
+    """A table for each section of the specification that has something to show, and the counts."""
+    console = Console(file=stream, highlight=False)
+    if not console.is_terminal:
+        console.width = _PIPE_WIDTH
+    conditions = manifest.conditions
+    console.print(
+        f"{printable(manifest.test_id)}: {conditions.test.upper()} after {conditions.profile.revision}"
+    )
+    for section, title in SECTION_TITLES.items():
+        rows = [c for c in shown if c.requirement.section == section]
+        if rows:
+            console.print()
+            console.print(Text(title, style="bold"))
+            console.print(_table(rows))
+    console.print()
+    console.print(count_line(everything))
+    counts = Counter(c.status for c in everything)
+    console.print("all levels: " + ", ".join(f"{counts[status]} {status}" for status in Status))
+
+
+def conformance_object(
+    manifest: Manifest, everything: Sequence[Conformance], shown: Sequence[Conformance]
+) -> dict[str, Any]:
+    """The same for machines; ``counts`` are of all requirements, whatever is shown."""
+    counts: dict[str, dict[str, int]] = {}
+    for each in everything:
+        of_level = counts.setdefault(each.requirement.level, dict.fromkeys(Status, 0))
+        of_level[each.status] += 1
+    return {
+        "test_id": manifest.test_id,
+        "test": manifest.conditions.test,
+        "revision": manifest.conditions.profile.revision,
+        "counts": counts,
+        "requirements": [_object(each) for each in shown],
+    }
+
+
+def _object(each: Conformance) -> dict[str, str]:
+    requirement, finding = each.requirement, each.finding
+    return {
+        "id": requirement.id,
+        "level": requirement.level,
+        "clause": requirement.clause,
+        "section": requirement.section,
+        "text": requirement.text,
+        "status": finding.status,
+        "required": finding.required,
+        "used": finding.used,
+        "note": finding.note,
+    }
+
+
+def _table(rows: Sequence[Conformance]) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    for width in (13, 6, 14):
+        table.add_column(width=width, no_wrap=True)
+    table.add_column(ratio=5)
+    table.add_column(ratio=6)
+    table.expand = True
+    for each in rows:
+        requirement, style = each.requirement, _STYLES[each.status]
+        table.add_row(
+            Text(requirement.id),
+            Text(requirement.level),
+            Text(each.status, style=style),
+            Text(f"{requirement.text} [{requirement.clause}]"),
+            Text(printable(str(each.finding)), style=style if each.status is Status.DEVIATED else ""),
+        )
+    return table

@@ -1,0 +1,28 @@
+"""A rated endurance, as data sheets print it."""
+
+from typing import Any
+
+import click
+
+from openpts.errors import UsageError
+from openpts.units import TB, parse_size_bytes
+
+
+class Endurance(click.ParamType[int]):
+    """Bytes from ``1.2PB``; a number alone counts terabytes."""
+
+    name = "TBW"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The amount in bytes, above 0."""
+        text = str(value)
+        try:
+            endurance_bytes = round(float(text) * TB)
+        except (ValueError, OverflowError):
+            try:
+                endurance_bytes = parse_size_bytes(text)
+            except UsageError as error:
+                self.fail(str(error), param, ctx)
+        if endurance_bytes <= 0:
+            self.fail(f"{text!r} is no endurance: write for example 1.2PB, or 1200 for terabytes", param, ctx)
+        return endurance_bytes

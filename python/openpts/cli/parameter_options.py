@@ -1,0 +1,129 @@
+"""The parameters of a test as options, made from its table."""
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+import click
+import msgspec
+from msgspec import inspect
+
+from openpts.cli.finite import FiniteRange
+from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.given import Given
+from openpts.parameters.setting import Parameter, parameters_of
+from openpts.parameters.tables import TABLES
+from openpts.pts.registry import PtsTest
+from openpts.vocabulary.conditions import Profile
+
+Table = type[CommonParameters]
+
+_PREFIX: Final = "parameter_"
+_METAVARS: Final = {
+    "time_scale": "RATIO",
+    "active_range": "PCT|START:END",
+    "data_pattern": "WORD",
+    "segments": "NxSIZE",
+    "precondition_block_size": "SIZE",
+    "block_sizes": "SIZE,...",
+    "tracking": "ELEMENT,...",
+    "workload": "WORKLOAD",
+    "workloads": "WORKLOAD,...",
+}
+
+
+def parameter_options(test: PtsTest, table: Table | None = None) -> list[Callable[[Any], Any]]:
+    """An option for each parameter, with the specification's value at the end of its help.
+
+    ``table`` has some of the test's parameters instead of all.
+    """
+    return [_option(test, parameter) for parameter in parameters_of(table or TABLES[test.name]).values()]
+
+
+def given_as_options(table: Table, options: dict[str, Any]) -> Given:
+    """Take the parameters of a table out of a command's options; None is what was not given."""
+    values, names = {}, {}
+    for name, parameter in parameters_of(table).items():
+        value = options.pop(f"{_PREFIX}{name}")
+        if value is not None:
+            values[name], names[name] = value, parameter.option
+    return Given(values, names)
+
+
+class Values(click.ParamType[Any]):
+    """Values between commas, or one word, as the parameter has them."""
+
+    name = "values"
+
+    def __init__(self, parameter: Parameter, kind: inspect.Type) -> None:
+        self._parameter = parameter
+        self._several = isinstance(kind, inspect.ListType)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Split what stands between commas, and hold it against the parameter's limits."""
+        if not isinstance(value, str):
+            return value
+        words: Any = [word.strip() for word in value.split(",")] if self._several else value
+        try:
+            read = msgspec.convert(words, self._parameter.type, strict=False)
+        except msgspec.ValidationError as error:
+            self.fail(f"{value!r}: {_in_words(str(error))}", param, ctx)
+        entries = read if isinstance(read, list) else [read]
+        if any(isinstance(entry, float) and not math.isfinite(entry) for entry in entries):
+            self.fail(f"{value!r} is no number", param, ctx)
+        return read
+
+
+def _option(test: PtsTest, parameter: Parameter) -> Callable[[Any], Any]:
+    info = inspect.type_info(parameter.type)
+    kind = info.type if isinstance(info, inspect.Metadata) else info
+    declarations = [parameter.option, f"{_PREFIX}{parameter.name}"]
+    help_text = _help(test, parameter)
+    match kind:
+        case inspect.BoolType():
+            both = f"{parameter.option}/--no-{parameter.option.removeprefix('--')}"
+            return click.option(both, declarations[1], default=None, help=help_text)
+        case inspect.IntType(ge=least, le=most):
+            type_: click.ParamType[Any] = click.IntRange(least, most)
+        case inspect.FloatType(gt=above, ge=least, le=most):
+            type_ = FiniteRange(above if least is None else least, most, min_open=least is None)
+        case inspect.LiteralType(values=words):
+            type_ = click.Choice(sorted(str(word) for word in words))
+        case _:
+            type_ = Values(parameter, kind)
+    return click.option(*declarations, type=type_, metavar=_metavar(parameter, kind), help=help_text)
+
+
+def _metavar(parameter: Parameter, kind: inspect.Type) -> str | None:
+    if parameter.name in _METAVARS:
+        return _METAVARS[parameter.name]
+    if isinstance(kind, inspect.LiteralType):
+        return None
+    unit = next(
+        (
+            word
+            for ending, word in (("_seconds", "SECONDS"), ("_ms", "MS"), ("_pct", "PCT"), ("_pcts", "PCT"))
+            if parameter.name.endswith(ending)
+        ),
+        "N",
+    )
+    return f"{unit},..." if isinstance(kind, inspect.ListType) else unit
+
+
+def _help(test: PtsTest, parameter: Parameter) -> str:
+    shown: Mapping[Profile, str] = {
+        profile: parameter.setting.show(test.standard_conditions(profile, 0)) for profile in Profile
+    }
+    enterprise, client = shown[Profile.ENTERPRISE], shown[Profile.CLIENT]
+    text = parameter.description.rstrip(".")
+    if not enterprise:
+        return f"{text}."
+    return f"{text}; {enterprise}." if enterprise == client else f"{text}; {enterprise}, client {client}."
+
+
+def _in_words(message: str) -> str:
+    text, _, _ = message.partition(" - at ")
+    words = {"`int`": "a whole number", "`float`": "a number", "`array`": "a list", "`str`": "a text"}
+    for kind, word in words.items():
+        text = text.replace(kind, word)
+    return text[:1].lower() + text[1:].replace(", got a text", "")

@@ -1,0 +1,141 @@
+"""What was measured in a part of a test, in one line at its end."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from openpts.cli.progress import RunProgress
+from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms
+from openpts.vocabulary.conditions import (
+    DemandConditions,
+    IdleRecoveryConditions,
+    RoundConditions,
+    WriteSaturationConditions,
+)
+from openpts.vocabulary.part import Part, part_text
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.verdict import UNITS
+
+
+def part_lines(progress: RunProgress) -> list[str]:
+    """What the steps that have just ended measured; nothing for what lies between tracked minutes."""
+    apply = progress.apply
+    assert apply is not None  # noqa: S101 a part that ends was begun
+    if apply.part in _TRACKED and not _ends_with_tracked_minute(progress):
+        return []
+    text = _LINES[apply.part](progress, progress.finished)
+    name = part_text(apply.part, apply.number)
+    return [f"{name} done: {text}" if text else f"{name} done"]
+
+
+def _ends_with_tracked_minute(progress: RunProgress) -> bool:
+    """A round may come in many pieces, and an amount ends it in any; the first is a minute alone."""
+    apply, conditions = progress.apply, progress.conditions
+    match conditions:
+        case WriteSaturationConditions() | IdleRecoveryConditions() | DemandConditions():
+            first = apply is not None and apply.number == 1
+            return progress.part_ns >= (conditions.minute_ns if first else conditions.tracking_period_ns)
+        case _:
+            return True
+
+
+def _filled(_progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """An amount that was written: how much, how fast, how long."""
+    amount_bytes, elapsed_ns = sum(s.bytes for s in samples), sum(s.elapsed_ns for s in samples)
+    rate = amount_bytes * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+    return f"{format_capacity(amount_bytes)} at {rate / MB:,.0f} MB/s, {format_duration(elapsed_ns)}"
+
+
+def _round(progress: RunProgress, samples: Sequence[Sample]) -> str:
+    match progress.conditions:
+        case RoundConditions() as conditions:
+            return _tracked_points(conditions, samples)
+        case DemandConditions() as conditions:
+            return _tracked_demand(conditions, samples)
+        case _:
+            return ""
+
+
+def _tracked_points(conditions: RoundConditions, samples: Sequence[Sample]) -> str:
+    """Of a round of test points only what steady state is judged by: 56 figures would hide it."""
+    return ", ".join(
+        f"{variable.point} {_figure_text(variable.of(sample), variable.figure)}"
+        for variable in conditions.tracking
+        for sample in samples
+        if variable.matches(sample.step.stimulus)
+    )
+
+
+def _tracked_demand(conditions: DemandConditions, samples: Sequence[Sample]) -> str:
+    wanted = (conditions.precondition_tc, conditions.precondition_qd)
+    return ", ".join(
+        f"TC {stimulus.tc} QD {stimulus.qd} {_iops_and_times(sample)}"
+        for sample in samples
+        if (stimulus := sample.step.stimulus) and (stimulus.tc, stimulus.qd) == wanted
+    )
+
+
+def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """The tracked minute, and how far the drive is filled since its purge."""
+    fills = progress.written_bytes / progress.capacity_bytes if progress.capacity_bytes else 0.0
+    return f"{_iops_and_times(samples[-1])}; {fills:.2f} drive fills written"
+
+
+def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
+    elapsed_ns = sum(s.elapsed_ns for s in samples)
+    rate = sum(s.bytes for s in samples) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+    return f"{samples[-1].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, samples)}"
+
+
+def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """The accesses between idle times: what the first and the last of them had."""
+    busy = [sample for sample in samples if sample.ios]
+    if not busy:
+        return "no I/O"
+    fastest = max(busy, key=lambda sample: sample.iops)
+    return (
+        f"first access {busy[0].iops:,.0f} IOPS, last {busy[-1].iops:,.0f}, highest {fastest.iops:,.0f}; "
+        f"MRT {_ms(max(sample.max_latency_ns or 0 for sample in busy))}"
+    )
+
+
+def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """A continuous access, whole: the mean weighs by time."""
+    elapsed_ns, ios = sum(s.elapsed_ns for s in samples), sum(s.ios for s in samples)
+    if not ios:
+        return "no I/O"
+    iops = ios * NS_PER_S / elapsed_ns
+    latency_ns = sum((s.mean_latency_ns or 0.0) * s.ios for s in samples) / ios
+    slowest_ns = max(s.max_latency_ns or 0 for s in samples)
+    return f"{iops:,.0f} IOPS, ART {_ms(latency_ns)}, MRT {_ms(slowest_ns)}, {format_duration(elapsed_ns)}"
+
+
+_TRACKED: Final = frozenset({Part.WDPC, Part.SATURATION})
+
+_LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {
+    Part.WIPC: _filled,
+    Part.WDPC: _tracking_round,
+    Part.ROUND: _round,
+    Part.SATURATION: _tracking_round,
+    Part.WAIT_STATE: _bursts,
+    Part.RETURN_TO_BASELINE: _steady_access,
+    Part.ACCESS_GROUP: _long_stimulus,
+    Part.ROUND_PREWRITE: _filled,
+    Part.HISTOGRAM_PREWRITE: _filled,
+    Part.HISTOGRAM: _steady_access,
+}
+
+
+def _iops_and_times(sample: Sample) -> str:
+    if not sample.ios:
+        return "no I/O"
+    return f"{sample.iops:,.0f} IOPS, ART {_ms(sample.mean_latency_ns)}, MRT {_ms(sample.max_latency_ns)}"
+
+
+def _figure_text(value: float, figure: SteadyFigure) -> str:
+    digits = {SteadyFigure.IOPS: 0, SteadyFigure.THROUGHPUT: 1, SteadyFigure.MEAN_LATENCY: 3}[figure]
+    return f"{value:,.{digits}f} {UNITS[figure]}"
+
+
+def _ms(latency_ns: float | None) -> str:
+    return f"{format_latency_ms(latency_ns or 0)} ms"

@@ -1,0 +1,125 @@
+"""`openpts plan`: what a run will do, how long it takes and what it writes, without touching anything."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import click
+
+from openpts.cli.command_group import InOrder
+from openpts.cli.endurance import Endurance
+from openpts.cli.finite import FiniteRange
+from openpts.cli.option_group import together
+from openpts.cli.plan_text import plan_lines, plan_object
+from openpts.cli.planned_run import planned_run
+from openpts.cli.test_options import Choices, choices_of, options_of
+from openpts.errors import UsageError
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.pts.registry import TESTS, PtsTest
+from openpts.runner.preparation import PurgeChoice
+from openpts.runner.unopened_target import UnopenedTarget
+from openpts.system_files import SystemRoots
+from openpts.units import MB, NS_PER_US, parse_size_bytes
+
+_above_zero = FiniteRange(min=0, min_open=True)
+
+
+@click.group("plan", cls=InOrder)
+def plan_command() -> None:
+    """Print what a test will do, without touching the target.
+
+    Every step in its order, time, bytes written, wear, and the ledger as it would be. Of a drive only sysfs
+    is read; a file is not created; a simulated drive does not run.
+    """
+
+
+_PLAN_OPTIONS = together(
+    click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
+    click.option("--purge", type=click.Choice([choice.value for choice in PurgeChoice]), help="As of a run."),
+    click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
+    click.option("--read-iops", type=_above_zero, help="Assumed random read IOPS at most."),
+    click.option("--write-iops", type=_above_zero, help="Assumed random write IOPS at most."),
+    click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed read throughput at most."),
+    click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed write throughput at most."),
+    click.option("--latency-us", type=_above_zero, help="Assumed time of a single I/O."),
+    click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
+)
+
+
+def _command(test: PtsTest) -> click.Command:
+    @click.command(
+        test.name,
+        help=f"Plan of the {test.title} test (PTS section {test.section}).\n\n"
+        "TARGET and options are those of a run; instead of a target --capacity will do.",
+        short_help=f"Plan of the {test.title} test (PTS section {test.section}).",
+    )
+    @click.argument("target", required=False)
+    @together(*options_of(test))
+    @_PLAN_OPTIONS
+    def command(target: str | None, as_json: bool, **options: Any) -> None:
+        _print_plan(target, choices_of(test, options), as_json=as_json, **options)
+
+    return command
+
+
+for _test in TESTS.values():
+    plan_command.add_command(_command(_test))
+
+
+def _print_plan(
+    target: str | None,
+    choices: Choices,
+    *,
+    as_json: bool,
+    capacity: str | None,
+    purge: str | None,
+    tbw: int | None,
+    **rates: float | None,
+) -> None:
+    roots = SystemRoots()
+    unopened = _unopened(target, capacity, roots)
+    plan = planned_run(choices, unopened, _drive(unopened, **rates))
+    steps = [step for planned in plan.longest for step in planned.apply.steps]
+    cache = plan.conditions.write_cache_enabled
+    ledger = (
+        *unopened.deviations(steps, choices.purge(purge), cache, roots),
+        *plan.deviations,
+    )
+    name = unopened.facts.path if unopened.preset is None else unopened.facts.name
+    if target is None:
+        name = unopened.facts.name
+    if as_json:
+        click.echo(json.dumps(plan_object(plan, name, ledger, unopened.assumed, tbw), indent=2))
+        return
+    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw):
+        click.echo(line)
+
+
+def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> UnopenedTarget:
+    if (target is None) == (capacity is None):
+        raise UsageError("say what is to be planned for: a target, or --capacity, and not both")
+    if target is not None:
+        return UnopenedTarget.of(target, roots)
+    assert capacity is not None  # noqa: S101 one of both is there
+    return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
+
+
+def _drive(
+    unopened: UnopenedTarget,
+    *,
+    read_iops: float | None,
+    write_iops: float | None,
+    read_rate: float | None,
+    write_rate: float | None,
+    latency_us: float | None,
+) -> AssumedDrive:
+    """What the operator says, else what a preset's data sheet promises, else a drive in the middle."""
+    given = {
+        "read_iops": read_iops,
+        "write_iops": write_iops,
+        "read_bytes_per_s": None if read_rate is None else read_rate * MB,
+        "write_bytes_per_s": None if write_rate is None else write_rate * MB,
+        "latency_ns": None if latency_us is None else max(1, round(latency_us * NS_PER_US)),
+    }
+    changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return replace(AssumedDrive.rated(unopened.preset.rated if unopened.preset else {}), **changes)

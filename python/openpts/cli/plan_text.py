@@ -1,0 +1,216 @@
+"""A plan as lines, and as an object for machines."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.dry_run import PlannedApply
+from openpts.planning.plan import Extent, PartExtent, RunPlan
+from openpts.planning.repetition import Repeated, collapsed
+from openpts.units import MB, NS_PER_US, format_capacity, format_duration
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import Part, part_text
+from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+
+
+def plan_lines(
+    plan: RunPlan, target: str, ledger: Sequence[Deviation], assumed: Sequence[str], tbw_bytes: int | None
+) -> Iterator[str]:
+    """Every step in its order, then time, bytes, assumptions and the ledger as it would be."""
+    conditions = plan.conditions
+    yield (
+        f"{plan.test.title} (PTS section {plan.test.section}), {conditions.profile.revision}, on {target}, "
+        f"{format_capacity(plan.user_capacity_bytes)}"
+    )
+    yield ""
+    cycle = 0
+    for block in plan.blocks:
+        if block.pattern[0].cycle != cycle:
+            cycle = block.pattern[0].cycle
+            yield f"cycle {cycle}: purge" if plan.longest[-1].cycle > 1 else "purge"
+        yield from _block_lines(block)
+    yield ""
+    yield from _table_lines(plan)
+    yield ""
+    yield from _total_lines(plan, tbw_bytes)
+    yield f"assumed     {_drive_text(plan.drive)}"
+    for assumption in assumed:
+        yield f"assumed     {assumption}"
+    yield from _ledger_lines(ledger)
+
+
+def plan_object(
+    plan: RunPlan, target: str, ledger: Sequence[Deviation], assumed: Sequence[str], tbw_bytes: int | None
+) -> dict[str, Any]:
+    """The same for machines: times in ns, shares as parts of one, steps as the record keeps them."""
+    return {
+        "test": plan.test.name,
+        "target": target,
+        "user_capacity_bytes": plan.user_capacity_bytes,
+        "conditions": msgspec.to_builtins(plan.conditions),
+        "shortened": plan.shortened,
+        "shortest": _extent_object(plan, plan.shortest_extent, tbw_bytes),
+        "longest": _extent_object(plan, plan.longest_extent, tbw_bytes),
+        "blocks": [
+            {"count": block.count, "parts": [_apply_object(planned) for planned in block.pattern]}
+            for block in plan.blocks
+        ],
+        "parts": [msgspec.to_builtins(part) for part in plan.parts],
+        "assumptions": {"drive": msgspec.to_builtins(plan.drive), "others": list(assumed)},
+        "ledger": [msgspec.to_builtins(deviation) for deviation in ledger],
+    }
+
+
+def _apply_object(planned: PlannedApply) -> dict[str, Any]:
+    return {
+        "cycle": planned.cycle,
+        "part": planned.apply.part.value,
+        "number": planned.apply.number,
+        "steps": [
+            {"count": again.count, "steps": [msgspec.to_builtins(step) for step in again.pattern]}
+            for again in collapsed(planned.apply.steps)
+        ],
+        "duration_ns": sum(planned.durations_ns),
+        "written_bytes": sum(planned.written_bytes),
+    }
+
+
+def _extent_object(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> dict[str, Any]:
+    return {
+        "duration_ns": extent.duration_ns,
+        "written_bytes": extent.written_bytes,
+        "drive_fills": extent.written_bytes / plan.user_capacity_bytes,
+        "tbw_share": None if tbw_bytes is None else extent.written_bytes / tbw_bytes,
+    }
+
+
+def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
+    """Rounds in turn with their pre-writes stand one below the other: the order is told by "in turn"."""
+    turn = ", in turn" if len(block.pattern) > 1 else ""
+    each = " each" if block.count > 1 else ""
+    for planned in block.pattern:
+        name, steps = _range_text(planned, block.count), _steps_text(planned)
+        yield f"{name}: {steps}, {format_duration(sum(planned.durations_ns))}{each}{turn}"
+        for again in collapsed(planned.apply.steps):
+            times = f"{again.count} x  " if again.count > 1 else ""
+            yield f"    {times}{'; '.join(step_text(step) for step in again.pattern)}"
+
+
+def _range_text(planned: PlannedApply, count: int) -> str:
+    first = part_text(planned.apply.part, planned.apply.number)
+    if count == 1:
+        return first
+    return f"{first.replace('round', 'rounds')} to {planned.apply.number + count - 1}"
+
+
+def _steps_text(planned: PlannedApply) -> str:
+    count = len(planned.apply.steps)
+    return "1 step" if count == 1 else f"{count} steps"
+
+
+def step_text(step: Step) -> str:
+    """A step with its demand and what ends it: ``RND 4 KiB 0/100, TC 4 QD 32, 1 min 0 s``."""
+    stimulus = step.stimulus
+    demand = "" if stimulus is None else f", TC {stimulus.tc} QD {stimulus.qd}"
+    capture = ", every I/O captured" if step.capture else ""
+    return f"{step}{demand}, {stop_text(step.stop)}{_what_counts(step)}{capture}"
+
+
+def _what_counts(step: Step) -> str:
+    """That an amount counts reads too, which nobody would think of a stimulus that writes as well."""
+    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
+    amount = any(isinstance(rule, ByteAmount | DriveFills) for rule in rules)
+    return ", reads included" if amount and step.stimulus and step.stimulus.operations.read else ""
+
+
+def stop_text(stop: StopRule) -> str:
+    """What ends a step, in words."""
+    match stop:
+        case Duration(duration_ns):
+            text = format_duration(duration_ns)
+        case ByteAmount(amount_bytes):
+            text = format_capacity(amount_bytes)
+        case DriveFills(fills):
+            text = f"{fills:g} x user capacity"
+        case IoCount(ios):
+            text = f"{ios:,} I/Os"
+        case Steady(figure, window_ns, windows):
+            text = f"until {figure.value} is steady over {windows} x {format_duration(window_ns)}"
+        case FirstOf(rules, at_least_ns):
+            text = " or ".join(stop_text(rule) for rule in rules)
+            if at_least_ns:
+                text += f", but at least {format_duration(at_least_ns)}"
+    return text
+
+
+def _table_lines(plan: RunPlan) -> Iterator[str]:
+    yield f"{'part':<34}{'shortest':>16}{'longest':>16}{'writes at most':>18}"
+    several = plan.longest[-1].cycle > 1 if plan.longest else False
+    for part in plan.parts:
+        name = _NAMES[part.part] if part.longest_applies == 1 else f"{_NAMES[part.part]}, {_applies(part)}"
+        cycle = f"cycle {part.cycle}, " if several else ""
+        yield (
+            f"{cycle + name:<34}{format_duration(part.shortest.duration_ns):>16}"
+            f"{format_duration(part.longest.duration_ns):>16}{format_capacity(part.longest.written_bytes):>18}"
+        )
+
+
+def _applies(part: PartExtent) -> str:
+    if part.shortest_applies == part.longest_applies:
+        return str(part.longest_applies)
+    return f"{part.shortest_applies} to {part.longest_applies}"
+
+
+_NAMES = {
+    Part.WIPC: "WIPC",
+    Part.WDPC: "preconditioning",
+    Part.ROUND: "rounds",
+    Part.SATURATION: "saturation",
+    Part.WAIT_STATE: "wait states",
+    Part.RETURN_TO_BASELINE: "returns to baseline",
+    Part.ACCESS_GROUP: "access groups",
+    Part.ROUND_PREWRITE: "pre-writes of rounds",
+    Part.HISTOGRAM_PREWRITE: "pre-writes of histograms",
+    Part.HISTOGRAM: "histograms",
+}
+
+
+def _total_lines(plan: RunPlan, tbw_bytes: int | None) -> Iterator[str]:
+    shortest, longest = plan.shortest_extent, plan.longest_extent
+    fills = [extent.written_bytes / plan.user_capacity_bytes for extent in (shortest, longest)]
+    yield (
+        f"takes       {_span(format_duration(shortest.duration_ns), format_duration(longest.duration_ns))}"
+        + (", purges not counted" if plan.longest else "")
+    )
+    written = [format_capacity(extent.written_bytes) for extent in (shortest, longest)]
+    yield f"writes      {_span(*written)}, {_span(*(f'{fill:.1f}' for fill in fills))} drive fills"
+    if tbw_bytes is None:
+        yield "wear        rated endurance unknown (--tbw)"
+    else:
+        shares = [f"{100 * extent.written_bytes / tbw_bytes:.2g} %" for extent in (shortest, longest)]
+        yield f"wear        {_span(*shares)} of the rated {format_capacity(tbw_bytes)}"
+
+
+def _span(shortest: str, longest: str) -> str:
+    return shortest if shortest == longest else f"{shortest} to {longest}"
+
+
+def _drive_text(drive: AssumedDrive) -> str:
+    return (
+        f"reads {drive.read_iops:,.0f} IOPS and {drive.read_bytes_per_s / MB:,.0f} MB/s at most, "
+        f"writes {drive.write_iops:,.0f} IOPS and {drive.write_bytes_per_s / MB:,.0f} MB/s, "
+        f"{drive.latency_ns / NS_PER_US:g} us each"
+    )
+
+
+def _ledger_lines(ledger: Sequence[Deviation]) -> Iterator[str]:
+    if not ledger:
+        yield "ledger      empty as far as can be told without the device"
+    for deviation in ledger:
+        yield (
+            f"deviation   {deviation.rule_id} ({deviation.clause}): required {deviation.required}; "
+            f"used {deviation.used}"
+        )

@@ -1,0 +1,25 @@
+"""The plan of the run that an operator's words would give."""
+
+from openpts.cli.quick_on_simulated import quick_on_simulated
+from openpts.cli.test_options import Choices
+from openpts.device.simulated_target import parse_simulated_target
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.planning.plan import RunPlan, plan_run
+from openpts.runner.demand import check_plan
+from openpts.runner.unopened_target import UnopenedTarget
+
+
+def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive) -> RunPlan:
+    """The plan of the run that the same words would give. Raises what that would raise before its purge."""
+    facts = unopened.facts
+    on_simulated = choices.is_quick and unopened.preset is not None
+    adjust = (
+        quick_on_simulated(choices, parse_simulated_target(facts.path)) if on_simulated else choices.adjust
+    )
+    standard = choices.test.standard_conditions(choices.profile, choices.seed or 0)
+    wanted = adjust(standard)
+    choices.admit(wanted, facts)
+    conditions = choices.test.possible_on(wanted, facts.sector_bytes)
+    plan = plan_run(choices.test, conditions, standard, facts.user_capacity_bytes, drive)
+    check_plan(plan.longest, facts)
+    return plan

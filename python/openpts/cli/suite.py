@@ -1,0 +1,166 @@
+"""`openpts run all`: the whole suite on one target, one folder for each test and an index page."""
+
+import json
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, Any
+
+import click
+import msgspec
+
+from openpts.cli.option_group import together
+from openpts.cli.parameter_options import given_as_options, parameter_options
+from openpts.cli.planned_run import planned_run
+from openpts.cli.run import RUN_OPTIONS, display_on, order_of
+from openpts.cli.test_options import (
+    PLAN_OPTION,
+    PROFILE_OPTION,
+    QUICK_OPTION,
+    SEED_OPTION,
+    Choices,
+    chosen,
+)
+from openpts.errors import OpenptsError
+from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.plan_file import read_plan
+from openpts.planning.assumed_drive import AssumedDrive
+from openpts.pts.registry import TESTS, PtsTest
+from openpts.record.suite import Suite, SuiteEntry, write_suite
+from openpts.record.writer import RunWriter
+from openpts.runner.events import Listener
+from openpts.runner.suite import SuitePart, SuiteRunner
+from openpts.runner.unopened_target import UnopenedTarget
+from openpts.system_files import SystemRoots
+from openpts.units import format_capacity, format_duration
+
+
+class _Tests(click.ParamType[tuple[PtsTest, ...]]):
+    """Names of tests between commas."""
+
+    name = "tests"
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> tuple[PtsTest, ...]:
+        """The tests in the specification's order, each once."""
+        names = {name.strip() for name in str(value).split(",")}
+        if unknown := sorted(names - set(TESTS)):
+            self.fail(f"{', '.join(unknown)}: the tests are {', '.join(TESTS)}", param, ctx)
+        return tuple(test for name, test in TESTS.items() if name in names)
+
+
+_SUITE_OPTIONS = together(
+    PROFILE_OPTION,
+    PLAN_OPTION,
+    QUICK_OPTION,
+    click.option("--tests", type=_Tests(), metavar="TEST,...", help=f"Only these of {', '.join(TESTS)}."),
+    *parameter_options(TESTS["iops"], CommonParameters),
+    SEED_OPTION,
+    click.option(
+        "--keep-going/--stop-on-failure",
+        default=True,
+        show_default=True,
+        help="Go on with the next test when an I/O failed in one.",
+    ),
+)
+
+
+@click.command("all", short_help="All tests, one after the other (PTS sections 7 to 14).")
+@click.argument("target")
+@_SUITE_OPTIONS
+@RUN_OPTIONS
+def run_all(
+    target: str,
+    *,
+    tests: tuple[PtsTest, ...] | None,
+    keep_going: bool,
+    out: Path | None,
+    as_json: bool,
+    no_report: bool,
+    **options: Any,
+) -> None:
+    """Run all tests on TARGET in the order of the specification, each with its own purge and preconditioning.
+
+    There is one run folder for each test, and over them suite.json and index.html. What the tests differ in
+    stands in a plan file, with a table for each. All tests are checked before the first purge. A test that
+    fails in the middle leaves the results of the others alone, and the suite goes on; it ends where a purge
+    failed, where a target is refused or gone, and where it is stopped.
+    """
+    from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
+
+    stream = sys.stderr if as_json else sys.stdout
+    all_choices = _choices_of(tests or tuple(TESTS.values()), options)
+    _announce(target, all_choices, stream)
+    folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
+    RunWriter.check_free(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [
+        SuitePart(choices.test, order_of(target, choices, out=None, **options)) for choices in all_choices
+    ]
+    suite = Suite(
+        target=target,
+        revision=all_choices[0].profile.revision,
+        command_line=tuple(sys.argv[1:]),
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    runner = _runner(folder, suite, stream, keep_going=keep_going, no_report=no_report)
+    try:
+        runner.run(parts)
+    except OpenptsError as error:
+        raise type(error)(f"{error}; {folder / INDEX_NAME} tells what became of each test") from error
+    finally:
+        if as_json:
+            click.echo(json.dumps(msgspec.to_builtins(runner.suite), indent=2))
+    click.echo(f"index: {folder / INDEX_NAME}", file=stream)
+
+
+def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no_report: bool) -> SuiteRunner:
+    from openpts.report.suite_index import write_suite_index  # noqa: PLC0415 slow to load
+    from openpts.report.write import write_report  # noqa: PLC0415 slow to load
+
+    def publish(now: Suite) -> None:
+        write_suite(folder, now)
+        write_suite_index(folder, now)
+
+    def report(run_folder: Path) -> Sequence[str]:
+        if no_report:
+            return ()
+        return [path.name for path in write_report(run_folder)]
+
+    @contextmanager
+    def display(entry: SuiteEntry) -> Iterator[Listener]:
+        click.echo(f"{entry.title} (PTS section {entry.section}), in {folder / entry.folder}", file=stream)
+        with display_on(stream) as hear:
+            yield hear
+
+    return SuiteRunner(folder, suite, display, publish, report, keep_going)
+
+
+def _choices_of(tests: Sequence[PtsTest], options: dict[str, Any]) -> list[Choices]:
+    """The choices for each test; what a plan has for them counts less than what options say."""
+    profile, path = options.pop("profile"), options.pop("plan_path")
+    is_quick, seed = options.pop("quick"), options.pop("seed")
+    given = given_as_options(CommonParameters, options)
+    plan = None if path is None else read_plan(path)
+    return [chosen(test, plan, given, profile=profile, is_quick=is_quick, seed=seed) for test in tests]
+
+
+def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> None:
+    """Refuse now what one of the tests would refuse later, and say how long all of them take."""
+    unopened = UnopenedTarget.of(target, SystemRoots())
+    drive = AssumedDrive.rated(unopened.preset.rated if unopened.preset else {})
+    plans = [planned_run(choices, unopened, drive) for choices in all_choices]
+    names = ", ".join(choices.test.name for choices in all_choices)
+    shortest, longest = (
+        sum(extent.duration_ns for extent in extents)
+        for extents in ([p.shortest_extent for p in plans], [p.longest_extent for p in plans])
+    )
+    written = format_capacity(sum(plan.longest_extent.written_bytes for plan in plans))
+    click.echo(
+        f"suite of {names}: about {format_duration(shortest)} to {format_duration(longest)}, "
+        f"writes up to about {written}",
+        file=stream,
+    )

@@ -1,0 +1,65 @@
+"""What the help of each test says: what it is for, what it does, and how long that takes as specified."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from openpts.pts.registry import PtsTest
+
+_PURPOSES: Final[Mapping[str, str]] = {
+    "iops": """IOPS of random I/O over 7 R/W mixes x 8 block sizes, in steady state.
+
+    At full length: the user capacity written twice, then rounds of 56 minutes until performance is steady,
+    5 at least (4 h 40 min) and 25 at most (23 h 20 min).
+    """,
+    "tp": """Throughput of sequential reads and writes of 128 KiB and of 1024 KiB, in steady state.
+
+    At full length, for each of the two sizes: a purge, the user capacity written twice, then rounds of
+    2 minutes until performance is steady, 5 at least (10 min) and 25 at most (50 min).
+    """,
+    "lat": """Response times of single random I/Os, 3 R/W mixes x 3 block sizes at TC 1 QD 1, in steady state.
+
+    At full length: the user capacity written twice, rounds of 9 minutes until performance is steady, 5 at
+    least (45 min) and 25 at most (3 h 45 min), and 20 minutes for the histogram of response times.
+    """,
+    "wsat": """How performance falls while a fresh drive is written to, and where it settles.
+
+    At full length, for each workload: a purge, the workload until 4 x user capacity are written or for
+    6 hours, and 20 minutes for the histogram of response times.
+    """,
+    "hir": """What a drive makes of pauses between bursts of random writes.
+
+    At full length: random writes until single minutes 30 minutes apart are steady, 5 at least (2 h 1 min) and
+    25 at most (12 h 1 min), then five wait states with their returns to the baseline, 15 h 30 min.
+    """,
+    "xsr": """How a drive takes the change from sequential to random writes and back.
+
+    At full length: 8 hours of SEQ 1024 KiB writes, 6 hours of RND 8 KiB writes, 8 hours of SEQ 1024 KiB
+    writes, without a pause: 22 hours.
+    """,
+    "cbw": """IOPS and response times of a composite workload at 49 demands, and response time histograms.
+
+    At full length: writes until single minutes 30 minutes apart are steady (2 h 1 min to 12 h 1 min), 5 to 25
+    rounds of 49 minutes with pre-writes of 5 to 30 minutes before each (4 h 30 min to 32 h 55 min), and three
+    histograms of 70 minutes each.
+    """,
+    "dirth": """IOPS and response times of any workload at 49 demands, and response time histograms.
+
+    At full length: writes until single minutes 30 minutes apart are steady (2 h 1 min to 12 h 1 min), 5 to 25
+    rounds of 49 minutes with pre-writes of 5 to 30 minutes before each (4 h 30 min to 32 h 55 min), and three
+    histograms of 70 minutes each.
+    """,
+}
+
+_TARGET: Final = """
+    TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
+    simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N where its own shall not do. PRESET is the
+    name of one that ships or the path of a TOML file.
+
+    Options name the specification's value behind a semicolon. Whatever differs from it is listed in the
+    report.
+"""
+
+
+def help_of(test: PtsTest) -> str:
+    """The help of `openpts run TEST`."""
+    return f"{test.title} test (PTS section {test.section}). {_PURPOSES[test.name]}{_TARGET}"

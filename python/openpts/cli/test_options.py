@@ -1,0 +1,114 @@
+"""What an operator chooses for a test: by options, and by a plan file that options win over."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+
+from openpts.cli.parameter_options import given_as_options, parameter_options
+from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
+from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.plan_file import Plan, read_plan
+from openpts.parameters.quick import quick
+from openpts.parameters.tables import TABLES
+from openpts.pts.registry import PtsTest
+from openpts.record.manifest import People
+from openpts.runner.preparation import PurgeChoice
+from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.facts import TargetFacts
+
+PROFILE_OPTION = click.option(
+    "--profile",
+    type=click.Choice([profile.value for profile in Profile]),
+    help="PTS-E or PTS-C: the set of settings that the specification has for such drives; enterprise.",
+)
+PLAN_OPTION = click.option(
+    "--plan",
+    "plan_path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="TOML or YAML file with any of these and more; what is given here wins. See `openpts plan-schema`.",
+)
+QUICK_OPTION = click.option(
+    "--quick",
+    is_flag=True,
+    help="Shorten everything for a first look, a few minutes. On a simulated drive elements stay as long as "
+    "its scale needs.",
+)
+SEED_OPTION = click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of offsets and data; random."
+)
+
+
+def options_of(test: PtsTest) -> list[Callable[[Any], Any]]:
+    """The options of a test's conditions, in the order of its help."""
+    return [PROFILE_OPTION, PLAN_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds."""
+
+    test: PtsTest
+    profile: Profile
+    seed: int | None
+    given: Given
+    short: Given
+    settings: Mapping[str, Any]
+
+    def adjust(self, standard: TestConditions) -> TestConditions:
+        """The conditions of this run. Raises UsageError where what was chosen makes no sense together."""
+        given = self.given.over(self.short)
+        conditions: TestConditions = conditions_of(given, standard)
+        refuse_contradictions(given, conditions)
+        return conditions
+
+    def admit(self, conditions: TestConditions, target: TargetFacts) -> None:
+        """Raises UsageError where the operator asked for what the target can't do."""
+        refuse_impossible_sizes(self.given, conditions, target)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether `--quick` was given, in words or in the plan."""
+        return bool(self.short.values)
+
+    def people(self, people: People) -> People:
+        """Those that were named, otherwise those of the plan."""
+        settings = self.settings
+        return People(
+            people.operator or settings.get("operator"),
+            people.auditor or settings.get("auditor"),
+            people.sponsor or settings.get("sponsor"),
+        )
+
+    def purge(self, word: str | None) -> PurgeChoice:
+        """What was asked for, otherwise what the plan says, otherwise a purge."""
+        return PurgeChoice(word or self.settings.get("purge", PurgeChoice.AUTO.value))
+
+
+def choices_of(test: PtsTest, options: dict[str, Any]) -> Choices:
+    """Take what ``test_options`` put on a command out of its options. Raises PlanFileError and UsageError."""
+    profile, path = options.pop("profile"), options.pop("plan_path")
+    is_quick, seed = options.pop("quick"), options.pop("seed")
+    given = given_as_options(TABLES[test.name], options)
+    plan = None if path is None else read_plan(path)
+    choices = chosen(test, plan, given, profile=profile, is_quick=is_quick, seed=seed)
+    choices.adjust(test.standard_conditions(choices.profile, 0))  # refused now, before any target is opened
+    return choices
+
+
+def chosen(
+    test: PtsTest, plan: Plan | None, given: Given, *, profile: str | None, is_quick: bool, seed: int | None
+) -> Choices:
+    """What was chosen by words, over what a plan has."""
+    settings = {} if plan is None else plan.settings
+    planned = Given() if plan is None else plan.given(test.name)
+    return Choices(
+        test=test,
+        profile=Profile(profile or settings.get("profile", Profile.ENTERPRISE)),
+        seed=settings.get("seed") if seed is None else seed,
+        given=given.over(planned),
+        short=quick(test.name) if is_quick or settings.get("quick") else Given(),
+        settings=settings,
+    )

@@ -1,0 +1,62 @@
+"""Steady state in words: whether it is reached, and the figures that it was held against."""
+
+from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
+from openpts.cli.progress import RunProgress
+from openpts.vocabulary.conditions import (
+    CrossStimulusConditions,
+    RoundConditions,
+    TestConditions,
+)
+from openpts.vocabulary.outcome_text import reached_text
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.verdict import SteadyStateReport
+
+
+def steady_state_line(report: SteadyStateReport, label: str) -> str:
+    """One tracking variable's verdict in words, with the limits it was held against."""
+    return (
+        f"{label}: {'steady' if report.steady else 'not steady'}, "
+        f"range {report.range_pct:.1f} % (limit {RANGE_LIMIT:.0%}), "
+        f"slope {report.slope_excursion_pct:.1f} % (limit {SLOPE_LIMIT:.0%})"
+    ).replace("%)", " %)")
+
+
+def steady_state_lines(progress: RunProgress) -> list[str]:
+    """What is known about steady state in this cycle so far, a line per tracking variable."""
+    judged = progress.judged
+    if judged is not None:
+        return [
+            steady_state_line(report, name) for name, report in zip(judged.names, judged.reports, strict=True)
+        ]
+    conditions = progress.conditions
+    if conditions is None or most_verdicts(conditions) == 0:
+        return []
+    rounds = "round" if isinstance(conditions, RoundConditions) else "tracking round"
+    return [f"judged from {rounds} {WINDOW_ROUNDS} on"]
+
+
+def most_verdicts(conditions: TestConditions) -> int:
+    """How many tracking variables are judged at a time at the most."""
+    if isinstance(conditions, RoundConditions):
+        return len(conditions.tracking)
+    return 0 if isinstance(conditions, CrossStimulusConditions) else 1
+
+
+def judged_round_text(part: Part, number: int) -> str:
+    """The round, or tracking round, at whose end a window was judged."""
+    return f"{'round' if part is Part.ROUND else 'tracking round'} {number}"
+
+
+def cycle_line(cycle: int, finished: CycleFinished, conditions: TestConditions | None) -> str:
+    """How a cycle ended: steady state where the test looks for it, and what ended the stimulus."""
+    outcome = finished.outcome
+    judged = outcome.last_round and (conditions is None or most_verdicts(conditions))
+    found = []
+    if outcome.steady_round is not None or judged:
+        found.append(f"steady state {reached_text(outcome, conditions)}")
+    if outcome.ended_by:
+        found.append(f"({outcome.ended_by})")
+    name = finished.title or (f"cycle {cycle}" if cycle > 1 else "")
+    text = " ".join(found) or "all parts done"
+    return f"{name}: {text}" if name else text

@@ -1,0 +1,236 @@
+"""What the log says at the end of each part of each test: the figures of that part and no others."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from openpts.analysis.steady_state import judge
+from openpts.cli.plain_log import PlainLog
+from openpts.pts import iops
+from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
+from openpts.units import KIB, NS_PER_MS, NS_PER_S
+from openpts.vocabulary.conditions import (
+    BaseConditions,
+    CompositeConditions,
+    CrossStimulusConditions,
+    LatencyConditions,
+    Profile,
+    TestConditions,
+    ThroughputConditions,
+    WriteSaturationConditions,
+)
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
+from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import Duration, SteadyFigure
+from openpts.vocabulary.verdict import TrackingVariable
+from openpts.vocabulary.workload import simple_workload
+from tests.unit.record.test_run_folder import manifest
+from tests.unit.runner.scripted_engine import complete
+
+RANDOM, SEQUENTIAL = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
+ENTERPRISE = iops.standard_conditions(Profile.ENTERPRISE, 1)
+WRITES = simple_workload("writes", RANDOM, 4 * KIB, 0)
+BASE = {name: getattr(ENTERPRISE, name) for name in BaseConditions.__struct_fields__}
+
+
+def step(
+    pattern: AccessPattern = RANDOM, size_bytes: int = 4 * KIB, read_pct: int = 0, tc: int = 4, qd: int = 32
+) -> Step:
+    stimulus = Stimulus.of(pattern, size_bytes, read_pct, tc, qd, ActiveRange())
+    return Step(stimulus, Duration.seconds(1))
+
+
+def measured(of: Step, ios: int, mean_ms: float, max_ms: float, elapsed_s: float = 1) -> Sample:
+    """So many writes with that mean and largest response time."""
+    assert of.stimulus is not None
+    size_bytes = of.stimulus.block_size_bytes
+    slowest_ns, sum_ns = round(max_ms * NS_PER_MS), round(mean_ms * NS_PER_MS * ios)
+    writes = OperationSample(ios, ios * size_bytes, sum_ns, 1, slowest_ns, b"")
+    return replace(complete(of), write=writes, elapsed_ns=round(elapsed_s * NS_PER_S))
+
+
+def idle(seconds: float) -> Sample:
+    gap = Step(None, Duration.seconds(seconds))
+    return replace(complete(step()), step=gap, write=NOTHING, elapsed_ns=round(seconds * NS_PER_S))
+
+
+def log_of(conditions: TestConditions, *events: Event) -> list[str]:
+    lines: list[str] = []
+    log = PlainLog(lines.append)
+    for event in (RunStarted(Path("r"), replace(manifest(), conditions=conditions), ()), *events):
+        log.hear(event)
+    return [line.partition("] ")[2] for line in lines][2:]
+
+
+def part(name: Part, number: int, *samples: Sample, most: int | None = None) -> list[Event]:
+    steps = tuple(sample.step for sample in samples)
+    return [
+        StepsStarted(1, Apply(name, number, steps, most)),
+        *(StepFinished(StepPlace(1, name, number, at), sample) for at, sample in enumerate(samples)),
+    ]
+
+
+def rounds_of(
+    kind: type[ThroughputConditions | LatencyConditions], figure: SteadyFigure, **more: int
+) -> TestConditions:
+    shared = {name: getattr(ENTERPRISE, name) for name in ENTERPRISE.__struct_fields__}
+    variable = TrackingVariable(RANDOM, 4 * KIB, 0, figure)
+    return kind(**{**shared, "tracking": (variable,), **more})
+
+
+@pytest.mark.parametrize(
+    ("conditions", "figure"),
+    [
+        (rounds_of(ThroughputConditions, SteadyFigure.THROUGHPUT), "512.0 MB/s"),
+        (rounds_of(LatencyConditions, SteadyFigure.MEAN_LATENCY, histogram_ns=1), "0.120 ms"),
+    ],
+)
+def test_a_round_tells_the_figure_that_it_is_judged_by(conditions: TestConditions, figure: str) -> None:
+    samples = (measured(step(read_pct=100), 1, 9, 9), measured(step(), 125_000, 0.12, 3))
+    assert log_of(conditions, *part(Part.ROUND, 2, *samples)) == [f"round 2 done: RND 4 KiB RW0 {figure}"]
+
+
+def saturation() -> WriteSaturationConditions:
+    return WriteSaturationConditions(
+        **BASE,
+        workloads=(WRITES,),
+        tc=4,
+        qd=32,
+        sequential_tc=1,
+        sequential_qd=32,
+        drive_fills=4,
+        longest_ns=6 * 3600 * NS_PER_S,
+        tracking_period_ns=1800 * NS_PER_S,
+        histogram_ns=1200 * NS_PER_S,
+    )
+
+
+def test_saturation_tells_the_tracked_minute_and_how_full_the_drive_is() -> None:
+    between, minute = measured(step(), 100_000, 1, 9, 1740), measured(step(), 22_072, 0.5, 7.25, 60)
+    events = [
+        *part(Part.SATURATION, 1, minute, most=13),
+        *part(Part.SATURATION, 2, between, minute, most=13),
+        SteadyStateJudged(Part.SATURATION, 5, ("RND 4 KiB RW0",), (judge(range(1, 6), [1.0, 1, 1, 1, 1]),)),
+        CycleEnded(1, CycleFinished(Outcome(None, 13, "4 drive fills"), "RND 4 KiB RW0")),
+    ]
+    # the target of the record holds 1 GB
+    assert log_of(saturation(), *events) == [
+        "saturation, tracking round 1 done: 368 IOPS, ART 0.500 ms, MRT 7.25 ms; 0.09 drive fills written",
+        "saturation, tracking round 2 done: 368 IOPS, ART 0.500 ms, MRT 7.25 ms; 0.59 drive fills written",
+        "steady state after tracking round 5? RND 4 KiB RW0: steady, range 0.0 % (limit 20 %), "
+        "slope 0.0 % (limit 10 %)",
+        "RND 4 KiB RW0: steady state not reached in 13 tracking rounds (4 drive fills)",
+    ]
+
+
+def test_a_stimulus_that_comes_in_pieces_is_told_at_its_tracked_minutes() -> None:
+    long = Step(step().stimulus, Duration.seconds(1740))
+    between, minute = measured(long, 100_000, 1, 9, 1740), measured(step(), 22_072, 0.5, 7.25, 60)
+    events = [*part(Part.SATURATION, 2, between), *part(Part.SATURATION, 2, minute)]
+    assert log_of(saturation(), *events) == [
+        "saturation, tracking round 2 done: 368 IOPS, ART 0.500 ms, MRT 7.25 ms; 0.50 drive fills written"
+    ]
+
+
+def test_a_single_round_is_no_plural() -> None:
+    ended = CycleEnded(1, CycleFinished(Outcome(None, 1, "4 drive fills"), "RND 4 KiB RW0"))
+    line = "RND 4 KiB RW0: steady state not reached in 1 tracking round (4 drive fills)"
+    assert log_of(saturation(), ended) == [line]
+
+
+def test_minutes_on_the_way_to_an_amount_are_no_tracked_minutes() -> None:
+    minute = measured(step(), 22_072, 0.5, 7.25, 60)
+    events = [event for _ in range(30) for event in part(Part.SATURATION, 5, minute)]
+    assert log_of(saturation(), *events[:-2]) == []
+    assert [line[:34] for line in log_of(saturation(), *events)] == ["saturation, tracking round 5 done:"]
+
+
+def test_an_amount_in_several_pieces_is_told_at_its_mean_rate() -> None:
+    fast, slow = measured(step(), 300_000, 1, 9, 1), measured(step(), 100_000, 1, 9, 3)
+    # 400,000 writes of 4,096 bytes in 4 s
+    line = log_of(saturation(), *part(Part.WIPC, 1, fast, slow))[-1]
+    assert line == "WIPC done: 1.64 GB at 410 MB/s, 4.00 s"
+
+
+def test_a_wait_state_tells_its_accesses_without_the_idle_times() -> None:
+    accesses = [measured(step(), ios, 1, slowest, 5) for ios, slowest in ((5000, 8), (9000, 3), (7500, 4))]
+    gaps = [idle(10)] * 3
+    samples = [sample for pair in zip(accesses, gaps, strict=True) for sample in pair]
+    assert log_of(saturation(), *part(Part.WAIT_STATE, 2, *samples)) == [
+        "wait state 2: RND 4 KiB 0/100",
+        "wait state 2 done: first access 1,000 IOPS, last 1,500, highest 1,800; MRT 8.00 ms",
+    ]
+
+
+def test_a_return_to_baseline_and_a_histogram_are_told_as_a_whole() -> None:
+    samples = (measured(step(), 1000, 1, 5, 1), measured(step(), 3000, 2, 4, 3))
+    for name, title in (
+        (Part.RETURN_TO_BASELINE, "return to baseline 10"),
+        (Part.HISTOGRAM, "histogram 10"),
+    ):
+        line = log_of(saturation(), *part(name, 10, *samples))[-1]
+        assert line == f"{title} done: 1,000 IOPS, ART 1.75 ms, MRT 5.00 ms, 4.00 s"
+
+
+def test_an_access_group_tells_rate_and_times_and_no_steady_state() -> None:
+    groups = CrossStimulusConditions(**BASE, groups=())
+    writes = step(SEQUENTIAL, 1024 * KIB, 0, 1, 32)
+    pieces = [measured(writes, 14_400_000, 32, slowest, 4 * 3600) for slowest in (1234, 99)]
+    events = [
+        *part(Part.ACCESS_GROUP, 1, *pieces, most=3),
+        CycleEnded(1, CycleFinished(Outcome(None, 0))),
+    ]
+    assert log_of(groups, *events) == [
+        "access group 1 of 3: SEQ 1024 KiB 0/100",
+        "access group 1 done: SEQ 1024 KiB 0/100, 1,049 MB/s, 1,000 IOPS, ART 32.0 ms, MRT 1,234 ms, "
+        "8 h 0 min",
+        "all parts done",
+    ]
+
+
+def test_rounds_of_demand_tell_the_tracked_operating_point() -> None:
+    conditions = CompositeConditions(
+        **BASE,
+        workload=WRITES,
+        tcs=(32, 1),
+        qds=(32, 1),
+        precondition_tc=32,
+        precondition_qd=32,
+        tracking_period_ns=1,
+        max_rounds=25,
+        prewrite_shortest_ns=1,
+        prewrite_longest_ns=2,
+        prewrite_capacity_pct=10,
+        art_limit_ns=5,
+        plateau_pct=10,
+        mid_points=1,
+        histogram_prewrite_ns=1,
+        histogram_ns=1,
+    )
+    first, last = step(tc=32, qd=32), step(tc=1, qd=1)
+    events = [
+        *part(Part.ROUND_PREWRITE, 2, measured(first, 244_141, 1, 1, 300), most=25),
+        *part(Part.ROUND, 2, measured(first, 41_000, 25, 80), measured(last, 900, 1, 2), most=25),
+    ]
+    assert log_of(conditions, *events) == [
+        "pre-write of round 2 done: 1.00 GB at 3 MB/s, 5 min 0 s",
+        "round 2 done: TC 32 QD 32 41,000 IOPS, ART 25.0 ms, MRT 80.0 ms",
+    ]
+
+
+def test_a_step_without_an_answer_makes_no_figure_up() -> None:
+    nothing = replace(complete(step()), write=NOTHING, elapsed_ns=60 * NS_PER_S)
+    assert log_of(saturation(), *part(Part.HISTOGRAM, 1, nothing))[-1] == "histogram 1 done: no I/O"
+    assert log_of(saturation(), *part(Part.WAIT_STATE, 1, nothing))[-1] == "wait state 1 done: no I/O"
+    line = log_of(saturation(), *part(Part.WDPC, 1, nothing))[-1]
+    assert line == "preconditioning, tracking round 1 done: no I/O; 0.00 drive fills written"
+
+
+def test_every_part_has_a_line() -> None:
+    conditions = msgspec.structs.replace(ENTERPRISE, max_rounds=7)
+    for name in Part:
+        assert " done" in log_of(conditions, *part(name, 1, complete(step())))[-1]

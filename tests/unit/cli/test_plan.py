@@ -1,0 +1,147 @@
+"""`openpts plan`: hours, bytes and wear by hand, and nothing touched."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from openpts.cli.plan import plan_command
+from openpts.errors import OpenptsError, TargetError, UsageError
+from openpts.pts.registry import TESTS
+from openpts.units import KIB
+
+SIZES = (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
+MIXES = (100, 95, 65, 50, 35, 5, 0)
+TERABYTE = 10**12
+
+
+def text_of(*words: str) -> str:
+    result = CliRunner().invoke(plan_command, list(words), catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def plan_of(*words: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(text_of(*words, "--json"))
+    return found
+
+
+def test_the_hours_and_bytes_of_iops_are_those_of_the_specification() -> None:
+    """A drive that does 1000 of any I/O each second."""
+    words = ("--read-iops", "1000", "--write-iops", "1000", "--read-rate", "1e6", "--write-rate", "1e6")
+    found = plan_of("iops", "--capacity", "1TB", *words, "--latency-us", "1", "--tbw", "1PB")
+    wipc_s = 2 * TERABYTE / (128 * KIB * 1000)
+    per_round = sum(60 * 1000 * (100 - mix) / 100 * size for mix in MIXES for size in SIZES)
+    for name, rounds in (("shortest", 5), ("longest", 25)):
+        extent = found[name]
+        assert extent["duration_ns"] / 1e9 == pytest.approx(wipc_s + rounds * 56 * 60, rel=1e-6)
+        assert extent["written_bytes"] == pytest.approx(2 * TERABYTE + rounds * per_round, rel=1e-4)
+        assert extent["drive_fills"] == pytest.approx(extent["written_bytes"] / TERABYTE)
+        assert extent["tbw_share"] == pytest.approx(extent["written_bytes"] / 1e15)
+
+
+def test_every_step_of_a_round_is_there_in_its_order() -> None:
+    blocks = plan_of("iops", "--capacity", "1TB")["blocks"]
+    assert [(b["count"], [p["part"] for p in b["parts"]]) for b in blocks] == [
+        (1, ["wipc"]),
+        (25, ["round"]),
+    ]
+    steps = [step for again in blocks[1]["parts"][0]["steps"] for step in again["steps"]]
+    points = [
+        (s["stimulus"]["operations"].get("read", 0), s["stimulus"]["block_sizes"][0]["block_size_bytes"])
+        for s in steps
+    ]
+    assert points == [(mix, size) for mix in MIXES for size in SIZES]
+
+
+def test_an_amount_of_a_mix_says_that_it_counts_reads() -> None:
+    """4 x 1 TB of writes are 11,429 GB of RW65 in all."""
+    lines = text_of("wsat", "--capacity", "1TB", "--workloads", "write_intensive,oltp").splitlines()
+    assert "    RND 4 KiB 0/100, TC 4 QD 32, 1 min 0 s or 4,000 GB" in lines
+    assert "    RND 8 KiB 65/35, TC 4 QD 32, 1 min 0 s or 11,429 GB, reads included" in lines
+
+
+def test_the_text_tells_rounds_once_and_waits_in_their_order() -> None:
+    lines = text_of("hir", "--capacity", "1TB").splitlines()
+    heads = [line.partition(":")[0] for line in lines if line.startswith(("prec", "wait", "return"))]
+    assert heads[:2] == ["preconditioning, tracking round 1", "preconditioning, tracking rounds 2 to 25"]
+    assert heads[2:12] == [
+        text
+        for number in (1, 2, 3, 5, 10)
+        for text in (f"wait state {number}", f"return to baseline {number}")
+    ]
+    assert "    360 x  RND 4 KiB 0/100, TC 4 QD 32, 5.00 s; idle, 50.00 s" in lines
+    assert next(line for line in lines if line.startswith("takes")) == (
+        "takes       17 h 31 min to 27 h 31 min, purges not counted"
+    )
+
+
+@pytest.mark.parametrize("name", list(TESTS))
+@pytest.mark.parametrize("profile", ["enterprise", "client"])
+def test_every_test_can_be_planned(name: str, profile: str) -> None:
+    text = text_of(name, "--capacity", "1.92TB", "--profile", profile)
+    assert f"PTS-{profile[0].upper()} 2.0.1" in text
+    assert "rated endurance unknown (--tbw)" in text
+    assert "ledger      empty as far as can be told without the device" in text
+
+
+def test_the_ledger_is_that_of_the_run() -> None:
+    ledger = plan_of("iops", "--capacity", "1TB", "--tc", "1", "--max-rounds", "7", "--purge", "none")[
+        "ledger"
+    ]
+    assert {one["rule_id"] for one in ledger} == {"PTS-IOPS-05", "PTS-IOPS-11", "PTS-PRG-01"}
+
+
+def test_a_file_is_planned_for_and_not_created(tmp_path: Path) -> None:
+    found = plan_of("xsr", f"file:{tmp_path}/scratch?size=512MiB")
+    assert found["user_capacity_bytes"] == 512 * 1024 * KIB
+    assert {one["rule_id"] for one in found["ledger"]} >= {"PTS-GEN-05", "PTS-PRG-03", "PTS-CACHE-01"}
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_simulated_drive_is_planned_for_without_running() -> None:
+    found = plan_of("cbw", "sim:client-qlc?capacity=64GB", "--time-scale", "1/2")
+    assert found["target"] == "sim:client-qlc"
+    assert "simulated drive in virtual time: preset client-qlc" in found["ledger"][0]["used"]
+    assert found["shortened"]
+
+
+def test_a_plan_file_counts_and_options_win(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text("[iops]\nmax_rounds = 9\ntc = 2\n")
+    conditions = plan_of("iops", "--capacity", "1TB", "--plan", str(plan), "--tc", "3")["conditions"]
+    assert (conditions["max_rounds"], conditions["tc"]) == (9, 3)
+
+
+@pytest.mark.parametrize(
+    ("words", "says", "kind"),
+    [
+        ((), "a target, or --capacity", UsageError),
+        (("sim:oracle", "--capacity", "1TB"), "not both", UsageError),
+        (("sim:none",), "there is no preset", UsageError),
+        (("/dev/none",), "doesn't exist", TargetError),
+        (("file:/none/x?size=1MiB",), "is not a directory", TargetError),
+        (("--capacity", "4MiB"), "too small for the queue", TargetError),
+        (("--capacity", "1TB", "--block-sizes", "4000"), "block-sizes", UsageError),
+    ],
+)
+def test_what_a_run_would_refuse_is_refused(
+    words: tuple[str, ...], says: str, kind: type[OpenptsError]
+) -> None:
+    with pytest.raises(kind, match=says):
+        CliRunner().invoke(plan_command, ["iops", *words], catch_exceptions=False)
+
+
+@pytest.mark.parametrize(("text", "terabytes"), [("1.2PB", 1200), ("600TB", 600), ("600", 600), ("0.5", 0.5)])
+def test_an_endurance_without_a_unit_is_in_terabytes(text: str, terabytes: float) -> None:
+    found = plan_of("xsr", "--capacity", "1TB", "--tbw", text)["longest"]
+    assert found["tbw_share"] == pytest.approx(found["written_bytes"] / (terabytes * TERABYTE))
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "nan"])
+def test_an_endurance_that_makes_no_sense_is_refused(text: str) -> None:
+    result = CliRunner().invoke(plan_command, ["xsr", "--capacity", "1TB", "--tbw", text])
+    assert result.exit_code == 2
+    assert "Traceback" not in result.output

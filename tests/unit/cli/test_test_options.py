@@ -1,0 +1,145 @@
+"""Options of a test and a plan file: what wins, and what is told."""
+
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from openpts.cli.option_group import together
+from openpts.cli.test_options import Choices, choices_of, options_of
+from openpts.errors import OpenptsError, UsageError
+from openpts.parameters.plan_file import PlanFileError
+from openpts.pts.registry import TESTS
+from openpts.record.manifest import People
+from openpts.runner.preparation import PurgeChoice
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.placement import Segments
+from openpts.vocabulary.stimulus import ActiveRange, BlockSize
+
+PLAN = """\
+profile = "client"
+seed = 9
+purge = "none"
+operator = "the plan's"
+auditor = "the plan's"
+[common]
+step_seconds = 2
+[iops]
+tc = 7
+qd = 5
+block_sizes = ["1MiB", "64KiB", "4KiB", "0.5KiB"]
+"""
+ADVANCED = TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", 10**12, 4096)
+
+
+def choices(test: str, *words: str) -> Choices:
+    made: list[Choices] = []
+
+    @click.command()
+    @together(*options_of(TESTS[test]))
+    def command(**options: Any) -> None:
+        made.append(choices_of(TESTS[test], options))
+        assert not options
+
+    result = CliRunner().invoke(command, words)
+    if isinstance(result.exception, OpenptsError):
+        raise result.exception
+    assert made, result.output
+    return made[0]
+
+
+def conditions(test: str, *words: str) -> Any:
+    chosen = choices(test, *words)
+    return chosen.adjust(TESTS[test].standard_conditions(chosen.profile, 1))
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> str:
+    path = tmp_path / "plan.toml"
+    path.write_text(PLAN)
+    return str(path)
+
+
+def test_options_win_over_the_plan_and_the_plan_over_the_standard(plan: str) -> None:
+    chosen = choices("iops", "--plan", plan, "--tc", "3", "--profile", "enterprise")
+    assert (chosen.profile, chosen.seed) == (Profile.ENTERPRISE, 9)
+    used = conditions("iops", "--plan", plan, "--tc", "3")
+    assert (used.tc, used.qd, used.minute_ns, used.max_rounds) == (3, 5, 2 * 10**9, 25)
+    assert used.active_range == ActiveRange(0, 75)
+    assert conditions("iops", "--plan", plan, "--round-seconds", "28").minute_ns == 10**9
+    assert choices("iops", "--plan", plan, "--seed", "4").seed == 4
+
+
+def test_people_and_purge_come_from_the_plan_where_no_option_names_them(plan: str) -> None:
+    chosen = choices("iops", "--plan", plan)
+    assert chosen.people(People("mine", None, None)) == People("mine", "the plan's", None)
+    assert (chosen.purge(None), chosen.purge("auto")) == (PurgeChoice.NONE, PurgeChoice.AUTO)
+    without = choices("iops")
+    assert (without.people(People()), without.purge(None)) == (People(), PurgeChoice.AUTO)
+
+
+def test_words_of_the_command_line() -> None:
+    used = conditions(
+        "iops",
+        *("--active-range", "25:75"),
+        *("--segments", "16x64MiB"),
+        *("--data-pattern", "entropy:46,dup:10"),
+        *("--read-pcts", "65, 0"),
+        *("--block-sizes", "64KiB,4k"),
+        *("--tracking", "RND 4KiB RW0,rnd 64 KiB rw65"),
+        *("--write-cache", "enabled"),
+        *("--time-scale", "1/60"),
+    )
+    assert used.active_range == ActiveRange(25, 75)
+    assert used.segments == Segments(16, 64 * 1024**2)
+    assert used.data == ReducibleData(46, 10)
+    assert (used.read_pcts, used.block_sizes_bytes) == ((65, 0), (65536, 4096))
+    assert [str(variable) for variable in used.tracking] == ["RND 4 KiB RW0", "RND 64 KiB RW65"]
+    assert used.write_cache_enabled
+    assert used.minute_ns == 10**9
+
+
+def test_workloads_by_name_and_in_words() -> None:
+    used = conditions("wsat", "--workloads", "oltp,SEQ 64KiB RW30", "--stop-when-steady")
+    assert [workload.title for workload in used.workloads] == ["RND 8 KiB RW65", "SEQ 64 KiB RW30"]
+    assert used.workloads[1].block_sizes == (BlockSize(65536),)
+    assert used.stop_when_steady
+
+
+def test_a_switch_can_be_turned_off() -> None:
+    assert conditions("dirth", "--no-capture").capture is False
+    assert conditions("dirth").capture is True
+
+
+def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
+    with pytest.raises(UsageError, match=r"^--data-pattern 'zeros': is none of"):
+        choices("iops", "--data-pattern", "zeros")
+    with pytest.raises(UsageError, match=rf"^{plan}:11:1: block_sizes: steady state is to be judged on"):
+        choices("iops", "--plan", plan, "--read-pcts", "65,0")
+    Path(plan).write_text("[lat]\ncolour = 1\n")
+    with pytest.raises(PlanFileError, match=r"plan\.toml:2:1: unknown key colour in lat"):
+        choices("iops", "--plan", plan)
+
+
+def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: str) -> None:
+    chosen = choices("iops", "--plan", plan)
+    wanted = chosen.adjust(TESTS["iops"].standard_conditions(Profile.CLIENT, 1))
+    says = rf"{plan}:11:1: block_sizes: 0\.5 KiB is no multiple of the sector of nvme0n1, .* 4,096 bytes"
+    with pytest.raises(UsageError, match=says):
+        chosen.admit(wanted, ADVANCED)
+    own = choices("dirth", "--workload", "RND 2KiB RW0")
+    with pytest.raises(UsageError, match="--workload: 2 KiB is no multiple"):
+        own.admit(conditions("dirth", "--workload", "RND 2KiB RW0"), ADVANCED)
+
+
+def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
+    chosen = choices("iops")
+    standard: Any = TESTS["iops"].standard_conditions(Profile.CLIENT, 1)
+    chosen.admit(chosen.adjust(standard), ADVANCED)
+    assert 512 not in TESTS["iops"].possible_on(standard, 4096).block_sizes_bytes
+    named = choices("wsat", "--workloads", "composite,metadata")
+    named.admit(conditions("wsat", "--workloads", "composite,metadata"), ADVANCED)

@@ -22,7 +22,7 @@ NOTHING: set[str] = set()
         (
             ("run", "iops", "file:x?size=64MiB", "--step-seconds", "1", "--round-seconds", "56"),
             2,
-            "say the same thing twice",
+            "says the same thing twice",
         ),
         (("run", "iops", "file:x?size=many"), 2, "is not a size"),
         (("run", "iops", "file:x?size=64M"), 2, "is not a size"),

@@ -51,6 +51,7 @@ def _times_touched(run: TracedRun) -> NDArray[np.int64]:
     return np.cumsum(edges)[:-1]
 
 
+@pytest.mark.proves("PTS-TOOL-02", "PTS-TOOL-08")
 @pytest.mark.parametrize("tc", [1, 3, 4])
 @pytest.mark.parametrize("size", [128 * KIB, 96 * KIB, 97 * SECTOR, 256 * KIB - SECTOR])
 def test_preconditioning_writes_every_lba_exactly_once_a_pass(drive: Path, size: int, tc: int) -> None:
@@ -119,6 +120,7 @@ def test_strides_lie_between_the_starts(drive: Path) -> None:
     assert set(run.lengths) == {size}
 
 
+@pytest.mark.proves("PTS-TOOL-07")
 @pytest.mark.parametrize("random_pct", [10, 50, 95])
 def test_the_share_of_random_accesses_is_exact_and_the_others_are_one_stream(
     drive: Path, random_pct: int

@@ -195,6 +195,7 @@ def test_a_step_begins_when_all_ios_of_the_one_before_are_answered(alternating: 
     assert [len(part.completed) for part in alternating.by_step()] == [100] * 50
 
 
+@pytest.mark.proves("PTS-TOOL-10", "PTS-PRE-05", "PTS-PRE-06", "PTS-XSR-15")
 def test_no_idle_time_lies_between_steps(alternating: TracedRun) -> None:
     parts = alternating.by_step()
     turnaround_ns = np.concatenate(

@@ -99,6 +99,7 @@ def test_amounts_end_it_exactly(scratch: Path) -> None:
     assert (result["ended_by"], result["seed"]) == ("amount", 5)
 
 
+@pytest.mark.proves("PTS-GEN-05")
 def test_the_kernel_counts_the_same_reads(attach_memory) -> None:
     node = attach_memory(64 * MIB)
     statistics = Path(f"/sys/block/{node.name}/stat")

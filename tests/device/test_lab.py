@@ -64,10 +64,13 @@ def test_an_nvme_drive_is_refused_unnamed_and_measured_when_named(tmp_path: Path
     assert run.manifest.state is RunState.COMPLETE
     assert len(run.steps) == 1 + 56
     assert run.manifest.dut["serial"].value == "LABNVME0000"
-    assert run.manifest.purge is not None
-    assert run.manifest.purge.changed_samples == run.manifest.purge.samples > 0
-    # The drive's cache is on and the enterprise rule wants it off: that is an entry.
-    assert "PTS-CACHE-01" in {deviation.rule_id for deviation in run.ledger}
+    (purge,) = run.manifest.purges
+    assert purge.changed_samples == purge.samples > 0
+    # The drive comes with its cache on and the enterprise rule wants it off.
+    (cache,) = run.manifest.write_caches
+    assert (cache.required, cache.actual) == ("WCD", "WCD")
+    assert cache.source.endswith("set by openpts, was WCE")
+    assert "PTS-CACHE-01" not in {deviation.rule_id for deviation in run.ledger}
 
 
 def test_a_drive_that_goes_away_leaves_an_honest_record(tmp_path: Path) -> None:
@@ -79,7 +82,7 @@ def test_a_drive_that_goes_away_leaves_an_honest_record(tmp_path: Path) -> None:
         {OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 --step-seconds 1 --tc 1 --qd 4 \
             --precondition-passes 0.1 --no-report --out {tmp_path}/run \
             > {tmp_path}/log 2> {tmp_path}/complaint &
-        until grep -q 'preconditioning done' {tmp_path}/log; do sleep 0.2; done
+        until grep -q 'WIPC done' {tmp_path}/log; do sleep 0.2; done
         sleep 3
         lab-ctl unplug nvme0
         wait $!

@@ -53,19 +53,21 @@ def test_the_report_comes_again_from_the_folder_alone(finished: Path) -> None:
     assert ((finished / "r1/report.html").read_bytes(), (finished / "r1/report.pdf").read_bytes()) == before
 
 
+@pytest.mark.proves("PTS-GEN-01", "PTS-GEN-05")
 def test_every_shortening_is_in_the_ledger(finished: Path) -> None:
     rules = {deviation.rule_id for deviation in read_run(finished / "r1").ledger}
     assert rules >= {"PTS-GEN-05", "PTS-IOPS-07", "PTS-IOPS-11", "PTS-IOPS-14", "PTS-PRG-03", "PTS-CACHE-01"}
 
 
+@pytest.mark.proves("PTS-GEN-09", "PTS-TOOL-10")
 def test_the_steps_ran_in_the_order_of_the_loops_without_idle(finished: Path) -> None:
     run = read_run(finished / "r1")
-    assert run.manifest.purge is not None
-    assert run.manifest.purge.changed_samples == run.manifest.purge.samples > 0
+    (purge,) = run.manifest.purges
+    assert purge.changed_samples == purge.samples > 0
     preconditioning, *steps = run.steps
     assert preconditioning.sample.write.bytes >= 128 * 2**20
     order = [
-        (step.round_number, step.sample.step.stimulus.read_pct, step.sample.step.stimulus.block_size_bytes)
+        (step.place.number, step.sample.step.stimulus.read_pct, step.sample.step.stimulus.block_size_bytes)
         for step in steps
     ]
     assert order == [

@@ -16,6 +16,7 @@ from openpts.device.identity import dut_facts
 from openpts.device.purge import purge
 from openpts.device.target import BlockTarget
 from openpts.device.write_cache import read_write_cache
+from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 
@@ -95,3 +96,17 @@ def test_the_cache_of_scsi_is_its_mode_page(
         (cache_type,) = target.device.folder.glob("device/scsi_disk/*/cache_type")
         cache_type.write_text(text)
         assert read_write_cache(target, False, roots).actual == actual
+
+
+@pytest.mark.parametrize(("required", "actual"), [(False, "WCD"), (True, "WCE")])
+def test_the_cache_is_set_read_back_and_left_as_it_was_found(
+    drive: DeviceListing, required: bool, actual: str, roots: SystemRoots
+) -> None:
+    with _open(drive, roots) as target, write_cache_control(target, roots) as before:
+        before.require(not required)
+        found = read_write_cache(target, required, roots).actual
+        with write_cache_control(target, roots) as cache:
+            report = cache.require(required)
+            assert report.actual == actual
+            assert "set by openpts" in report.source
+        assert read_write_cache(target, required, roots).actual == found != actual

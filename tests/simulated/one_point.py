@@ -1,16 +1,18 @@
 """The IOPS test with one test point instead of 56, so that a step of the drive's script is a round."""
 
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from openpts.device.consent import Consent
 from openpts.pts.iops import TRACKING
+from openpts.pts.registry import TESTS
 from openpts.record.manifest import People
 from openpts.runner.events import Listener
 from openpts.runner.preparation import PurgeChoice
-from openpts.runner.run import FinishedRun, Order, run_iops
+from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.conditions import IopsConditions, Profile, TestConditions
 from openpts.vocabulary.verdict import TrackingVariable
 
 POINT = TRACKING[0]
@@ -35,13 +37,14 @@ def run_one_point(
     """The run with the runner that any device has."""
 
     def adjust(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, IopsConditions)
         return replace(
             conditions,
             read_pcts=(point.read_pct,),
             block_sizes_bytes=(point.block_size_bytes,),
             tracking=(point,),
             max_rounds=max_rounds,
-            step_duration_ns=round(step_s * NS_PER_S),
+            minute_ns=round(step_s * NS_PER_S),
             precondition_block_size_bytes=128 * KIB,
         )
 
@@ -56,4 +59,4 @@ def run_one_point(
         folder=folder,
         seed=seed,
     )
-    return run_iops(order, listeners)
+    return run_test(TESTS["iops"], order, listeners)

@@ -17,6 +17,7 @@ from openpts.runner.simulated_device import PURGE_METHOD
 from openpts.units import KIB
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetKind
+from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable
@@ -44,6 +45,7 @@ def test_the_record_knows_what_was_simulated(tmp_path: Path) -> None:
     assert "io_path" not in manifest.engine
 
 
+@pytest.mark.proves("PTS-GEN-05")
 def test_no_simulated_run_is_conformant(tmp_path: Path) -> None:
     run = read_run(run_one_point(write_oracle(tmp_path, STEADY), tmp_path / "run").folder)
     assert run.ledger[0].rule_id == "PTS-GEN-05"
@@ -52,8 +54,8 @@ def test_no_simulated_run_is_conformant(tmp_path: Path) -> None:
 
 
 def without_dates(manifest: Manifest) -> Manifest:
-    purge = None if manifest.purge is None else replace(manifest.purge, started_at="")
-    return replace(manifest, test_id="", started_at="", ended_at="", purge=purge)
+    purges = tuple(replace(purge, started_at="") for purge in manifest.purges)
+    return replace(manifest, test_id="", started_at="", ended_at="", purges=purges)
 
 
 @pytest.mark.parametrize("target", ["oracle", "enterprise-tlc?capacity=8GB&scale=2"])
@@ -93,7 +95,7 @@ def test_a_purge_is_proven_by_what_was_written_before(tmp_path: Path) -> None:
     (report,) = [event.report for event in heard if isinstance(event, PurgeFinished)]
     assert (report.ran, report.method) == (True, PURGE_METHOD)
     assert report.changed_samples == report.samples > 0
-    assert read_run(finished.folder).manifest.purge == report
+    assert read_run(finished.folder).manifest.purges == (report,)
 
 
 @pytest.mark.parametrize(
@@ -116,6 +118,7 @@ def test_a_purge_that_does_not_purge_ends_the_run(tmp_path: Path, purge: str, sa
     assert "PTS-PRG-01" in {entry.rule_id for entry in read_run(without.folder).ledger}
 
 
+@pytest.mark.proves("PTS-CACHE-01")
 @pytest.mark.parametrize(
     ("cache", "profile", "required", "found", "deviates"),
     [
@@ -131,8 +134,7 @@ def test_the_write_cache_is_set_as_the_test_wants_it(
 ) -> None:
     preset = write_oracle(tmp_path, STEADY, oracle=cache)
     run = read_run(run_one_point(preset, tmp_path / "run", step_s=1, profile=profile).folder)
-    report = run.manifest.write_cache
-    assert report is not None
+    (report,) = run.manifest.write_caches
     assert (report.required, report.actual) == (required, found)
     assert ("PTS-CACHE-01" in {entry.rule_id for entry in run.ledger}) is deviates
 
@@ -147,7 +149,7 @@ def test_a_drive_that_turns_read_only_leaves_an_honest_result(tmp_path: Path) ->
     assert run.manifest.state is RunState.FAILED
     assert [step.sample.state for step in run.steps[:-1]] == [StepState.COMPLETE] * 3
     last = run.steps[-1]
-    assert (last.round_number, last.sample.state) == (3, StepState.FAILED)
+    assert (last.place, last.sample.state) == (StepPlace(1, Part.ROUND, 3, 0), StepState.FAILED)
     assert last.sample.failure is not None
     assert last.sample.failure.operation == "write"
     assert summarise(run)["complete_rounds"] == 2
@@ -169,16 +171,16 @@ def test_a_stop_keeps_what_was_simulated(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [1e7], by="seconds")  # more I/Os than anybody waits for
 
     def stop(event: Event) -> None:
-        if isinstance(event, Ticked) and event.round_number == 1:
+        if isinstance(event, Ticked) and event.place.part is Part.ROUND:
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError):
-        run_one_point(preset, tmp_path / "run", step_s=10**6, listeners=(stop,))
+        run_one_point(preset, tmp_path / "run", step_s=10**5, max_rounds=1, listeners=(stop,))
     run = read_run(tmp_path / "run")
     assert run.manifest.state is RunState.INTERRUPTED
-    assert [(step.round_number, step.sample.state) for step in run.steps] == [
-        (None, StepState.COMPLETE),
-        (1, StepState.INTERRUPTED),
+    assert [(step.place.part, step.sample.state) for step in run.steps] == [
+        (Part.WIPC, StepState.COMPLETE),
+        (Part.ROUND, StepState.INTERRUPTED),
     ]
     assert run.steps[-1].sample.iops == pytest.approx(1e7, rel=1e-3)
 
@@ -187,7 +189,10 @@ def test_events_come_in_the_order_of_the_script(tmp_path: Path) -> None:
     heard: list[Event] = []
     run_one_point(write_oracle(tmp_path, STEADY), tmp_path / "run", step_s=1, listeners=(heard.append,))
     finished = [event for event in heard if isinstance(event, StepFinished)]
-    assert [event.round_number for event in finished] == [None, 1, 2, 3, 4, 5]
+    assert [(event.place.part, event.place.number) for event in finished] == [
+        (Part.WIPC, 1),
+        *((Part.ROUND, number) for number in range(1, 6)),
+    ]
 
 
 def test_what_is_too_small_for_the_queue_is_refused_with_its_scale(tmp_path: Path) -> None:

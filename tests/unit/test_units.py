@@ -44,6 +44,7 @@ def test_any_text_is_a_size_or_refused(text: str) -> None:
         assert parse_size_bytes(text) >= 0
 
 
+@pytest.mark.proves("PTS-UNIT-01")
 @pytest.mark.parametrize(
     ("capacity", "text"),
     [
@@ -58,6 +59,7 @@ def test_capacities_are_base_10(capacity: int, text: str) -> None:
     assert format_capacity(capacity) == text
 
 
+@pytest.mark.proves("PTS-UNIT-02")
 @pytest.mark.parametrize(
     ("size", "text"), [(512, "0.5 KiB"), (3584, "3.5 KiB"), (4096, "4 KiB"), (2**20, "1024 KiB")]
 )
@@ -65,6 +67,7 @@ def test_transfer_sizes_are_base_2(size: int, text: str) -> None:
     assert format_block_size(size) == text
 
 
+@pytest.mark.proves("PTS-UNIT-05")
 @pytest.mark.parametrize(
     ("latency_ns", "text"),
     [

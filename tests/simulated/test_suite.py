@@ -1,0 +1,219 @@
+"""The whole suite on drives that follow a script: what happens to the others when one test goes wrong."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from openpts.cli.suite import run_all
+from openpts.device.consent import Consent
+from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RunFailedError, UsageError
+from openpts.parameters.given import Given, conditions_of
+from openpts.pts.registry import TESTS
+from openpts.record.manifest import People, RunState
+from openpts.record.reader import read_run
+from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
+from openpts.runner.events import Event, Listener, StepsStarted
+from openpts.runner.preparation import PurgeChoice
+from openpts.runner.run import Order
+from openpts.runner.suite import SuitePart, SuiteRunner
+from openpts.vocabulary.conditions import Profile
+from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+
+FAST = [20_000.0]
+QUICK = ("--time-scale", "1/600", "--no-report")
+
+
+def suite(folder: Path, *words: str) -> dict[str, Any]:
+    command = [*QUICK, *words, "--out", str(folder), "--json"]
+    result = CliRunner().invoke(run_all, command, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found: dict[str, Any] = json.loads(result.stdout)
+    return found
+
+
+def states(folder: Path) -> dict[str, str]:
+    return {entry.test: entry.state.value for entry in read_suite(folder).entries}
+
+
+def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
+    folder = tmp_path / "suite"
+    found = suite(folder, f"sim:{write_oracle(tmp_path, FAST)}")
+    assert [entry["test"] for entry in found["entries"]] == list(TESTS)
+    assert set(states(folder).values()) == {"complete"}
+    for entry in read_suite(folder).entries:
+        run = read_run(folder / entry.folder)
+        assert run.manifest.state is RunState.COMPLETE
+        assert run.manifest.conditions.test == entry.test
+        assert len(run.manifest.purges) == run.cycle_count >= 1
+    page = (folder / "index.html").read_text()
+    assert all(test.title in page for test in TESTS.values())
+    assert "SIMULATED" in page
+
+
+def test_only_the_tests_that_were_asked_for_run_in_the_specifications_order(tmp_path: Path) -> None:
+    found = suite(tmp_path / "suite", f"sim:{write_oracle(tmp_path, FAST)}", "--tests", "xsr,iops")
+    assert [entry["folder"] for entry in found["entries"]] == ["1-iops", "2-xsr"]
+
+
+def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text('profile = "client"\n[common]\nactive_range = 50\n[iops]\nqd = 3\n[hir]\nqd = 5\n')
+    target = f"sim:{write_oracle(tmp_path, FAST)}"
+    folder = tmp_path / "suite"
+    suite(folder, target, "--tests", "iops,hir", "--plan", str(plan), "--active-range", "75")
+    manifests = [read_run(folder / name).manifest for name in ("1-iops", "2-hir")]
+    assert [m.conditions.profile for m in manifests] == [Profile.CLIENT] * 2
+    assert [m.conditions.active_range.end_pct for m in manifests] == [75, 75]
+    assert [getattr(m.conditions, "qd", None) for m in manifests] == [3, 5]
+
+
+def refused(folder: Path, *words: str) -> OpenptsError:
+    with pytest.raises(OpenptsError) as raised:
+        CliRunner().invoke(run_all, [*QUICK, *words, "--out", str(folder)], catch_exceptions=False)
+    return raised.value
+
+
+@pytest.mark.parametrize(
+    "words", [("--active-range", "0"), ("--time-scale", "2"), ("--data-pattern", "pattern:xyz")]
+)
+def test_what_one_test_would_refuse_is_refused_before_the_first(
+    tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    target = f"sim:{write_oracle(tmp_path, FAST)}"
+    assert isinstance(refused(tmp_path / "suite", target, *words), UsageError)
+    assert not (tmp_path / "suite").exists()
+
+
+def test_a_target_too_small_for_the_last_test_is_refused_before_the_first(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, FAST)
+    error = refused(tmp_path / "suite", f"sim:{preset}?capacity=32MiB", "--tests", "iops,cbw,xsr")
+    assert "too small" in str(error)
+    assert not (tmp_path / "suite").exists()
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    target = f"sim:{write_oracle(tmp_path, FAST)}"
+    folder = tmp_path / "suite"
+    folder.mkdir()
+    (folder / "precious").write_text("data")
+    assert "is not empty" in str(refused(folder, target))
+    assert [path.name for path in folder.iterdir()] == ["precious"]
+
+
+def test_an_io_that_fails_ends_its_test_and_not_the_suite(tmp_path: Path) -> None:
+    # iops writes twice the capacity before its rounds, hir some 4 MB in each of the few seconds that it has
+    limit = 2 * CAPACITY_BYTES - 1
+    preset = write_oracle(tmp_path, [1000.0], extra=f"[oracle.errors]\nread_only_after_bytes = {limit}\n")
+    folder = tmp_path / "suite"
+    error = refused(folder, f"sim:{preset}", "--tests", "iops,hir")
+    assert isinstance(error, RunFailedError)
+    assert "1 of 2 tests failed: iops: " in str(error)
+    assert str(folder / "index.html") in str(error)
+    assert states(folder) == {"iops": "failed", "hir": "complete"}
+    assert "write of 131072 B at byte" in (folder / "index.html").read_text()
+
+
+def test_without_keeping_going_the_first_failure_is_the_last(tmp_path: Path) -> None:
+    limit = 2 * CAPACITY_BYTES - 1
+    preset = write_oracle(tmp_path, FAST, extra=f"[oracle.errors]\nread_only_after_bytes = {limit}\n")
+    folder = tmp_path / "suite"
+    refused(folder, f"sim:{preset}", "--tests", "iops,hir", "--stop-on-failure")
+    assert states(folder) == {"iops": "failed", "hir": "waiting"}
+
+
+def test_a_purge_that_fails_ends_the_suite(tmp_path: Path) -> None:
+    folder = tmp_path / "suite"
+    error = refused(folder, f"sim:{write_oracle(tmp_path, FAST, purge='lies')}", "--tests", "iops,hir")
+    assert isinstance(error, PurgeError)
+    assert states(folder) == {"iops": "failed", "hir": "waiting"}
+    assert read_suite(folder).ended_at is not None
+
+
+class Shown:
+    """A display that listens with what the test gives it."""
+
+    def __init__(self, listener: Listener) -> None:
+        self.listener = listener
+
+    def __enter__(self) -> Listener:
+        return self.listener
+
+    def __exit__(self, *_: object) -> None:
+        return None
+
+
+def part(name: str, preset: Path) -> SuitePart:
+    def adjust(standard: Any) -> Any:
+        return conditions_of(Given({"time_scale": "1/600"}, {"time_scale": "--time-scale"}), standard)
+
+    order = Order(
+        target=f"sim:{preset}",
+        profile=Profile.ENTERPRISE,
+        adjust=adjust,
+        consent=Consent(),
+        purge_choice=PurgeChoice.AUTO,
+        people=People(),
+        command_line=(),
+        seed=1,
+    )
+    return SuitePart(TESTS[name], order)
+
+
+def runner(folder: Path, listener: Listener, told: list[Suite], reports: Sequence[str] = ()) -> SuiteRunner:
+    def report(_run_folder: Path) -> Sequence[str]:
+        if not reports:
+            raise ZeroDivisionError("a defect of a page")
+        return reports
+
+    def display(_entry: SuiteEntry) -> Shown:
+        return Shown(listener)
+
+    return SuiteRunner(folder, Suite("sim:x", "PTS-E 2.0.1", (), "now"), display, told.append, report)
+
+
+def test_ctrl_c_ends_the_suite_and_keeps_what_there_is(tmp_path: Path) -> None:
+    seen: list[Event] = []
+
+    def stop_in_the_second(event: Event) -> None:
+        seen.append(event)
+        if isinstance(event, StepsStarted) and event.apply.part.value == "access_group":
+            raise KeyboardInterrupt
+
+    told: list[Suite] = []
+    preset = write_oracle(tmp_path, FAST)
+    running = runner(tmp_path, stop_in_the_second, told, ["report.json"])
+    with pytest.raises(InterruptedRunError):
+        running.run([part(name, preset) for name in ("hir", "xsr", "iops")])
+    assert [entry.state for entry in told[-1].entries] == [
+        SuiteState.COMPLETE,
+        SuiteState.INTERRUPTED,
+        SuiteState.WAITING,
+    ]
+    assert told[-1].ended_at is not None
+    assert told[-1].entries[0].reports == ("report.json",)
+    assert read_run(tmp_path / "1-hir").manifest.state is RunState.COMPLETE
+    assert read_run(tmp_path / "2-xsr").manifest.state is RunState.INTERRUPTED
+
+
+def test_a_report_that_can_not_be_made_ends_nothing(tmp_path: Path) -> None:
+    told: list[Suite] = []
+    preset = write_oracle(tmp_path, FAST)
+    runner(tmp_path, lambda event: None, told).run([part(name, preset) for name in ("xsr", "hir")])
+    assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE] * 2
+    assert told[-1].entries[0].report_reason == "ZeroDivisionError: a defect of a page"
+
+
+def test_the_suite_is_told_as_it_goes(tmp_path: Path) -> None:
+    told: list[Suite] = []
+    runner(tmp_path, lambda event: None, told, ["r"]).run([part("xsr", write_oracle(tmp_path, FAST))])
+    assert [suite.entries[0].state.value for suite in told] == [
+        "waiting",
+        "running",
+        "complete",
+        "complete",
+        "complete",
+    ]

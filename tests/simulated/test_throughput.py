@@ -1,0 +1,83 @@
+"""The throughput test at full length on drives whose rates are published or written down."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.device.consent import Consent
+from openpts.pts.registry import TESTS
+from openpts.record.manifest import People
+from openpts.record.reader import read_run
+from openpts.report.build import build_report
+from openpts.report.summary import summarise
+from openpts.report.times import default_date
+from openpts.runner.preparation import PurgeChoice
+from openpts.runner.run import Order, run_test
+from openpts.units import KIB, MB, MIB, NS_PER_S
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+from tests.simulated.whole_tests import run_whole
+from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+
+
+@pytest.mark.proves("PTS-TP-01..13", "PTS-TP-16")
+@pytest.mark.parametrize("profile", list(Profile))
+def test_two_cycles_of_known_sequence(tmp_path: Path, profile: Profile) -> None:
+    run = run_whole("tp", profile, tmp_path / "run")
+    target = run.manifest.target
+    assert not run.manifest.shortened
+    assert not [entry for entry in run.ledger if entry.rule_id.startswith("PTS-TP")]
+    assert [cycle.title for cycle in run.manifest.cycles] == ["SEQ 128 KiB", "SEQ 1024 KiB"]
+    assert len(run.manifest.purges) == len(run.manifest.write_caches) == 2
+    for cycle, size in enumerate((128 * KIB, MIB), start=1):
+        (wipc,) = run.part(Part.WIPC, cycle=cycle)
+        assert wipc.sample.write.bytes == pytest.approx(2 * target.user_capacity_bytes, rel=1e-3)
+        rounds = run.part(Part.ROUND, cycle=cycle)
+        assert len(rounds) == 2 * run.manifest.cycles[cycle - 1].outcome.last_round
+        for step in (wipc, *rounds):
+            stimulus = step.sample.step.stimulus
+            assert stimulus is not None
+            assert (stimulus.tc, stimulus.qd, stimulus.random_pct) == (1, 32, 0)
+            assert stimulus.block_size_bytes == size
+            assert step.sample.state is StepState.COMPLETE
+        for position, step in enumerate(rounds):
+            operation = step.sample.read if position % 2 == 0 else step.sample.write
+            assert operation.ios == step.sample.ios > 0
+            # at a scale the moment in which the drive answers what is outstanding counts many times
+            assert 60 * NS_PER_S <= step.sample.elapsed_ns < 66 * NS_PER_S
+    figures = summarise(run)["cycles"]
+    assert all(cycle["steady_state"]["reached"] for cycle in figures)
+    small, large = ([entry["mb_per_s"] for entry in cycle["throughput"]] for cycle in figures)
+    if profile is Profile.ENTERPRISE:  # both sizes are limited by flash and link alone on this drive
+        assert small == pytest.approx(large, rel=0.05)
+        assert large[1] > large[0] > 1500
+
+
+def test_a_drive_of_known_rates_is_reported_with_exactly_those(tmp_path: Path) -> None:
+    """The writes of four rounds climb before five are even: the window must be that of the five."""
+    reads, climbing, even = 900.0, (300.0, 400.0, 500.0, 600.0), 800.0
+    rounds = [rate for write in (*climbing, *[even] * 5) for rate in (reads, write)]
+    preset = write_oracle(tmp_path, [1000, *rounds])  # a purge begins it anew
+    order = Order(
+        target=f"sim:{preset}",
+        profile=Profile.ENTERPRISE,
+        adjust=lambda conditions: conditions,
+        consent=Consent(),
+        purge_choice=PurgeChoice.AUTO,
+        people=People(),
+        command_line=("run", "tp"),
+        folder=tmp_path / "run",
+        seed=1,
+    )
+    run = read_run(run_test(TESTS["tp"], order, []).folder)
+    assert run.manifest.target.user_capacity_bytes == CAPACITY_BYTES
+    small, large = summarise(run)["cycles"]
+    window = (climbing[3], *[even] * 4)  # its range is 200 of 760: more than 20 %, so not the one
+    assert max(window) - min(window) > 0.2 * sum(window) / 5
+    for cycle, size in ((small, 128 * KIB), (large, MIB)):
+        assert cycle["steady_state"]["window"] == [5, 6, 7, 8, 9]
+        found = [entry["mb_per_s"] for entry in cycle["throughput"]]
+        assert found == pytest.approx([even * size / MB, reads * size / MB], rel=1e-3)
+    tables = build_report(run, default_date(run)).tables()
+    assert [tables[f"tp-{kib}-table"].rows[0].cells[0].text for kib in (128, 1024)] == ["104.9", "838.9"]

@@ -1,0 +1,93 @@
+"""Write saturation at full length on drives whose course is published or written down."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.pts.workloads import WORKLOADS
+from openpts.record.reader import Run, read_run
+from openpts.report.build import build_report
+from openpts.report.summary import summarise
+from openpts.report.times import default_date
+from openpts.runner.run import Adjust
+from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import Profile, TestConditions, WriteSaturationConditions
+from openpts.vocabulary.part import Part
+from tests.simulated.whole_tests import run_whole
+from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+
+
+def adjusted(**changes: object) -> Adjust:
+    def adjust(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, WriteSaturationConditions)
+        return replace(conditions, **changes)
+
+    return adjust
+
+
+def saturation_s(run: Run) -> float:
+    return sum(step.sample.elapsed_ns for step in run.part(Part.SATURATION)) / NS_PER_S
+
+
+@pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-07..08", "PTS-WSAT-18..19")
+@pytest.mark.parametrize("profile", list(Profile))
+def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, profile: Profile) -> None:
+    run = run_whole("wsat", profile, tmp_path / "run")
+    assert not run.manifest.shortened
+    assert not run.part(Part.WIPC)
+    (cycle,) = run.manifest.cycles
+    assert cycle.outcome.ended_by == "4 x user capacity written"
+    (figures,) = summarise(read_run(run.folder, interval_histograms=True))["workloads"]
+    assert figures["drive_fills"] == pytest.approx(4, rel=1e-3)
+    zones = figures["zones"]
+    assert zones["plateau_minutes"] >= 1
+    assert zones["plateau_iops"] > 1.5 * zones["final_iops"]
+    histogram = sum(step.sample.elapsed_ns for step in run.part(Part.HISTOGRAM))
+    assert histogram == pytest.approx(1200 * NS_PER_S, rel=0.01)
+    # TC x QD are outstanding all the time: their mean response time follows from the rate (Little's law)
+    times, conditions = figures["histogram"], run.manifest.conditions
+    assert isinstance(conditions, WriteSaturationConditions)
+    outstanding = times["iops"] * times["art_ms"] / 1000
+    assert outstanding == pytest.approx(conditions.tc * conditions.qd, rel=0.02)
+    build_report(run, default_date(run))
+
+
+@pytest.mark.proves("PTS-WSAT-08..09")
+def test_six_hours_end_it_and_steady_state_is_told(tmp_path: Path) -> None:
+    """4 KiB at 10 a second: 6 hours write 885 MB, so the capacity of a larger drive is not reached."""
+    preset = write_oracle(tmp_path, [10.0])
+    run = run_whole(
+        "wsat", Profile.ENTERPRISE, tmp_path / "run", adjusted(drive_fills=8.0), target=f"sim:{preset}"
+    )
+    (cycle,) = run.manifest.cycles
+    assert (cycle.outcome.ended_by, cycle.outcome.last_round) == ("6 h 0 min elapsed", 12)
+    assert saturation_s(run) == pytest.approx(6 * 3600, rel=0.01)
+    # 1 x capacity is written after 6554 s: in the tracked minute that ends at 7260 s, the fifth
+    assert cycle.outcome.steady_round == 5
+
+
+@pytest.mark.proves("PTS-WSAT-09")
+def test_steady_state_ends_it_on_request(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [10.0])
+    stop = adjusted(drive_fills=8.0, stop_when_steady=True)
+    run = run_whole("wsat", Profile.CLIENT, tmp_path / "run", stop, target=f"sim:{preset}")
+    (cycle,) = run.manifest.cycles
+    assert cycle.outcome.ended_by == "steady state in tracking round 5"
+    assert saturation_s(run) == pytest.approx(7260, rel=0.01)
+
+
+@pytest.mark.proves("PTS-WSAT-12..17")
+def test_all_workloads_one_after_the_other(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [400.0])
+    workloads = adjusted(workloads=tuple(WORKLOADS.values()), longest_ns=900 * NS_PER_S)
+    run = run_whole("wsat", Profile.ENTERPRISE, tmp_path / "run", workloads, target=f"sim:{preset}")
+    assert len(run.manifest.purges) == len(run.manifest.cycles) == len(WORKLOADS)
+    for figures, workload in zip(summarise(run)["workloads"], WORKLOADS.values(), strict=True):
+        assert figures["workload"] == workload.name
+        if figures["ended_by"] == "4 x user capacity written":
+            # reads and writes have their own sizes in a mix: the share of writes is that of the accesses
+            assert figures["written_bytes"] == pytest.approx(4 * CAPACITY_BYTES, rel=0.03)
+        else:
+            assert figures["elapsed_s"] == pytest.approx(900, rel=0.02)
+    build_report(run, default_date(run))

@@ -1,0 +1,36 @@
+"""Whole tests at the specification's full length, in virtual time."""
+
+from pathlib import Path
+
+from openpts.device.consent import Consent
+from openpts.pts.registry import TESTS
+from openpts.record.manifest import People
+from openpts.record.reader import Run, read_run
+from openpts.runner.preparation import PurgeChoice
+from openpts.runner.run import Adjust, Order, run_test
+from openpts.vocabulary.conditions import Profile
+
+DRIVES = {Profile.ENTERPRISE: "sim:enterprise-tlc", Profile.CLIENT: "sim:client-qlc?capacity=256GB"}
+
+
+def run_whole(
+    test: str,
+    profile: Profile,
+    folder: Path,
+    adjust: Adjust = lambda conditions: conditions,
+    target: str | None = None,
+) -> Run:
+    """Run a test on the simulated drive of the profile, as the specification has it unless adjusted."""
+    drive = target or DRIVES[profile]
+    order = Order(
+        target=drive,
+        profile=profile,
+        adjust=adjust,
+        consent=Consent(),
+        purge_choice=PurgeChoice.AUTO,
+        people=People(),
+        command_line=("run", test, drive),
+        folder=folder,
+        seed=5,
+    )
+    return read_run(run_test(TESTS[test], order, []).folder)

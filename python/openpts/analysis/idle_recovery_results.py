@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from openpts.analysis.comparison import gain_pct
 from openpts.analysis.idle_recovery import Access, SegmentSummary, accesses, summarise_segment
 from openpts.vocabulary.conditions import IdleRecoveryConditions, WaitState
 from openpts.vocabulary.part import Part
@@ -36,9 +37,9 @@ class IdleRecoveryResults:
 
     def gain_pct(self, segment: Segment) -> float | None:
         """IOPS of the wait state above the baseline, in per cent of it."""
-        if self.baseline is None or segment.active_summary is None or not self.baseline.iops:
+        if self.baseline is None or segment.active_summary is None:
             return None
-        return 100 * (segment.active_summary.iops / self.baseline.iops - 1)
+        return gain_pct(self.baseline.iops, segment.active_summary.iops)
 
 
 def analyse_idle_recovery(

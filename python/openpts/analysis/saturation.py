@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from statistics import fmean, pstdev
 from typing import Final
 
+from openpts.analysis.comparison import share_pct
 from openpts.analysis.minutes import Minute, Piece, minutes_of, pieces_of
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
@@ -53,6 +54,11 @@ class Zones:
     lowest_iops: float | None = None
     variation_pct: float | None = None
     below_half_ns: int | None = None
+
+    @property
+    def kept_pct(self) -> float | None:
+        """IOPS of the steady zone in per cent of the plateau's."""
+        return None if self.steady_iops is None else share_pct(self.steady_iops, self.plateau_iops)
 
     @property
     def ratio(self) -> float | None:

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Final
 
+from openpts.analysis.comparison import relative_standard_error_pct
+from openpts.analysis.matrix import MatrixCell
 from openpts.report import cells, ticks
 from openpts.report.matrix_pages import Matrix, mix, ranges_table, values_of
 from openpts.report.model import Axis, Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
@@ -56,11 +58,14 @@ def _deviations_table(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[
         id=f"{matrix.prefix}-deviations",
         title="Values plotted: deviation of each Round from its cell's mean (%)",
         head=Column("Cell", align="left", width=0),
-        columns=tuple(Column(f"R{number}", float(number)) for number in matrix.results.window.rounds),
+        columns=(
+            *(Column(f"R{number}", float(number)) for number in matrix.results.window.rounds),
+            Column("RSE of the mean"),
+        ),
         rows=tuple(
             Row(
                 Cell(f"{format_block_size(size)}, R/W {mix(read_pct)}"),
-                tuple(cells.percent(value, 2, plus=True) for value in cell.deviations_pct),
+                (*(cells.percent(value, 2, plus=True) for value in cell.deviations_pct), _error_cell(cell)),
             )
             for size in sizes
             for read_pct in read_pcts
@@ -69,6 +74,11 @@ def _deviations_table(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[
         note="The rows of this table are the 56 cells; those without values are left out.",
         printed=False,
     )
+
+
+def _error_cell(cell: MatrixCell) -> Cell:
+    error_pct = relative_standard_error_pct(cell.iops_by_round)
+    return cells.missing("one Round") if error_pct is None else Cell(cells.fixed(error_pct, 2))
 
 
 def _wide_cells(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[int]) -> Verdict:

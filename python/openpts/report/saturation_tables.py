@@ -86,6 +86,7 @@ def _items(zones: Zones) -> list[tuple[str, str | Cell]]:
             1,
         ),
         ("Plateau / steady", zones.ratio, 2),
+        ("Steady, share of the plateau (%)", zones.kept_pct, 1),
     ):
         items.append(
             (label, cells.missing("no steady zone") if value is None else cells.number(value, decimals))

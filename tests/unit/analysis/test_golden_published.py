@@ -1,5 +1,6 @@
 """Published figures, given to the analysis as samples, come out as they were printed."""
 
+import statistics
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -7,7 +8,9 @@ from typing import Any
 
 import pytest
 import yaml
+from scipy import stats
 
+from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
 from openpts.analysis.cross_stimulus import analyse_cross_stimulus
 from openpts.analysis.idle_recovery import summarise_segment
 from openpts.analysis.matrix import measure_cell
@@ -259,3 +262,35 @@ def test_a_drive_that_is_filled_three_times_ever_more_slowly() -> None:
         assert full.bandwidth_bytes_per_s / MB == pytest.approx(fill["mb_per_s"], abs=0.001)
         assert full.iops == pytest.approx(fill["iops"], abs=0.5)
     assert results.minutes[-1].end_ns == published["fills"][-1]["full_after_minutes"] * MINUTE_NS
+
+
+@pytest.mark.parametrize("case", DRIVES["solidigm"]["standard_errors"])
+def test_the_relative_standard_error_of_runs(case: dict[str, Any]) -> None:
+    assert relative_standard_error_pct(case["values"]) == pytest.approx(case["rse_pct"], rel=1e-7)
+    expected = 100 * stats.sem(case["values"]) / statistics.fmean(case["values"])
+    assert relative_standard_error_pct(case["values"]) == pytest.approx(expected)
+
+
+def test_one_run_and_none_have_no_standard_error() -> None:
+    assert [relative_standard_error_pct(values) for values in ([], [5.0], [1.0, -1.0])] == [None] * 3
+
+
+@pytest.mark.parametrize("case", DRIVES["solidigm"]["gains"])
+def test_gains_in_speed(case: dict[str, Any]) -> None:
+    pair = (case["basis"], case["comparison"])
+    assert gain_pct(*(pair if case["kind"] == "score" else pair[::-1])) == pytest.approx(case["gain_pct"])
+
+
+@pytest.mark.parametrize("case", DRIVES["lsi"]["fresh_and_preconditioned"])
+def test_what_preconditioning_costs(case: dict[str, Any]) -> None:
+    lost_pct = gain_pct(case["fresh"], case["preconditioned"])
+    assert lost_pct == pytest.approx(-case["lost_pct"], abs=5e-5)
+    kept_pct = share_pct(case["preconditioned"], case["fresh"])
+    assert kept_pct == pytest.approx(100 - case["lost_pct"], abs=5e-5)
+
+
+def test_sustained_performance() -> None:
+    case = DRIVES["hyperstone"]["sustained"]
+    assert share_pct(case["run_2_mb_per_s"], case["run_1_mb_per_s"]) == pytest.approx(case["sustained_pct"])
+    assert gain_pct(case["run_1_mb_per_s"], case["run_2_mb_per_s"]) == pytest.approx(-case["lost_pct"])
+    assert (share_pct(1, 0), gain_pct(0, 1)) == (None, None)

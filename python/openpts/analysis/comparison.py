@@ -1,0 +1,29 @@
+"""Two results beside each other, and how far repeated ones lie apart."""
+
+from collections.abc import Sequence
+from math import sqrt
+from statistics import fmean, stdev
+
+
+def gain_pct(basis: float, comparison: float) -> float | None:
+    """How much more the comparison is than the basis, in per cent of the basis; None for a basis of 0.
+
+    Of figures of which more is better that is the gain in speed; of times, of which less is better, it is
+    with the two the other way round.
+    """
+    return 100 * (comparison / basis - 1) if basis else None
+
+
+def share_pct(part: float, whole: float) -> float | None:
+    """The part in per cent of the whole, such as what a settled drive keeps of a fresh one's performance."""
+    return 100 * part / whole if whole else None
+
+
+def relative_standard_error_pct(values: Sequence[float]) -> float | None:
+    """Standard error of the mean in per cent of the mean, with the sample's standard deviation (N - 1).
+
+    None for fewer than two values, or a mean of 0.
+    """
+    if len(values) < 2 or not (mean := fmean(values)):
+        return None
+    return abs(100 * stdev(values) / (mean * sqrt(len(values))))

@@ -108,8 +108,17 @@ def _histograms(run: Run, cycle: int) -> Iterator[tuple[str, str]]:
             continue
         art_ns = sum((sample.mean_latency_ns or 0.0) * sample.ios for sample in samples) / ios
         mrt_ns = max(sample.max_latency_ns or 0 for sample in samples)
-        name = part_text(Part.HISTOGRAM, number) if len(numbers) > 1 else "histogram"
-        yield name, f"ART {format_latency_ms(art_ns)} ms, MRT {format_latency_ms(mrt_ns)} ms"
+        latencies = f"ART {format_latency_ms(art_ns)} ms, MRT {format_latency_ms(mrt_ns)} ms"
+        yield _histogram_name(run, number, samples[0]), latencies
+
+
+def _histogram_name(run: Run, number: int, sample: Sample) -> str:
+    """CBW and DIRTH have one for each operating point; the others have one."""
+    stimulus = sample.step.stimulus
+    if not isinstance(run.manifest.conditions, DemandConditions) or stimulus is None:
+        return "histogram"
+    point = {1: "MaxIOPS", 2: "MinIOPS"}.get(number, "MidIOPS")
+    return f"{point}, TC {stimulus.tc} QD {stimulus.qd}"
 
 
 def _mean_iops(samples: Sequence[Sample]) -> float:

@@ -22,7 +22,7 @@ from openpts.runner.capture import kept_capture, place_for_capture
 from openpts.runner.demand import CAPTURE_FOLDER, captured, check_plan, demand_of, interval_ns
 from openpts.runner.ending import closing_record, terminate_as_interrupt
 from openpts.runner.events import Event, Listener, RunStarted
-from openpts.runner.findings import findings
+from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
 from openpts.runner.room import check_room
@@ -115,7 +115,8 @@ def run_test(test: PtsTest, order: Order, listeners: Sequence[Listener]) -> Fini
                 with kept_capture(engine, options.capture, writer):
                     driver.drive(test.script(conditions, capacity_bytes))
                 cycles += driver.cycles
-                driver.add_deviations(findings(read_run(folder)))
+                if test.name in FINDINGS:
+                    driver.add_deviations(findings(read_run(folder)))
                 close()
     return FinishedRun(folder, tuple(cycles))
 

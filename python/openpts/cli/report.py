@@ -6,8 +6,6 @@ from pathlib import Path
 
 import click
 
-from openpts.record.reader import read_run
-
 
 @click.command()
 @click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
@@ -31,10 +29,11 @@ def report(run_folder: Path, html: bool, pdf: bool, out: Path | None, as_json: b
 def print_result(run_folder: Path, reports: Sequence[Path], *, as_json: bool) -> None:
     """Say where the reports are; as JSON together with the run's figures."""
     from openpts.report.summary import summarise  # noqa: PLC0415 slow to load
+    from openpts.report.tests import read_for_report  # noqa: PLC0415 likewise
 
     paths = [str(path) for path in reports]
     if as_json:
-        click.echo(json.dumps({**summarise(read_run(run_folder)), "reports": paths}, indent=2))
+        click.echo(json.dumps({**summarise(read_for_report(run_folder)), "reports": paths}, indent=2))
         return
     for path in paths:
         click.echo(f"report: {path}")

@@ -2,6 +2,8 @@
 
 import sqlite3
 from collections import defaultdict
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Final, get_type_hints
@@ -82,21 +84,44 @@ class Run:
         return max([1, len(self.manifest.purges), *(step.place.cycle for step in self.steps)])
 
 
+def read_manifest(folder: Path) -> Manifest:
+    """What a run folder says of itself, without its steps. Raises RecordError as ``read_run`` does."""
+    with _opened(folder) as connection:
+        return _manifest(folder, connection)
+
+
 def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     """Load a run folder. Raises RecordError if it is none, or of a version this openpts can't read.
 
     The histograms of intervals are many times larger than all the rest together: they are empty unless
     ``interval_histograms`` asks for them. Those of whole steps are always there.
     """
+    with _opened(folder) as connection:
+        return Run(
+            folder=folder,
+            manifest=_manifest(folder, connection),
+            steps=_steps(connection, interval_histograms=interval_histograms),
+            ledger=tuple(
+                Deviation(row["rule_id"], row["clause"], row["required"], row["used"], row["effect"])
+                for row in connection.execute("SELECT * FROM deviation ORDER BY position")
+            ),
+        )
+
+
+@contextmanager
+def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
+    """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
     if not database.is_file():
         raise RecordError(f"{folder} is no run folder: it holds no {DATABASE_NAME}")
     try:
-        connection = _open(database)
-        try:
-            return _read(folder, connection, interval_histograms=interval_histograms)
-        finally:
-            connection.close()
+        with closing(_open(database)) as connection:
+            (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if version != SCHEMA_VERSION:
+                raise RecordError(
+                    f"{folder} has record version {version}, this openpts reads version {SCHEMA_VERSION}"
+                )
+            yield connection
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise RecordError(f"can't read {database}: {error}") from error
 
@@ -110,23 +135,6 @@ def _open(database: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
     connection.row_factory = sqlite3.Row
     return connection
-
-
-def _read(folder: Path, connection: sqlite3.Connection, *, interval_histograms: bool) -> Run:
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version != SCHEMA_VERSION:
-        raise RecordError(
-            f"{folder} has record version {version}, this openpts reads version {SCHEMA_VERSION}"
-        )
-    return Run(
-        folder=folder,
-        manifest=_manifest(folder, connection),
-        steps=_steps(connection, interval_histograms=interval_histograms),
-        ledger=tuple(
-            Deviation(row["rule_id"], row["clause"], row["required"], row["used"], row["effect"])
-            for row in connection.execute("SELECT * FROM deviation ORDER BY position")
-        ),
-    )
 
 
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:

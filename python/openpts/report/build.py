@@ -28,7 +28,7 @@ def build_report(run: Run, report_date: str) -> Report:
     manifest = run.manifest
     standing = standing_of(run)
     test = reported_test(manifest.conditions.test)
-    content = test.report(run, standing, report_date)
+    content = test.report(run)
     test_id = brief(printable(manifest.test_id))
     model = fact_text(manifest.dut, "model", printable(manifest.target.name))
     report = Report(
@@ -45,7 +45,7 @@ def build_report(run: Run, report_date: str) -> Report:
             setup_page(run, report_date),
             conformance_page(run, standing),
         ),
-        sections=tuple(_wanted(section, run) for section in content.sections),
+        sections=tuple(_wanted(section, run) for section in content.sections(standing, report_date)),
         deviation_count=len(run.ledger),
     )
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")

@@ -1,21 +1,24 @@
 """What a test adds to a report: its key values, its verdicts, its pages."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 from openpts.report.model import Section, Table, Verdict
+from openpts.report.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
 class TestContent:
-    """``verdicts`` and ``summary`` go on the cover; each of ``sections`` has its own common header.
+    """``verdicts`` and ``summary`` go on the cover; ``sections`` makes the pages, with the report's date.
 
-    ``figures`` is what ``--json`` prints of the test, JSON-ready, under names with units.
+    Each section has its own common header. ``figures`` is what ``--json`` prints of the test, JSON-ready,
+    under names with units: it takes no page to make it.
     """
 
     __test__ = False  # the name is the field's, not pytest's
 
     verdicts: tuple[Verdict, ...]
     summary: Table
-    sections: tuple[Section, ...]
+    sections: Callable[[Standing, str], tuple[Section, ...]]
     figures: dict[str, Any]

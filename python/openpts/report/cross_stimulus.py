@@ -28,7 +28,6 @@ from openpts.report.header_rows import (
 from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.report.printable import brief, printable
-from openpts.report.standing import Standing
 from openpts.units import MB, NS_PER_MS, NS_PER_S, format_duration
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
@@ -40,7 +39,7 @@ _NO_STEADY_STATE: Final = "n.a."
 _WHOLE: Final = 0.99
 
 
-def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
     conditions = _conditions(run)
     groups = [_samples(run, number) for number in range(1, len(conditions.groups) + 1)]
@@ -51,7 +50,7 @@ def report(run: Run, standing: Standing, report_date: str) -> TestContent:
     return TestContent(
         verdicts=(_verdict(results, conditions),),
         summary=_summary(run, results, conditions),
-        sections=(
+        sections=lambda standing, report_date: (
             Section(
                 test="xsr",
                 title="XSR Test",

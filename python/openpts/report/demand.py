@@ -39,17 +39,17 @@ from openpts.units import block_size_kib, format_duration
 from openpts.vocabulary.part import Part
 
 
-def composite_report(run: Run, standing: Standing, report_date: str) -> TestContent:
+def composite_report(run: Run) -> TestContent:
     """The part of a report that is CBW's, from the samples in the record."""
     demand = demand_run(run, COMPOSITE)
     title = f"CBW - {demand.conditions.workload.title}"
-    return _content(demand, standing, report_date, title)
+    return _content(demand, title)
 
 
-def demand_intensity_report(run: Run, standing: Standing, report_date: str) -> TestContent:
+def demand_intensity_report(run: Run) -> TestContent:
     """The part of a report that is DIRTH's."""
     demand = demand_run(run, DEMAND_INTENSITY)
-    return _content(demand, standing, report_date, _dirth_title(demand))
+    return _content(demand, _dirth_title(demand))
 
 
 def _dirth_title(demand: DemandRun) -> str:
@@ -60,9 +60,22 @@ def _dirth_title(demand: DemandRun) -> str:
     return f"DIRTH - {name}{what} {workload.read_pct}:{100 - workload.read_pct} RW"
 
 
-def _content(demand: DemandRun, standing: Standing, report_date: str, title: str) -> TestContent:
+def _content(demand: DemandRun, title: str) -> TestContent:
+    return TestContent(
+        verdicts=(
+            tracking_sentence(demand.preconditioning),
+            steady_state_sentence(demand),
+            choice_sentence(demand),
+        ),
+        summary=_summary(demand),
+        sections=lambda standing, report_date: (_section(demand, title, standing, report_date),),
+        figures=demand_figures(demand),
+    )
+
+
+def _section(demand: DemandRun, title: str, standing: Standing, report_date: str) -> Section:
     names = demand.names
-    section = Section(
+    return Section(
         test=names.prefix,
         title=f"{names.test} Test",
         header=common_header(
@@ -75,16 +88,6 @@ def _content(demand: DemandRun, standing: Standing, report_date: str, title: str
         ),
         alerts=_alerts(demand, standing),
         pages=_pages(demand),
-    )
-    return TestContent(
-        verdicts=(
-            tracking_sentence(demand.preconditioning),
-            steady_state_sentence(demand),
-            choice_sentence(demand),
-        ),
-        summary=_summary(demand),
-        sections=(section,),
-        figures=demand_figures(demand),
     )
 
 

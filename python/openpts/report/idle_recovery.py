@@ -43,7 +43,7 @@ _PRECONDITIONING: Final = PlotName("hir-1", "Plot 11-1", "HIR IOPS v Time - Pre-
 _WINDOW: Final = PlotName("hir-2", "Plot 11-2", "HIR Pre-conditioning Steady State Measurement Plot")
 
 
-def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test
@@ -52,7 +52,7 @@ def report(run: Run, standing: Standing, report_date: str) -> TestContent:
     return TestContent(
         verdicts=(tracking_sentence(tracked),),
         summary=_summary(run, results, tracked),
-        sections=(
+        sections=lambda standing, report_date: (
             Section(
                 test="hir",
                 title="HIR Test",

@@ -58,13 +58,13 @@ _KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
 _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
 
 
-def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
     results = analyse_cycle(run, 1)
     return TestContent(
         verdicts=(steady_state_sentence(results),),
         summary=_summary(run, results),
-        sections=(_section(run, results, standing, report_date),),
+        sections=lambda standing, report_date: (_section(run, results, standing, report_date),),
         figures=round_figures(results),
     )
 

@@ -57,7 +57,7 @@ HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
 
 
-def report(run: Run, standing: Standing, report_date: str) -> TestContent:
+def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
     results = analyse_cycle(run, 1)
     histogram = run.part(Part.HISTOGRAM)
@@ -65,7 +65,7 @@ def report(run: Run, standing: Standing, report_date: str) -> TestContent:
     return TestContent(
         verdicts=(steady_state_sentence(results),),
         summary=_summary(run, results),
-        sections=(_section(run, results, times, standing, report_date),),
+        sections=lambda standing, report_date: (_section(run, results, times, standing, report_date),),
         figures={**round_figures(results), "histogram": times_figures(times, _nines(run))},
     )
 

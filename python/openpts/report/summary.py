@@ -7,9 +7,7 @@ import msgspec
 
 from openpts.record.reader import Run
 from openpts.report.simulated_drive import simulation_mark
-from openpts.report.standing import standing_of
 from openpts.report.tests import reported_test
-from openpts.report.times import default_date
 
 
 def summarise(run: Run) -> dict[str, Any]:
@@ -26,7 +24,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "state_reason": manifest.state_reason,
         "target": msgspec.to_builtins(manifest.target),
         "seed": manifest.conditions.seed,
-        **test.report(run, standing_of(run), default_date(run)).figures,
+        **test.report(run).figures,
         "gaps_ns": _gaps(run),
         "deviations": msgspec.to_builtins(run.ledger),
     }

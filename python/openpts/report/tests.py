@@ -2,25 +2,25 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from openpts.errors import RecordError
-from openpts.record.reader import Run
+from openpts.record.reader import Run, read_manifest, read_run
 from openpts.report import cross_stimulus, demand, idle_recovery, iops, latency, throughput, write_saturation
 from openpts.report.content import TestContent
 from openpts.report.printable import printable
-from openpts.report.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedTest:
-    """``report`` makes a test's part of a report from its run, the standing and the report's date.
+    """``report`` makes a test's part of a report from its run.
 
-    ``interval_histograms``: the pages need the response times of each interval.
+    ``interval_histograms``: it needs the response times of each interval.
     """
 
     title: str
-    report: Callable[[Run, Standing, str], TestContent]
+    report: Callable[[Run], TestContent]
     interval_histograms: bool = False
 
 
@@ -41,3 +41,9 @@ def reported_test(name: str) -> ReportedTest:
     if (test := REPORTS.get(name)) is None:
         raise RecordError(f"no report for the test {printable(name)!r}; known: {', '.join(REPORTS)}")
     return test
+
+
+def read_for_report(folder: Path) -> Run:
+    """Load a run folder with all that the report of its test needs. Raises RecordError."""
+    test = reported_test(read_manifest(folder).conditions.test)
+    return read_run(folder, interval_histograms=test.interval_histograms)

@@ -5,11 +5,11 @@ from pathlib import Path
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.html import render_html
 from openpts.report.pdf import missing_pdf_note, render_pdf
 from openpts.report.svg import draw_figures, missing_plots_note
+from openpts.report.tests import read_for_report
 from openpts.report.times import default_date
 
 JSON_NAME = "report.json"
@@ -32,7 +32,7 @@ def write_report(
     installed (``missing_parts`` says so). Raises RecordError if the record can't be read or a file
     can't be written.
     """
-    run = read_run(run_folder)
+    run = read_for_report(run_folder)
     report = build_report(run, report_date or default_date(run))
     drawings = draw_figures(report) if html or pdf else {}
     files = {JSON_NAME: msgspec.json.format(msgspec.json.encode(report), indent=1)}

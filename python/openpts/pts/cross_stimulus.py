@@ -98,13 +98,7 @@ def cross_stimulus_test(conditions: CrossStimulusConditions, _user_capacity_byte
 
     # 2 to 4  Access groups, one behind the other without a pause (PTS-XSR-07, 10, 13, 15)
     for number, group in enumerate(conditions.groups, start=1):
-        stimulus = group.workload.stimulus(
-            tc=group.tc,
-            qd=group.qd,
-            active_range=conditions.active_range,
-            data=conditions.data,
-            segments=conditions.segments,
-        )
+        stimulus = conditions.stimulus(group.workload, tc=group.tc, qd=group.qd)
         steps = continuous(stimulus, group.duration_ns, conditions.minute_ns)
         yield Apply(Part.ACCESS_GROUP, number, steps, len(conditions.groups))
 

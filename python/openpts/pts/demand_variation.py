@@ -16,6 +16,7 @@ from openpts.analysis.rounds import measurement_window
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.errors import UsageError
 from openpts.pts import tracking
+from openpts.pts.wipc import wipc
 from openpts.pts.workloads import workload_on
 from openpts.units import KIB, format_block_size
 from openpts.vocabulary.conditions import DemandConditions
@@ -32,7 +33,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
+from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 
 _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
@@ -86,15 +87,16 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     yield SetWriteCache(conditions.write_cache_enabled)
 
     # 13.1 (2.1); 14.1 (2.1)  WIPC, if the operator wants it (PTS-CBW-60, PTS-DIRTH-52)
-    if conditions.precondition_passes:
-        yield Apply(Part.WIPC, 1, (_wipc(conditions, user_capacity_bytes),))
+    wipc_bytes = conditions.precondition_passes * user_capacity_bytes
+    tc, qd = _preconditioning_demand(conditions)
+    yield from wipc(conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd)
 
     # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test goes on either way
     # (PTS-CBW-12, 14, 17, 18, PTS-DIRTH-05, 07, 10)
     yield from tracking.until_steady(
         tracking.Tracking(
             part=Part.WDPC,
-            stimulus=_writes(conditions, *_preconditioning_demand(conditions)),
+            stimulus=_writes(conditions, tc, qd),
             name="preconditioning IOPS",
             minute_ns=conditions.minute_ns,
             period_ns=conditions.tracking_period_ns,
@@ -188,28 +190,8 @@ def _preconditioning_demand(conditions: DemandConditions) -> OperatingPoint:
 
 
 def _pattern(conditions: DemandConditions, tc: int, qd: int, *, read_pct: int | None = None) -> Stimulus:
-    return conditions.workload.stimulus(
-        tc=tc,
-        qd=qd,
-        active_range=conditions.active_range,
-        data=conditions.data,
-        segments=conditions.segments,
-        read_pct=read_pct,
-    )
+    return conditions.stimulus(conditions.workload, tc=tc, qd=qd, read_pct=read_pct)
 
 
 def _writes(conditions: DemandConditions, tc: int, qd: int) -> Stimulus:
     return _pattern(conditions, tc, qd, read_pct=0)
-
-
-def _wipc(conditions: DemandConditions, user_capacity_bytes: int) -> Step:
-    stimulus = Stimulus(
-        random_pct=0,
-        block_sizes=(BlockSize(_WIPC_BLOCK_SIZE_BYTES),),
-        operations=OperationWeights(write=100),
-        tc=conditions.precondition_tc,
-        qd=conditions.precondition_qd,
-        active_range=conditions.active_range,
-        data=conditions.data,
-    )
-    return Step(stimulus, ByteAmount(round(conditions.precondition_passes * user_capacity_bytes)))

@@ -74,13 +74,7 @@ def idle_recovery_test(conditions: IdleRecoveryConditions, _user_capacity_bytes:
 
     # 2  Set and record test parameters (PTS-HIR-02, 04 to 06)
     yield SetWriteCache(conditions.write_cache_enabled)
-    stimulus = conditions.workload.stimulus(
-        tc=conditions.tc,
-        qd=conditions.qd,
-        active_range=conditions.active_range,
-        data=conditions.data,
-        segments=conditions.segments,
-    )
+    stimulus = conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
 
     # 3  Preconditioning until its tracking rounds are steady (PTS-HIR-07 to 09)
     tracking = Tracking(

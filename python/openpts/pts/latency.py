@@ -20,7 +20,7 @@ from typing import Final
 
 from openpts.pts.continuous import continuous
 from openpts.pts.nines import histogram_ns
-from openpts.pts.rounds import element, preconditioning, until_steady
+from openpts.pts.rounds import element, point_stimulus, preconditioning, until_steady
 from openpts.pts.standard import Rule
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import LatencyConditions, Profile
@@ -102,10 +102,9 @@ def latency_test(conditions: LatencyConditions, user_capacity_bytes: int) -> Scr
     measured = [
         sample for samples in window for sample in samples if HISTOGRAM_POINT.matches(sample.step.stimulus)
     ]
-    step = element(conditions, HISTOGRAM_POINT)
-    assert step.stimulus is not None  # noqa: S101 an element has one
+    stimulus = point_stimulus(conditions, HISTOGRAM_POINT)
     length_ns = histogram_ns(conditions.histogram_ns, conditions.nines, measured)
-    yield Apply(Part.HISTOGRAM, 1, continuous(step.stimulus, length_ns, conditions.minute_ns))
+    yield Apply(Part.HISTOGRAM, 1, continuous(stimulus, length_ns, conditions.minute_ns))
     yield CycleFinished(outcome)
 
 

@@ -1,57 +1,45 @@
 """What IOPS, throughput and latency share: WIPC, and rounds until steady state or the last one (PTS 4).
 
-Implements: PTS-FLOW-01 to 03, PTS-SS-07, PTS-PRE-01.
+Implements: PTS-FLOW-01 to 03, PTS-SS-07.
 """
 
 from collections import deque
 from collections.abc import Generator, Sequence
 
-from msgspec.structs import replace
-
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
+from openpts.pts.wipc import wipc
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Outcome, Request, Script, SteadyStateChecked
 from openpts.vocabulary.sample import Sample
-from openpts.vocabulary.stimulus import AccessPattern, BlockSize, OperationWeights, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+from openpts.vocabulary.workload import simple_workload
 
 
-# PTS-PRE-02, 03
 def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
-    """WIPC: so many user capacities in sequential writes over the active range; none for 0 (PTS 3.3)."""
-    if not conditions.precondition_passes:
-        return
-    stimulus = Stimulus(
-        random_pct=0,
-        block_sizes=(BlockSize(block_size_bytes),),
-        operations=OperationWeights(write=100),
+    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3)."""
+    return wipc(
+        conditions,
+        block_size_bytes,
+        conditions.precondition_passes * user_capacity_bytes,
         tc=conditions.precondition_tc or conditions.tc,
         qd=conditions.precondition_qd or conditions.qd,
-        active_range=conditions.active_range,
-        data=conditions.data,
     )
-    amount = ByteAmount(round(conditions.precondition_passes * user_capacity_bytes))
-    yield Apply(Part.WIPC, 1, (Step(stimulus, amount),))
 
 
-# PTS-IOPS-09, 10, 14, PTS-TP-09, 12, PTS-THR-03
-def element(conditions: RoundConditions, point: TestPoint, duration_ns: int | None = None) -> Step:
-    """One element of a round: the test point for a minute, or for as long as is said."""
-    random = point.access_pattern is AccessPattern.RANDOM
-    stimulus = Stimulus(
-        random_pct=100 if random else 0,
-        block_sizes=(BlockSize(point.block_size_bytes),),
-        operations=OperationWeights(read=point.read_pct, write=100 - point.read_pct),
-        tc=conditions.tc,
-        qd=conditions.qd,
-        active_range=conditions.active_range,
-        data=conditions.data,
-    )
-    if random and conditions.segments is not None:
-        stimulus = replace(stimulus, placement=conditions.segments)
-    return Step(stimulus, Duration(conditions.minute_ns if duration_ns is None else duration_ns))
+# PTS-IOPS-09, 10, PTS-TP-09, PTS-THR-03
+def point_stimulus(conditions: RoundConditions, point: TestPoint) -> Stimulus:
+    """What is applied at a test point."""
+    workload = simple_workload(str(point), point.access_pattern, point.block_size_bytes, point.read_pct)
+    return conditions.stimulus(workload, tc=conditions.tc, qd=conditions.qd)
+
+
+# PTS-IOPS-14, PTS-TP-12
+def element(conditions: RoundConditions, point: TestPoint) -> Step:
+    """One element of a round: the test point for a minute."""
+    return Step(point_stimulus(conditions, point), Duration(conditions.minute_ns))
 
 
 def until_steady(

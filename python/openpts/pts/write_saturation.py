@@ -135,12 +135,10 @@ def write_saturation_test(conditions: WriteSaturationConditions, user_capacity_b
 def workload_stimulus(conditions: WriteSaturationConditions, workload: Workload) -> Stimulus:
     """A workload at its demand: sequential ones keep their sequence (reading AMB-22 of openpts)."""
     sequential = workload.sequential
-    return workload.stimulus(
+    return conditions.stimulus(
+        workload,
         tc=conditions.sequential_tc if sequential else conditions.tc,
         qd=conditions.sequential_qd if sequential else conditions.qd,
-        active_range=conditions.active_range,
-        data=conditions.data,
-        segments=conditions.segments,
     )
 
 

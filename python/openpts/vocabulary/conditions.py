@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from openpts.vocabulary.data_pattern import DataPattern, RandomData
 from openpts.vocabulary.placement import Segments
-from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import Workload
 
@@ -54,6 +54,17 @@ class BaseConditions(Struct, frozen=True, kw_only=True):
     def test(self) -> str:
         """The test's short name: ``iops``."""
         return str(self.__struct_config__.tag)
+
+    def stimulus(self, workload: Workload, *, tc: int, qd: int, read_pct: int | None = None) -> Stimulus:
+        """A workload at a demand, in the range and with the data of this test."""
+        return workload.stimulus(
+            tc=tc,
+            qd=qd,
+            active_range=self.active_range,
+            data=self.data,
+            segments=self.segments,
+            read_pct=read_pct,
+        )
 
 
 class RoundConditions(BaseConditions, frozen=True, kw_only=True):

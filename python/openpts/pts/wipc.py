@@ -1,0 +1,24 @@
+"""Workload independent preconditioning (PTS 2.1.18 a, 3.3): sequential writes over the active range.
+
+Implements: PTS-PRE-01 to 03.
+"""
+
+from collections.abc import Generator
+
+from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Answer, Apply, Request
+from openpts.vocabulary.stimulus import AccessPattern, Step
+from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.workload import simple_workload
+
+
+def wipc(
+    conditions: BaseConditions, block_size_bytes: int, amount_bytes: float, *, tc: int, qd: int
+) -> Generator[Request, Answer, None]:
+    """So many bytes, without a restriction to LBA segments; nothing is asked for where that is 0."""
+    if not amount_bytes:
+        return
+    writes = simple_workload("wipc", AccessPattern.SEQUENTIAL, block_size_bytes, 0)
+    stimulus = writes.stimulus(tc=tc, qd=qd, active_range=conditions.active_range, data=conditions.data)
+    yield Apply(Part.WIPC, 1, (Step(stimulus, ByteAmount(round(amount_bytes))),))

@@ -12,7 +12,8 @@ from openpts.runner.events import Listener
 from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import IopsConditions, Profile, TestConditions
+from openpts.vocabulary.conditions import IopsConditions, Profile
+from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.verdict import TrackingVariable
 
 POINT = TRACKING[0]

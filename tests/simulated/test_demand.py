@@ -13,10 +13,11 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DemandIntensityConditions, Profile, TestConditions
+from openpts.vocabulary.conditions import DemandIntensityConditions, Profile
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

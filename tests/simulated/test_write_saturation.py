@@ -15,8 +15,9 @@ from openpts.report.times import default_date
 from openpts.report.write import write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile, TestConditions, WriteSaturationConditions
+from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

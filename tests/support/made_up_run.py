@@ -7,7 +7,7 @@ from pathlib import Path
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import (
     CaptureReport,
     Fact,
@@ -20,6 +20,7 @@ from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Request, Script, SetWriteCache
 from openpts.vocabulary.sample import CpuShares, Sample
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.test_conditions import TestConditions
 from tests.unit.pts.trace.player import Drive, Rate
 
 CAPACITY_BYTES = 256 * 2**30

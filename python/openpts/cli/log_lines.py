@@ -25,15 +25,11 @@ from openpts.runner.events import (
 )
 from openpts.runner.hangs import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.conditions import (
-    IdleRecoveryConditions,
-    RoundConditions,
-    TestConditions,
-    WriteSaturationConditions,
-)
+from openpts.vocabulary.conditions import IdleRecoveryConditions, RoundConditions, WriteSaturationConditions
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.test_conditions import TestConditions
 
 # Those of many rounds say enough when they end.
 _ANNOUNCED: Final = frozenset(

@@ -13,7 +13,7 @@ from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.given import Given
 from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 from openpts.vocabulary.conditions import Profile
 
 Table = type[CommonParameters]
@@ -32,7 +32,7 @@ _METAVARS: Final = {
 }
 
 
-def parameter_options(test: PtsTest, table: Table | None = None) -> list[Callable[[Any], Any]]:
+def parameter_options(test: TestDefinition, table: Table | None = None) -> list[Callable[[Any], Any]]:
     """An option for each parameter, with the specification's value at the end of its help.
 
     ``table`` has some of the test's parameters instead of all.
@@ -74,7 +74,7 @@ class Values(click.ParamType[Any]):
         return read
 
 
-def _option(test: PtsTest, parameter: Parameter) -> Callable[[Any], Any]:
+def _option(test: TestDefinition, parameter: Parameter) -> Callable[[Any], Any]:
     info = inspect.type_info(parameter.type)
     kind = info.type if isinstance(info, inspect.Metadata) else info
     declarations = [parameter.option, f"{_PREFIX}{parameter.name}"]
@@ -110,7 +110,7 @@ def _metavar(parameter: Parameter, kind: inspect.Type) -> str | None:
     return f"{unit},..." if isinstance(kind, inspect.ListType) else unit
 
 
-def _help(test: PtsTest, parameter: Parameter) -> str:
+def _help(test: TestDefinition, parameter: Parameter) -> str:
     shown: Mapping[Profile, str] = {
         profile: parameter.setting.show(test.standard_conditions(profile, 0)) for profile in Profile
     }

@@ -15,7 +15,8 @@ from openpts.cli.planned_run import planned_run
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.pts.registry import TESTS, PtsTest
+from openpts.practice.registry import ALL_TESTS
+from openpts.pts.definition import TestDefinition
 from openpts.runner.preparation import PurgeChoice
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
@@ -46,12 +47,12 @@ _PLAN_OPTIONS = together(
 )
 
 
-def _command(test: PtsTest) -> click.Command:
+def _command(test: TestDefinition) -> click.Command:
     @click.command(
         test.name,
-        help=f"Plan of the {test.title} test (PTS section {test.section}).\n\n"
+        help=f"Plan of the {test.title} test ({test.source}).\n\n"
         "TARGET and options are those of a run; instead of a target --capacity will do.",
-        short_help=f"Plan of the {test.title} test (PTS section {test.section}).",
+        short_help=f"Plan of the {test.title} test ({test.source}).",
     )
     @click.argument("target", required=False)
     @together(*options_of(test))
@@ -62,7 +63,7 @@ def _command(test: PtsTest) -> click.Command:
     return command
 
 
-for _test in TESTS.values():
+for _test in ALL_TESTS.values():
     plan_command.add_command(_command(_test))
 
 

@@ -22,12 +22,12 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import TestConditions
 from openpts.vocabulary.part import Part, part_text
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.test_conditions import TestConditions
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
 _RATE_SPAN_NS = NS_PER_S

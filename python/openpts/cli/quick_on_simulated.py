@@ -11,13 +11,14 @@ from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import settled_step_ns
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import TestConditions, WaitState
+from openpts.vocabulary.conditions import WaitState
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.test_conditions import TestConditions
 
 _GRAIN_NS: Final = NS_PER_S // 10
 
@@ -72,6 +73,6 @@ def lengthened(conditions: Any, standard: Any, needed_ns: int, fixed: set[str]) 
     return replace(conditions, **changes)
 
 
-def _steps(test: PtsTest, conditions: TestConditions, capacity_bytes: int) -> Sequence[Step]:
+def _steps(test: TestDefinition, conditions: TestConditions, capacity_bytes: int) -> Sequence[Step]:
     script = test.script(conditions, capacity_bytes)
     return steps_of(dry_run(script, capacity_bytes, AssumedDrive(), Ending.LONGEST))

@@ -18,7 +18,8 @@ from openpts.device.simulated_target import MOST_SCALE
 from openpts.host.memory import available_memory_bytes
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES
-from openpts.pts.registry import TESTS, PtsTest
+from openpts.practice.registry import ALL_TESTS
+from openpts.pts.definition import TestDefinition
 from openpts.rehearsal.rehearse import Plan, rehearse
 from openpts.rehearsal.subject import Wishes, subject_of
 from openpts.system_files import SystemRoots
@@ -66,11 +67,11 @@ def rehearse_command() -> None:
     """Carry out a test on a simulated drive that stands for a real one, in virtual time."""
 
 
-def _command(test: PtsTest) -> click.Command:
+def _command(test: TestDefinition) -> click.Command:
     """`openpts rehearse TEST`, with an option for each of its parameters."""
     own_nines = "nines" in parameters_of(TABLES[test.name])
 
-    @click.command(test.name, short_help=f"{test.title} test (PTS section {test.section}).")
+    @click.command(test.name, short_help=f"{test.title} test ({test.source}).")
     @_drive_options
     @together(*options_of(test), *([] if own_nines else [_NINES]))
     @_rehearsal_options
@@ -100,7 +101,7 @@ def _command(test: PtsTest) -> click.Command:
         else:
             print_rehearsal(sys.stdout, rehearsal, reports)
 
-    command.help = f"""Rehearse the {test.title} test (PTS section {test.section}) without the drive.
+    command.help = f"""Rehearse the {test.title} test ({test.source}) without the drive.
 
     Prints how long the test would take, what it would write, when steady state is to be expected, and what
     in the plan would not work; the expected report lies in the run folder. Nothing is written to any
@@ -110,7 +111,7 @@ def _command(test: PtsTest) -> click.Command:
     return command
 
 
-for _test in TESTS.values():
+for _test in ALL_TESTS.values():
     rehearse_command.add_command(_command(_test))
 
 

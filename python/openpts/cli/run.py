@@ -22,7 +22,8 @@ from openpts.device.consent import Consent
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
-from openpts.pts.registry import TESTS, PtsTest
+from openpts.practice.registry import ALL_TESTS
+from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
@@ -62,12 +63,10 @@ RUN_OPTIONS = together(
 )
 
 
-def _command(test: PtsTest) -> click.Command:
+def _command(test: TestDefinition) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
-    @click.command(
-        test.name, help=help_of(test), short_help=f"{test.title} test (PTS section {test.section})."
-    )
+    @click.command(test.name, help=help_of(test), short_help=f"{test.title} test ({test.source}).")
     @click.argument("target")
     @together(*options_of(test))
     @RUN_OPTIONS
@@ -81,7 +80,7 @@ def _command(test: PtsTest) -> click.Command:
     return command
 
 
-for _test in TESTS.values():
+for _test in ALL_TESTS.values():
     run.add_command(_command(_test))
 
 
@@ -127,7 +126,7 @@ def order_of(
     )
 
 
-def run_and_log(test: PtsTest, order: Order, stream: IO[str]) -> Path:
+def run_and_log(test: TestDefinition, order: Order, stream: IO[str]) -> Path:
     """Run with the display that suits the stream; an error that leaves a run folder tells where it is."""
     folders: list[Path] = []
 

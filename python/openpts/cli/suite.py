@@ -27,7 +27,8 @@ from openpts.errors import OpenptsError
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.pts.registry import TESTS, PtsTest
+from openpts.pts.definition import TestDefinition
+from openpts.pts.registry import TESTS
 from openpts.record.suite import Suite, SuiteEntry, write_suite
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener
@@ -37,14 +38,14 @@ from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
 
 
-class _Tests(click.ParamType[tuple[PtsTest, ...]]):
+class _Tests(click.ParamType[tuple[TestDefinition, ...]]):
     """Names of tests between commas."""
 
     name = "tests"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[PtsTest, ...]:
+    ) -> tuple[TestDefinition, ...]:
         """The tests in the specification's order, each once."""
         names = {name.strip() for name in str(value).split(",")}
         if unknown := sorted(names - set(TESTS)):
@@ -75,7 +76,7 @@ _SUITE_OPTIONS = together(
 def run_all(
     target: str,
     *,
-    tests: tuple[PtsTest, ...] | None,
+    tests: tuple[TestDefinition, ...] | None,
     keep_going: bool,
     out: Path | None,
     as_json: bool,
@@ -139,7 +140,7 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no
     return SuiteRunner(folder, suite, display, publish, report, keep_going)
 
 
-def _choices_of(tests: Sequence[PtsTest], options: dict[str, Any]) -> list[Choices]:
+def _choices_of(tests: Sequence[TestDefinition], options: dict[str, Any]) -> list[Choices]:
     """The choices for each test; what a plan has for them counts less than what options say."""
     profile, path = options.pop("profile"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")

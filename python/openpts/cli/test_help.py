@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 
 _PURPOSES: Final[Mapping[str, str]] = {
     "iops": """IOPS of random I/O over 7 R/W mixes x 8 block sizes, in steady state.
@@ -60,6 +60,6 @@ _TARGET: Final = """
 """
 
 
-def help_of(test: PtsTest) -> str:
+def help_of(test: TestDefinition) -> str:
     """The help of `openpts run TEST`."""
-    return f"{test.title} test (PTS section {test.section}). {_PURPOSES[test.name]}{_TARGET}"
+    return f"{test.title} test ({test.source}). {_PURPOSES[test.name]}{_TARGET}"

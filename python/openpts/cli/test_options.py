@@ -13,11 +13,12 @@ from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
 from openpts.parameters.quick import quick
 from openpts.parameters.tables import TABLES
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
 from openpts.runner.preparation import PurgeChoice
-from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.test_conditions import TestConditions
 
 PROFILE_OPTION = click.option(
     "--profile",
@@ -41,7 +42,7 @@ SEED_OPTION = click.option(
 )
 
 
-def options_of(test: PtsTest) -> list[Callable[[Any], Any]]:
+def options_of(test: TestDefinition) -> list[Callable[[Any], Any]]:
     """The options of a test's conditions, in the order of its help."""
     return [PROFILE_OPTION, PLAN_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
 
@@ -50,7 +51,7 @@ def options_of(test: PtsTest) -> list[Callable[[Any], Any]]:
 class Choices:
     """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds."""
 
-    test: PtsTest
+    test: TestDefinition
     profile: Profile
     seed: int | None
     given: Given
@@ -87,7 +88,7 @@ class Choices:
         return PurgeChoice(word or self.settings.get("purge", PurgeChoice.AUTO.value))
 
 
-def choices_of(test: PtsTest, options: dict[str, Any]) -> Choices:
+def choices_of(test: TestDefinition, options: dict[str, Any]) -> Choices:
     """Take what ``test_options`` put on a command out of its options. Raises PlanFileError and UsageError."""
     profile, path = options.pop("profile"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
@@ -99,7 +100,13 @@ def choices_of(test: PtsTest, options: dict[str, Any]) -> Choices:
 
 
 def chosen(
-    test: PtsTest, plan: Plan | None, given: Given, *, profile: str | None, is_quick: bool, seed: int | None
+    test: TestDefinition,
+    plan: Plan | None,
+    given: Given,
+    *,
+    profile: str | None,
+    is_quick: bool,
+    seed: int | None,
 ) -> Choices:
     """What was chosen by words, over what a plan has."""
     settings = {} if plan is None else plan.settings

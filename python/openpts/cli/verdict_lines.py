@@ -2,14 +2,11 @@
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.progress import RunProgress
-from openpts.vocabulary.conditions import (
-    CrossStimulusConditions,
-    RoundConditions,
-    TestConditions,
-)
+from openpts.vocabulary.conditions import CrossStimulusConditions, RoundConditions
 from openpts.vocabulary.outcome_text import reached_text
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.verdict import SteadyStateReport
 
 

@@ -27,7 +27,7 @@ from openpts.parameters.shape import Wrong, wrong_values
 from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
-from openpts.pts.registry import TESTS
+from openpts.practice.registry import ALL_TESTS
 from openpts.vocabulary.conditions import Profile
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
@@ -166,7 +166,7 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     """Values that no condition can have, and what can't be together; each once, whatever test it is for."""
     profile = Profile(plan.settings.get("profile", Profile.ENTERPRISE))
     found: dict[str, None] = {}
-    for test in TESTS.values():
+    for test in ALL_TESTS.values():
         if getattr(plan.file, test.name) is UNSET and plan.file.common is UNSET:
             continue
         given, standard = plan.given(test.name), test.standard_conditions(profile, 0)

@@ -9,7 +9,8 @@ from enum import StrEnum
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
 from openpts.units import NS_PER_S
-from openpts.vocabulary.requests import Answer, Apply, Purge, Script
+from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
@@ -48,6 +49,8 @@ def dry_run(
             answer = None
             if isinstance(request, Purge):
                 cycle += 1
+            if isinstance(request, ReadHealth):
+                answer = HealthReading("a plan: no device was asked")
             if isinstance(request, Apply):
                 samples = tuple(_sample(step, user_capacity_bytes, drive) for step in request.steps)
                 planned.append(

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.planning.repetition import Repeated, collapsed
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 from openpts.pts.standard import deviations, shortened
-from openpts.vocabulary.conditions import TestConditions
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.test_conditions import TestConditions
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class PartExtent:
 class RunPlan:
     """A planned run: ``longest`` has every step that may come, ``shortest`` ends as soon as it can."""
 
-    test: PtsTest
+    test: TestDefinition
     conditions: TestConditions
     user_capacity_bytes: int
     drive: AssumedDrive
@@ -81,7 +81,7 @@ class RunPlan:
 
 
 def plan_run(
-    test: PtsTest,
+    test: TestDefinition,
     conditions: TestConditions,
     standard: TestConditions,
     user_capacity_bytes: int,

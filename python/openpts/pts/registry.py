@@ -1,8 +1,7 @@
 """The eight tests, in the order of the specification: what a runner, a plan or a report index asks for."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Final
+from collections.abc import Mapping
+from typing import Final
 
 from openpts.pts import (
     composite,
@@ -15,36 +14,16 @@ from openpts.pts import (
     throughput,
     write_saturation,
 )
-from openpts.pts.standard import Rule, without_impossible_sizes
-from openpts.vocabulary.conditions import Profile, TestConditions
-from openpts.vocabulary.requests import Script
+from openpts.pts.definition import TestDefinition
+from openpts.pts.standard import without_impossible_sizes
 
-
-@dataclass(frozen=True, slots=True)
-class PtsTest:
-    """One test: its standard conditions, its script, and the rules of its ledger.
-
-    ``script`` takes conditions of the kind that ``standard_conditions`` makes, and the user capacity in
-    bytes; typed loosely, since each test has its own. ``possible_on`` leaves out what a device with sectors
-    of so many bytes can't do.
-    """
-
-    name: str
-    title: str
-    section: int
-    standard_conditions: Callable[[Profile, int], TestConditions]
-    script: Callable[[Any, int], Script]
-    rules: Sequence[Rule]
-    possible_on: Callable[[Any, int], Any] = lambda conditions, _sector_bytes: conditions
-
-
-TESTS: Final[Mapping[str, PtsTest]] = {
+TESTS: Final[Mapping[str, TestDefinition]] = {
     test.name: test
     for test in (
-        PtsTest(
+        TestDefinition(
             "iops", "IOPS", 7, iops.standard_conditions, iops.iops_test, iops.RULES, without_impossible_sizes
         ),
-        PtsTest(
+        TestDefinition(
             "tp",
             "Throughput",
             8,
@@ -53,7 +32,7 @@ TESTS: Final[Mapping[str, PtsTest]] = {
             throughput.RULES,
             without_impossible_sizes,
         ),
-        PtsTest(
+        TestDefinition(
             "lat",
             "Latency",
             9,
@@ -62,7 +41,7 @@ TESTS: Final[Mapping[str, PtsTest]] = {
             latency.RULES,
             without_impossible_sizes,
         ),
-        PtsTest(
+        TestDefinition(
             "wsat",
             "Write Saturation",
             10,
@@ -71,7 +50,7 @@ TESTS: Final[Mapping[str, PtsTest]] = {
             write_saturation.RULES,
             write_saturation.possible_on,
         ),
-        PtsTest(
+        TestDefinition(
             "hir",
             "Host Idle Recovery",
             11,
@@ -79,7 +58,7 @@ TESTS: Final[Mapping[str, PtsTest]] = {
             idle_recovery.idle_recovery_test,
             idle_recovery.RULES,
         ),
-        PtsTest(
+        TestDefinition(
             "xsr",
             "Cross Stimulus Recovery",
             12,
@@ -87,7 +66,7 @@ TESTS: Final[Mapping[str, PtsTest]] = {
             cross_stimulus.cross_stimulus_test,
             cross_stimulus.RULES,
         ),
-        PtsTest(
+        TestDefinition(
             "cbw",
             "Composite Block Size Workload",
             13,
@@ -96,7 +75,7 @@ TESTS: Final[Mapping[str, PtsTest]] = {
             composite.RULES,
             demand_variation.possible_on,
         ),
-        PtsTest(
+        TestDefinition(
             "dirth",
             "Demand Intensity / Response Time Histogram",
             14,

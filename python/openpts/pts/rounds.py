@@ -10,7 +10,15 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.pts.wipc import wipc
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.requests import Answer, Apply, Outcome, Request, Script, SteadyStateChecked
+from openpts.vocabulary.requests import (
+    Answer,
+    Apply,
+    Outcome,
+    Request,
+    Script,
+    SteadyStateChecked,
+    samples_in,
+)
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -53,8 +61,7 @@ def until_steady(
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
     steady_round: int | None = None
     for number in range(1, conditions.max_rounds + 1):
-        samples = yield Apply(Part.ROUND, number, steps, conditions.max_rounds)
-        assert samples  # noqa: S101 what a runner answers to an Apply
+        samples = samples_in((yield Apply(Part.ROUND, number, steps, conditions.max_rounds)))
         history.append(_tracked(tracking, samples))
         window.append(samples)
         if number < WINDOW_ROUNDS or not tracking:  # what isn't tracked is never found steady

@@ -9,8 +9,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from openpts.vocabulary.condition_text import condition_text, duration_text
-from openpts.vocabulary.conditions import RoundConditions, TestConditions
+from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.test_conditions import TestConditions
 
 
 # PTS-IOPS-18, PTS-TP-15

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.requests import Answer, Apply, Request, SteadyStateChecked
+from openpts.vocabulary.requests import Answer, Apply, Request, SteadyStateChecked, samples_in
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -55,5 +55,4 @@ def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | N
 
 def tracked_minute(samples: Answer) -> Sample:
     """The sample of the tracked minute: the last one of its tracking round."""
-    assert samples  # noqa: S101 what a runner answers to an Apply
-    return samples[-1]
+    return samples_in(samples)[-1]

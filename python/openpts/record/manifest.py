@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from openpts.vocabulary.conditions import TestConditions
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.test_conditions import TestConditions
 
 
 class RunState(StrEnum):

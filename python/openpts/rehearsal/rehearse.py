@@ -9,7 +9,7 @@ from openpts.device.simulated_target import SimulatedTarget
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.concerns import PlanConcern, plan_concerns
@@ -22,16 +22,17 @@ from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
-from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.test_conditions import TestConditions
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
     """What is to be rehearsed. ``adjust`` turns the standard conditions into those of the plan."""
 
-    test: PtsTest
+    test: TestDefinition
     profile: Profile
     adjust: Callable[[TestConditions], TestConditions]
     seed: int

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from openpts.vocabulary.condition_text import condition_text
-from openpts.vocabulary.conditions import TestConditions
+from openpts.vocabulary.test_conditions import TestConditions
 
 # What the set-up page shows elsewhere, or what is no condition of the stimulus.
 _ELSEWHERE: Final = {"profile", "write_cache_enabled"}

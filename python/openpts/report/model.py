@@ -4,26 +4,30 @@ A value stands in one cell, raw beside its text; figures point at the cells of t
 can be plotted that can't be read. Renderers neither compute nor look anything up.
 
 Version 1: front pages, sections with the common header, pages of blocks.
+Version 2: several runs in one report, links, claims struck through, small figures side by side, paper.
 """
 
 from typing import Final
 
 import msgspec
 
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     """One cell of a table. ``value`` is the unrounded number in the column's unit, if it is one.
 
     ``note`` is a second, smaller line that belongs to the value. ``tone`` is ``pass``, ``fail``,
-    ``missing`` or empty.
+    ``missing`` or empty. ``struck``: a claim that was not kept, struck through. ``link`` is the id of a page of
+    this report; where there is a link and no text, print shows the number of that page.
     """
 
     text: str
     value: float | None = None
     note: str = ""
     tone: str = ""
+    struck: bool = False
+    link: str = ""
 
 
 class Column(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -148,7 +152,8 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
 
     ``number`` is the specification's plot number or ours (``X-IOPS-1``); ``palette`` is ``series`` or
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
-    below that of ``table_id``.
+    below that of ``table_id``. Neighbours that together are no wider than a page (``width_px`` 240: three) stand
+    side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
     """
 
     id: str
@@ -168,6 +173,8 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     palette: str = "series"
     depth_title: str = ""
     height_px: int = 380
+    width_px: int = 720
+    zoom_group: str = ""
 
 
 class Repeat(msgspec.Struct, frozen=True, tag="repeat"):
@@ -210,8 +217,11 @@ class HeaderGroup(msgspec.Struct, frozen=True):
     rows: tuple[HeaderRow, ...]
 
 
-class Header(msgspec.Struct, frozen=True):
-    """The common header of all pages of a test (PTS Annex A)."""
+class Header(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The common header of all pages of a test (PTS Annex A).
+
+    ``of_specification`` is False for a test beyond it: then the header names no specification.
+    """
 
     test_run_date: str
     report_run_date: str
@@ -222,6 +232,7 @@ class Header(msgspec.Struct, frozen=True):
     model: str
     sponsor: str
     groups: tuple[HeaderGroup, ...]
+    of_specification: bool = True
 
 
 class Section(msgspec.Struct, frozen=True):
@@ -235,7 +246,11 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A whole report. ``red_line`` stands on each page, empty if nothing calls for it."""
+    """A whole report. ``red_line`` stands on each page, empty if nothing calls for it.
+
+    ``stem`` is what its files are called where reports of many drives lie together. ``paper`` is ``a4`` or
+    ``us-letter``.
+    """
 
     schema_version: int
     title: str
@@ -247,6 +262,8 @@ class Report(msgspec.Struct, frozen=True):
     front: tuple[Page, ...]
     sections: tuple[Section, ...]
     deviation_count: int
+    stem: str = "report"
+    paper: str = "a4"
 
     def pages(self) -> tuple[Page, ...]:
         """All pages in order."""

@@ -12,7 +12,7 @@ from openpts.host.inventory import host_facts
 from openpts.host.software import software_facts
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 from openpts.pts.standard import deviations, shortened
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import read_run
@@ -27,9 +27,10 @@ from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
 from openpts.runner.room import check_room
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.test_conditions import TestConditions
 
 Adjust = Callable[[TestConditions], TestConditions]
 Admit = Callable[[TestConditions, TargetFacts], None]
@@ -69,7 +70,7 @@ class FinishedRun:
     cycles: tuple[CycleFinished, ...]
 
 
-def run_test(test: PtsTest, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
+def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
     """Run one test. Everything that can be refused is refused before the purge.
 
     Raises OpenptsError; from the moment the run folder exists it tells what was done and why it ended.

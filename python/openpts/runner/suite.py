@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
-from openpts.pts.registry import PtsTest
+from openpts.pts.definition import TestDefinition
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Listener
@@ -18,7 +18,7 @@ from openpts.runner.run import Order, run_test
 class SuitePart:
     """A test and the order for its run; the run folder lies in that of the suite."""
 
-    test: PtsTest
+    test: TestDefinition
     order: Order
 
 
@@ -45,7 +45,7 @@ class SuiteRunner:
         Raises the error that ended the suite, or RunFailedError at its end if a test failed on the way.
         """
         entries = (
-            SuiteEntry(part.test.name, part.test.title, part.test.section, f"{number}-{part.test.name}")
+            SuiteEntry(part.test.name, part.test.title, part.test.section or 0, f"{number}-{part.test.name}")
             for number, part in enumerate(parts, start=1)
         )
         self._set(replace(self.suite, entries=tuple(entries)))

@@ -37,8 +37,10 @@ class BaseConditions(Struct, frozen=True, kw_only=True):
     the whole of it. ``time_scale`` is the share of the specification's durations and repetitions that this
     run has; it is already in the other fields. Without ``secondary_metrics`` the report has no page that the
     specification makes optional. ``minute_ns`` is the length of an element and of a record of
-    continuous stimuli: the specification's minute.
+    continuous stimuli: the specification's minute. ``of_specification`` is False for tests beyond it.
     """
+
+    of_specification: ClassVar[bool] = True
 
     profile: Profile
     write_cache_enabled: bool
@@ -203,15 +205,3 @@ class CompositeConditions(DemandConditions, frozen=True, kw_only=True, tag_field
 
 class DemandIntensityConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="dirth"):
     """Demand intensity and response time histogram (PTS 14.2)."""
-
-
-TestConditions = (
-    IopsConditions
-    | ThroughputConditions
-    | LatencyConditions
-    | WriteSaturationConditions
-    | IdleRecoveryConditions
-    | CrossStimulusConditions
-    | CompositeConditions
-    | DemandIntensityConditions
-)

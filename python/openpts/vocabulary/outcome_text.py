@@ -1,7 +1,8 @@
 """Steady state of a cycle in words: the same in logs and on index pages."""
 
-from openpts.vocabulary.conditions import DemandConditions, RoundConditions, TestConditions
+from openpts.vocabulary.conditions import DemandConditions, RoundConditions
 from openpts.vocabulary.requests import Outcome
+from openpts.vocabulary.test_conditions import TestConditions
 
 
 def reached_text(outcome: Outcome, conditions: TestConditions | None) -> str:

@@ -18,6 +18,11 @@ class Part(StrEnum):
     ROUND_PREWRITE: the inter-round pre-write before the round of that number (13.2 step 4.2).
     HISTOGRAM_PREWRITE, HISTOGRAM: for response times; of CBW and DIRTH 1 is that of the maximum, 2 of the
     minimum, and from 3 on those between (13.2 steps 7 to 9).
+
+    Of tests beyond the specification: CONDITIONING brings the drive into a state, PROFILE measures the
+    figures of a benchmark in it, SWEEP varies one property of the stimulus, LOAD is a long stimulus, FILL
+    writes the capacity once, BURST is a short stimulus between others, REST is idle, and a DRIVE_CYCLE
+    writes and reads the capacity once.
     """
 
     WIPC = "wipc"
@@ -30,6 +35,14 @@ class Part(StrEnum):
     ROUND_PREWRITE = "round_prewrite"
     HISTOGRAM_PREWRITE = "histogram_prewrite"
     HISTOGRAM = "histogram"
+    CONDITIONING = "conditioning"
+    PROFILE = "profile"
+    SWEEP = "sweep"
+    LOAD = "load"
+    FILL = "fill"
+    BURST = "burst"
+    REST = "rest"
+    DRIVE_CYCLE = "drive_cycle"
 
 
 _WORDS = {
@@ -43,6 +56,14 @@ _WORDS = {
     Part.ROUND_PREWRITE: "pre-write of round {}",
     Part.HISTOGRAM_PREWRITE: "pre-write of histogram {}",
     Part.HISTOGRAM: "histogram {}",
+    Part.CONDITIONING: "conditioning {}",
+    Part.PROFILE: "profile {}",
+    Part.SWEEP: "sweep {}",
+    Part.LOAD: "load {}",
+    Part.FILL: "fill {}",
+    Part.BURST: "burst {}",
+    Part.REST: "rest {}",
+    Part.DRIVE_CYCLE: "drive cycle {}",
 }
 
 

@@ -5,6 +5,7 @@ A script is a generator: it yields one of these and receives, where the table sa
     Purge                    nothing; a cycle of preconditioning and test begins
     SetWriteCache            nothing
     Apply                    a tuple of Samples, one per step, in the same order
+    ReadHealth               a HealthReading
     SteadyStateChecked       nothing (the script tells; listeners show it)
     CycleFinished            nothing (the script tells; the record keeps it)
 
@@ -14,6 +15,7 @@ Three drivers run the same script: on a device, on assumed rates (a plan), and o
 from collections.abc import Generator
 from dataclasses import dataclass
 
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -48,6 +50,14 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadHealth:
+    """Read the device's own log between steps; the record keeps it under the part and number."""
+
+    part: Part
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
 class SteadyStateChecked:
     """The script has judged the window that ends at this round of the part; one report per ``names``."""
 
@@ -79,6 +89,18 @@ class CycleFinished:
     title: str = ""
 
 
-Request = Purge | SetWriteCache | Apply | SteadyStateChecked | CycleFinished
-Answer = None | tuple[Sample, ...]
+Request = Purge | SetWriteCache | Apply | ReadHealth | SteadyStateChecked | CycleFinished
+Answer = None | tuple[Sample, ...] | HealthReading
 Script = Generator[Request, Answer, None]
+
+
+def samples_in(answer: Answer) -> tuple[Sample, ...]:
+    """What a runner answers to an Apply."""
+    assert isinstance(answer, tuple)  # noqa: S101 no runner answers otherwise
+    return answer
+
+
+def health_in(answer: Answer) -> HealthReading:
+    """What a runner answers to a ReadHealth."""
+    assert isinstance(answer, HealthReading)  # noqa: S101 no runner answers otherwise
+    return answer

@@ -17,7 +17,6 @@ from openpts.vocabulary.conditions import (
     CrossStimulusConditions,
     LatencyConditions,
     Profile,
-    TestConditions,
     ThroughputConditions,
     WriteSaturationConditions,
 )
@@ -26,6 +25,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration, SteadyFigure
+from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import simple_workload
 from tests.unit.record.test_run_folder import manifest

@@ -10,7 +10,8 @@ from openpts.conformance.catalogue import by_id
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
-from openpts.pts.registry import TESTS, PtsTest
+from openpts.pts.definition import TestDefinition
+from openpts.pts.registry import TESTS
 from openpts.pts.standard import HARMLESS, RULES_OF_ALL, deviations
 from openpts.vocabulary.conditions import Profile
 from tests.unit.parameters.changed_values import CHANGED, changed_value
@@ -38,7 +39,7 @@ def test_every_test_has_a_table_and_every_parameter_a_changed_value() -> None:
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 @pytest.mark.parametrize("profile", list(Profile))
 def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
-    test: PtsTest, parameter: Parameter, profile: Profile
+    test: TestDefinition, parameter: Parameter, profile: Profile
 ) -> None:
     standard = test.standard_conditions(profile, 1)
     used = _with(parameter, changed_value(parameter.name, standard), standard)
@@ -56,7 +57,7 @@ def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
 
 
 @pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
-def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test: PtsTest) -> None:
+def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test: TestDefinition) -> None:
     fields = set(test.standard_conditions(Profile.ENTERPRISE, 1).__struct_fields__)
     ruled = {rule.name for rule in (*test.rules, *RULES_OF_ALL)}
     assert fields - ruled - set(HARMLESS) == set()
@@ -66,7 +67,7 @@ def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test:
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 @pytest.mark.parametrize("profile", list(Profile))
 def test_the_value_that_the_help_names_is_that_of_the_specification(
-    test: PtsTest, parameter: Parameter, profile: Profile
+    test: TestDefinition, parameter: Parameter, profile: Profile
 ) -> None:
     standard = test.standard_conditions(profile, 1)
     shown = parameter.setting.show(standard)
@@ -78,7 +79,7 @@ def test_the_value_that_the_help_names_is_that_of_the_specification(
     assert conditions_of(given_as_options(TABLES[test.name], options), standard) == standard
 
 
-def _options(test: PtsTest) -> list[Any]:
+def _options(test: TestDefinition) -> list[Any]:
     def command() -> None:
         pass
 

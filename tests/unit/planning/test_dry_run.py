@@ -10,10 +10,11 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.pts.registry import TESTS
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
-from openpts.vocabulary.conditions import Profile, TestConditions
+from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.test_conditions import TestConditions
 
 CAPACITY_BYTES = 1_600 * GB
 MINUTE_NS = 60 * NS_PER_S

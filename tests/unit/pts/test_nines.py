@@ -9,8 +9,9 @@ from openpts.pts.nines import histogram_ns
 from openpts.record.reader import Run
 from openpts.runner.findings import findings
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import LatencyConditions, TestConditions, WriteSaturationConditions
+from openpts.vocabulary.conditions import LatencyConditions, WriteSaturationConditions
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.pts.registry import TESTS, PtsTest
+from openpts.pts.definition import TestDefinition
+from openpts.pts.registry import TESTS
 from openpts.pts.time_scale import at_time_scale
 from openpts.vocabulary.conditions import Profile
 
@@ -30,7 +31,7 @@ def leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
 
 @pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
 @given(scale=st.fractions(min_value=Fraction(1, 100_000), max_value=1))
-def test_durations_and_repetitions_are_scaled_and_nothing_else(test: PtsTest, scale: Fraction) -> None:
+def test_durations_and_repetitions_are_scaled_and_nothing_else(test: TestDefinition, scale: Fraction) -> None:
     standard = test.standard_conditions(Profile.ENTERPRISE, 1)
     scaled = at_time_scale(standard, float(scale))
     for (name, before), (same, after) in zip(leaves(standard), leaves(scaled), strict=True):

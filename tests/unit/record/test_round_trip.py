@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from openpts.record.manifest import Manifest
 from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.vocabulary.conditions import TestConditions
 from openpts.vocabulary.data_pattern import DataPattern
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.pacing import Pacing
@@ -25,6 +24,7 @@ from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, IoErrors, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration, StopRule
+from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.vocabulary_values import values_of
 from tests.unit.record.test_run_folder import manifest, sample
 

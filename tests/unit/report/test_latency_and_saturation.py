@@ -12,9 +12,10 @@ from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.report.model import Figure, Report, Verdict, points_of
 from openpts.report.summary import summarise
-from openpts.vocabulary.conditions import TestConditions, WriteSaturationConditions
+from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
 
 REPORT_DATE = "2026-02-03T04:05:06Z"

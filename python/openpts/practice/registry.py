@@ -1,0 +1,13 @@
+"""The tests of the practice beyond the specification, and all tests that openpts knows."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from openpts.pts.definition import TestDefinition
+from openpts.pts.registry import TESTS
+
+_TESTS: Final[tuple[TestDefinition, ...]] = ()
+
+PRACTICE_TESTS: Final[Mapping[str, TestDefinition]] = {test.name: test for test in _TESTS}
+
+ALL_TESTS: Final[Mapping[str, TestDefinition]] = {**TESTS, **PRACTICE_TESTS}

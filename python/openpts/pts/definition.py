@@ -1,0 +1,36 @@
+"""What makes a test: all that a runner, a plan or the command line asks for."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from openpts.pts.standard import Rule
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.requests import Script
+from openpts.vocabulary.test_conditions import TestConditions
+
+
+@dataclass(frozen=True, slots=True)
+class TestDefinition:
+    """One test: its standard conditions, its script, and the rules of its ledger.
+
+    ``section`` is that of the specification, None for a test of the practice beyond it. ``script`` takes
+    conditions of the kind that ``standard_conditions`` makes, and the user capacity in bytes; typed loosely,
+    since each test has its own. ``possible_on`` leaves out what a device with sectors of so many bytes can't
+    do.
+    """
+
+    __test__ = False  # the name is the field's, not pytest's
+
+    name: str
+    title: str
+    section: int | None
+    standard_conditions: Callable[[Profile, int], TestConditions]
+    script: Callable[[Any, int], Script]
+    rules: Sequence[Rule] = ()
+    possible_on: Callable[[Any, int], Any] = lambda conditions, _sector_bytes: conditions
+
+    @property
+    def source(self) -> str:
+        """``PTS section 7``, or that the specification does not know it."""
+        return "practice beyond PTS" if self.section is None else f"PTS section {self.section}"

@@ -1,0 +1,1 @@
+"""The reports of tests beyond the specification."""

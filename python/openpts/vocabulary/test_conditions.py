@@ -1,0 +1,23 @@
+"""The conditions of any test, told apart by their tag: what a record holds and a runner takes."""
+
+from openpts.vocabulary.conditions import (
+    CompositeConditions,
+    CrossStimulusConditions,
+    DemandIntensityConditions,
+    IdleRecoveryConditions,
+    IopsConditions,
+    LatencyConditions,
+    ThroughputConditions,
+    WriteSaturationConditions,
+)
+
+TestConditions = (
+    IopsConditions
+    | ThroughputConditions
+    | LatencyConditions
+    | WriteSaturationConditions
+    | IdleRecoveryConditions
+    | CrossStimulusConditions
+    | CompositeConditions
+    | DemandIntensityConditions
+)

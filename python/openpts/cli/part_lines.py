@@ -123,6 +123,14 @@ _LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Part.ROUND_PREWRITE: _filled,
     Part.HISTOGRAM_PREWRITE: _filled,
     Part.HISTOGRAM: _steady_access,
+    Part.CONDITIONING: _filled,
+    Part.PROFILE: _bursts,
+    Part.SWEEP: _bursts,
+    Part.LOAD: _long_stimulus,
+    Part.FILL: _filled,
+    Part.BURST: _bursts,
+    Part.REST: lambda _progress, samples: format_duration(sum(s.elapsed_ns for s in samples)),
+    Part.DRIVE_CYCLE: _filled,
 }
 
 

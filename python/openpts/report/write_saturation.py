@@ -16,7 +16,6 @@ from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.confidence_page import Applied, confidence_page, percentile_cell
 from openpts.report.content import TestContent
-from openpts.report.cover_page import key_value, summary_table
 from openpts.report.header import Rows, common_header, of_cycle
 from openpts.report.header_rows import (
     active_range_amount_text,
@@ -42,6 +41,7 @@ from openpts.report.saturation_pages import (
 from openpts.report.saturation_tables import preparation_page, zones_page
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import PlotName
+from openpts.report.summary_table import key_value, summary_table
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.conditions import WriteSaturationConditions
@@ -369,6 +369,7 @@ def _figures(cycle: _Cycle) -> dict[str, Any]:
             "settled_from_minute": zones.settled_from,
             "steady_iops": zones.steady_iops,
             "final_iops": zones.final_iops,
+            "plateau_to_steady_ratio": zones.ratio,
         },
         "histogram": times_figures(results.histogram, cycle.conditions.nines),
     }

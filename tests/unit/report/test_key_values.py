@@ -1,0 +1,111 @@
+"""Key values come out of what a test's report holds, and say what is missing."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from openpts.record.reader import Run, read_run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.summary_table import summary_table
+from openpts.report.key_values import Better, KeyValue, key_values
+from openpts.report.model import Cell
+from openpts.report.tests import reported_test
+from tests.support.report_cases import Reports
+
+
+@pytest.fixture(scope="module")
+def run(reports: Reports) -> Run:
+    return read_run(reports.folder("steady"))
+
+
+def content(figures: dict[str, Any], *rows: tuple[str, Cell, str]) -> TestContent:
+    return TestContent((), summary_table("T", "-", 0, rows), lambda _standing, _date: (), figures)
+
+
+class Named:
+    """Conditions of which only the test's name is asked."""
+
+    def __init__(self, test: str) -> None:
+        self.test = test
+
+
+def of_test(run: Run, test: str) -> Run:
+    conditions: Any = Named(test)
+    return replace(run, manifest=replace(run.manifest, conditions=conditions))
+
+
+def test_a_whole_run_has_the_values_that_its_cover_has(run: Run) -> None:
+    found = reported_test("iops").report(run)
+    shown = [(row.cells[0].text, row.cells[1].value, row.cells[1].text) for row in found.summary.rows]
+    assert [(v.name, v.value, v.text) for v in key_values(run, found)] == shown
+    assert {value.better for value in key_values(run, found)} == {Better.HIGHER}
+
+
+def test_what_was_not_measured_says_so(reports: Reports) -> None:
+    unmeasured = read_run(reports.folder("preconditioned only"))
+    values = key_values(unmeasured, reported_test("iops").report(unmeasured))
+    assert {(v.value, v.text, v.note) for v in values} == {(None, "n/a", "not measured")}
+    assert {v.cell.tone for v in values} == {"missing"}
+
+
+def test_saturation_gives_the_ratio_and_no_judgement_of_it(run: Run) -> None:
+    zones = {"plateau_iops": 200_000.0, "steady_iops": 80_000.0, "plateau_to_steady_ratio": 2.5}
+    found = key_values(
+        of_test(run, "wsat"), content({"workloads": [{"title": "RND 4 KiB RW0", "zones": zones}]})
+    )
+    assert found == (
+        KeyValue("RND 4 KiB RW0, steady", "IOPS", 80_000.0, "80,000", Better.HIGHER),
+        KeyValue("RND 4 KiB RW0, FOB", "IOPS", 200_000.0, "200,000", Better.HIGHER),
+        KeyValue("RND 4 KiB RW0, FOB/steady ratio", "ratio", 2.5, "2.50", Better.UNJUDGED),
+    )
+
+
+def test_saturation_that_never_settled_has_no_steady_figure(run: Run) -> None:
+    zones = {"plateau_iops": 200_000.0, "steady_iops": None, "plateau_to_steady_ratio": None}
+    values = key_values(
+        of_test(run, "wsat"), content({"workloads": [{"title": "RND 4 KiB RW0", "zones": zones}]})
+    )
+    assert [(v.text, v.note) for v in values] == [
+        ("n/a", "steady zone not reached"),
+        ("200,000", ""),
+        ("n/a", "steady zone not reached"),
+    ]
+
+
+def test_idle_recovery_gives_the_gain_of_the_longest_wait_state(run: Run) -> None:
+    states = [{"number": 1, "gain_pct": 3.0}, {"number": 10, "gain_pct": -2.25}]
+    values = key_values(of_test(run, "hir"), content({"baseline": {"iops": 50_000.4}, "wait_states": states}))
+    assert [(v.value, v.text) for v in values] == [(50_000.4, "50,000"), (-2.25, "-2.2")]
+
+
+def test_recovery_is_a_time(run: Run) -> None:
+    (value,) = key_values(of_test(run, "xsr"), content({"recovery_to_peak_min": 26.5}))
+    assert (value.text, value.unit, value.better) == ("26.50", "min", Better.LOWER)
+
+
+def test_an_operating_point_names_its_demand(run: Run) -> None:
+    chosen = {"below_art_limit": False, "max": {"tc": 32, "qd": 4, "iops": 1000.0, "art_ms": 6.0}}
+    values = key_values(of_test(run, "cbw"), content({"chosen_points": chosen}))
+    assert [(v.name, v.text, v.note) for v in values] == [
+        ("MaxIOPS", "1,000", "TC 32 / QD 4, ART not below its limit"),
+        ("ART at MaxIOPS", "6.00", "TC 32 / QD 4, ART not below its limit"),
+    ]
+    assert [v.text for v in key_values(of_test(run, "dirth"), content({"chosen_points": None}))] == [
+        "n/a"
+    ] * 2
+
+
+def test_a_test_without_an_entry_has_its_summary(run: Run) -> None:
+    rows = (
+        ("Peak", cells.number(12.0, 0), "MB/s"),
+        ("Time", cells.number(3.5, 1, note="low n"), "s"),
+        ("Share", cells.percent(7.0), "%"),
+    )
+    values = key_values(of_test(run, "of-practice"), content({}, *rows))
+    assert [(v.name, v.unit, v.value, v.better, v.note) for v in values] == [
+        ("Peak", "MB/s", 12.0, Better.HIGHER, ""),
+        ("Time", "s", 3.5, Better.LOWER, "low n"),
+        ("Share", "%", 7.0, Better.UNJUDGED, ""),
+    ]

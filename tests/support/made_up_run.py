@@ -5,6 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from openpts.pts.registry import TESTS
+from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.conditions import Profile
@@ -17,11 +18,20 @@ from openpts.vocabulary.facts import (
     WriteCacheReport,
 )
 from openpts.vocabulary.part import Part, StepPlace
-from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Request, Script, SetWriteCache
+from openpts.vocabulary.requests import (
+    Answer,
+    Apply,
+    CycleFinished,
+    Purge,
+    ReadHealth,
+    Request,
+    Script,
+    SetWriteCache,
+)
 from openpts.vocabulary.sample import CpuShares, Sample
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.test_conditions import TestConditions
-from tests.unit.pts.trace.player import Drive, Rate
+from tests.unit.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
 HOST = ("system", "motherboard", "cpu", "memory", "hba", "interposer", "primary_storage", "peripherals")
@@ -49,13 +59,15 @@ def made_up_run(
     profile: Profile = Profile.ENTERPRISE,
     *,
     rate: Rate | None = None,
+    health: Health | None = None,
     adjust: Adjust = lambda conditions: conditions,
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
     test = TESTS[name]
     conditions = adjust(test.standard_conditions(profile, 1))
     drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in {"cbw", "dirth"} else flat_rate))
-    requests, steps = _play(test.script(conditions, CAPACITY_BYTES), drive)
+    drive = drive if health is None else replace(drive, health=health)
+    requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)
     return Run(
         folder=Path("made-up"),
         manifest=replace(
@@ -71,9 +83,11 @@ def made_up_run(
         ),
         steps=tuple(steps),
         ledger=(),
+        health=tuple(health),
     )
 
 
+_READ_AT = "2026-01-01T00:00:00.000+00:00"
 _PURGE = PurgeReport(True, "NVMe Format", "user data erase", "2026-01-01T00:00:00Z", 10**9, 64, 64)
 
 
@@ -96,23 +110,29 @@ def _manifest(conditions: TestConditions) -> Manifest:
     )
 
 
-def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]]:
-    """Every request, and what the record would have of its steps: one behind the other, with short gaps."""
+def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord], list[HealthRecord]]:
+    """Every request, and what the record would have of it: steps one behind the other, with short gaps."""
     requests: list[Request] = []
     steps: list[StepRecord] = []
-    answer: tuple[Sample, ...] | None = None
+    health: list[HealthRecord] = []
+    answer: Answer = None
     cycle, now_ns = 0, 0
     while True:
         try:
             request = script.send(answer)
         except StopIteration:
-            return requests, steps
+            return requests, steps, health
         requests.append(request)
         answer = None
         cycle += isinstance(request, Purge)
+        if isinstance(request, ReadHealth):
+            answer = drive.health(request.part, request.number)
+            health.append(
+                HealthRecord(Occasion.DURING, cycle, request.part, request.number, _READ_AT, now_ns, answer)
+            )
         if not isinstance(request, Apply):
             continue
-        answer = ()
+        samples: list[Sample] = []
         for position, step in enumerate(request.steps):
             sample = replace(
                 drive.sample(request.part, request.number, step),
@@ -121,9 +141,10 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
                 cpu=CpuShares(1, 2, 3, 10**6),
                 **_counts(step.stimulus),
             )
-            answer += (sample,)
+            samples.append(sample)
             steps.append(StepRecord(StepPlace(cycle, request.part, request.number, position), sample))
             now_ns += sample.elapsed_ns
+        answer = tuple(samples)
 
 
 def _counts(stimulus: Stimulus | None) -> dict[str, tuple[int, ...]]:

@@ -1,10 +1,12 @@
-"""NVMe admin commands: Identify Controller, Get Features, and Set Features of the volatile write cache."""
+"""NVMe admin commands: Identify Controller, SMART log, Get and Set Features of the volatile write cache."""
 
 import ctypes
 import fcntl
 import struct
 from dataclasses import dataclass
 from typing import Final
+
+from openpts.device.nvme_smart import SMART_LOG_BYTES
 
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
 _NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
@@ -16,6 +18,9 @@ _TIMEOUT_MS: Final = 5000
 _IDENTIFY: Final = 0x06
 _IDENTIFY_CONTROLLER: Final = 0x01
 _IDENTIFY_BYTES: Final = 4096
+_GET_LOG_PAGE: Final = 0x02
+_SMART_LOG: Final = 0x02
+_ALL_NAMESPACES: Final = 0xFFFFFFFF
 _SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
@@ -83,6 +88,15 @@ def parse_identify_controller(data: bytes) -> NvmeController:
     return NvmeController(ver=ver, oacs=oacs, sanicap=sanicap, oncs=oncs, fna=data[524], vwc=data[525])
 
 
+def read_smart_log(fd: int) -> bytes:
+    """The controller's SMART / Health Information log, for which root is needed. Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(SMART_LOG_BYTES)
+    # dword 10: the page, and above bit 16 the number of dwords but one
+    cdw10 = _SMART_LOG | (SMART_LOG_BYTES // 4 - 1) << 16
+    _admin_command(fd, _GET_LOG_PAGE, cdw10, buffer, nsid=_ALL_NAMESPACES)
+    return buffer.raw
+
+
 def volatile_write_cache_enabled(fd: int) -> bool:
     """Current value of feature 06h of an open NVMe block device. Raises NvmeCommandError."""
     return bool(_admin_command(fd, _GET_FEATURES, _VOLATILE_WRITE_CACHE, None) & 1)
@@ -97,12 +111,20 @@ def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
 
 
 def _admin_command(
-    fd: int, opcode: int, cdw10: int, buffer: "ctypes.Array[ctypes.c_char] | None", *, cdw11: int = 0
+    fd: int,
+    opcode: int,
+    cdw10: int,
+    buffer: "ctypes.Array[ctypes.c_char] | None",
+    *,
+    cdw11: int = 0,
+    nsid: int = 0,
 ) -> int:
     """Send a command that returns data or has none, and return dword 0 of its completion."""
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
     command = bytearray(
-        _COMMAND.pack(opcode, 0, 0, 0, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, 0, 0, _TIMEOUT_MS, 0)
+        _COMMAND.pack(
+            opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, 0, 0, _TIMEOUT_MS, 0
+        )
     )
     try:
         status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN_CMD, command, True)

@@ -105,6 +105,11 @@ class SimulatedDrive:
         """Its own log. Bytes, commands, pages, times, energy are nominal; erases and superblocks its own."""
         return self._drive.smart()
 
+    @property
+    def has_flash(self) -> bool:
+        """Whether it models flash at all, or only follows a script."""
+        return bool(self._drive.geometry)
+
     def pages_with_data(self) -> int:
         """Pages that hold data, nominal."""
         return self._drive.holds_data()

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.test_conditions import TestConditions
@@ -32,7 +33,8 @@ class Manifest:
 
     ``purges``, ``write_caches`` and ``cycles`` have an entry for each cycle of preconditioning and test
     that came so far; most tests have one. ``shortened``: durations, amounts or repetitions are below the
-    standard's. ``capture`` is None unless single I/Os were to be kept.
+    standard's. ``capture`` is None unless single I/Os were to be kept. ``data_checks`` are of reducible data. ``host_before`` and ``host_after`` are
+    the settings and states of the host (host.settings) around the test.
     """
 
     test_id: str
@@ -53,3 +55,6 @@ class Manifest:
     state_reason: str | None = None
     cycles: tuple[CycleFinished, ...] = ()
     capture: CaptureReport | None = None
+    data_checks: tuple[DataCheck, ...] = ()
+    host_before: Facts = field(default_factory=dict)
+    host_after: Facts = field(default_factory=dict)

@@ -2,7 +2,7 @@
 
 import sqlite3
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -11,10 +11,12 @@ from typing import Final, get_type_hints
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import SCHEMA_VERSION
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import (
     NOTHING,
@@ -49,12 +51,18 @@ class StepRecord:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """A whole run, steps in the order in which they ran."""
+    """A whole run, steps in the order in which they ran.
+
+    ``health`` are the readings of the device's log in their order, ``telemetry`` what was sampled beside the
+    I/O, in the order of time: temperatures that came with intervals (``temperature_c``) as well.
+    """
 
     folder: Path
     manifest: Manifest
     steps: tuple[StepRecord, ...]
     ledger: tuple[Deviation, ...]
+    health: tuple[HealthRecord, ...] = ()
+    telemetry: tuple[TelemetryPoint, ...] = ()
 
     def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
         """The steps of a part, of all cycles and numbers or of one."""
@@ -97,14 +105,17 @@ def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     ``interval_histograms`` asks for them. Those of whole steps are always there.
     """
     with _opened(folder) as connection:
+        steps = _steps(connection, interval_histograms=interval_histograms)
         return Run(
             folder=folder,
             manifest=_manifest(folder, connection),
-            steps=_steps(connection, interval_histograms=interval_histograms),
+            steps=steps,
             ledger=tuple(
                 Deviation(row["rule_id"], row["clause"], row["required"], row["used"], row["effect"])
                 for row in connection.execute("SELECT * FROM deviation ORDER BY position")
             ),
+            health=_health(connection),
+            telemetry=_telemetry(connection, steps),
         )
 
 
@@ -159,6 +170,48 @@ def _steps(connection: sqlite3.Connection, *, interval_histograms: bool) -> tupl
         )
         for row in connection.execute("SELECT * FROM step ORDER BY step_id")
     )
+
+
+def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
+    values: dict[int, dict[str, float]] = defaultdict(dict)
+    for row in connection.execute("SELECT * FROM health"):
+        values[row["position"]][row["name"]] = row["value"]
+    return tuple(
+        HealthRecord(
+            occasion=Occasion(row["occasion"]),
+            cycle=row["cycle"],
+            part=None if row["part"] is None else Part(row["part"]),
+            number=row["number"],
+            read_at=row["read_at"],
+            t_ns=row["t_ns"],
+            reading=HealthReading(row["source"], values.get(row["position"], {})),
+        )
+        for row in connection.execute("SELECT * FROM health_reading ORDER BY position")
+    )
+
+
+def _telemetry(connection: sqlite3.Connection, steps: tuple[StepRecord, ...]) -> tuple[TelemetryPoint, ...]:
+    sampled = [
+        TelemetryPoint(row["t_ns"], row["name"], row["value"])
+        for row in connection.execute("SELECT * FROM telemetry")
+    ]
+    return tuple(
+        sorted([*sampled, *interval_temperatures(steps)], key=lambda point: (point.t_ns, point.name))
+    )
+
+
+def interval_temperatures(steps: Iterable[StepRecord]) -> list[TelemetryPoint]:
+    """What the engine told of the device's temperature at the end of each interval."""
+    return [
+        TelemetryPoint(
+            sample.started_ns + interval.index * sample.interval_ns + interval.elapsed_ns,
+            "temperature_c",
+            interval.temperature_c,
+        )
+        for sample in (step.sample for step in steps)
+        for interval in sample.intervals
+        if interval.temperature_c is not None
+    ]
 
 
 def _sample(connection: sqlite3.Connection, row: sqlite3.Row, *, interval_histograms: bool) -> Sample:
@@ -216,6 +269,7 @@ def _interval(row: sqlite3.Row, operations: dict[str, OperationSample]) -> Inter
         in_flight=row["in_flight"],
         errors=row["errors"],
         cpu=_cpu(row),
+        temperature_c=row["temperature_c"],
     )
 
 

@@ -4,13 +4,15 @@ Version 1: manifest, step, direction, interval, deviation. Before the first rele
 Version 2: stimulus and stop rule as JSON, since there are too many kinds of them for columns; operation for
 direction; interval_operation with histograms; io_error.
 Version 3: cycle, part and number for round, since there are eight tests; counts by block size and by zone.
+Version 4: health, telemetry and the temperature of intervals; the manifest has the host's settings before and
+after.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 
 # A histogram takes some 2 to 6 KB: in SQLite's usual pages of 4 KiB it would waste as much again, and so it
 # would in a table WITHOUT ROWID, which moves rows of more than a quarter of a page to pages of their own.
@@ -73,6 +75,7 @@ CREATE TABLE interval (
     cpu_sys_pct         REAL,
     cpu_iowait_pct      REAL,
     process_cpu_ns      INTEGER,
+    temperature_c       REAL,               -- of the device at the interval's end; NULL: not told
     PRIMARY KEY (step_id, interval_index)
 ) STRICT, WITHOUT ROWID;
 
@@ -97,6 +100,31 @@ CREATE TABLE io_error (                     -- I/Os of a step that failed alike
     count               INTEGER NOT NULL,
     first_offsets_bytes TEXT NOT NULL,      -- JSON array of integers
     PRIMARY KEY (step_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE health_reading (               -- what the device's own log said at one moment
+    position            INTEGER PRIMARY KEY,
+    occasion            TEXT NOT NULL,      -- record.health.Occasion: before, during, after
+    cycle               INTEGER NOT NULL,   -- 0 before the first purge
+    part                TEXT,               -- vocabulary.part.Part; NULL before and after the run
+    number              INTEGER,
+    read_at             TEXT NOT NULL,      -- ISO 8601, UTC
+    t_ns                INTEGER,            -- engine clock; NULL before the first step
+    source              TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE health (
+    position            INTEGER NOT NULL REFERENCES health_reading,
+    name                TEXT NOT NULL,      -- vocabulary.health: host_write_bytes, temperature_c ...
+    value               REAL NOT NULL,
+    PRIMARY KEY (position, name)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE telemetry (                    -- what was sampled beside the I/O, about once a second
+    name                TEXT NOT NULL,      -- temperature_c ...
+    t_ns                INTEGER NOT NULL,   -- engine clock, as step.started_ns
+    value               REAL NOT NULL,
+    PRIMARY KEY (name, t_ns)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE deviation (

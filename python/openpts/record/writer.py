@@ -10,6 +10,7 @@ from typing import Self
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
@@ -70,6 +71,36 @@ class RunWriter:
             connection.executemany(
                 "INSERT INTO deviation (rule_id, clause, required, used, effect) VALUES (?, ?, ?, ?, ?)",
                 [astuple(deviation) for deviation in deviations],
+            )
+
+    def add_health(self, health: HealthRecord) -> None:
+        """Store one reading of the device's log."""
+        with self._transaction() as connection:
+            reading = health.reading
+            cursor = connection.execute(
+                "INSERT INTO health_reading (occasion, cycle, part, number, read_at, t_ns, source)"
+                " VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (
+                    health.occasion,
+                    health.cycle,
+                    health.part,
+                    health.number,
+                    health.read_at,
+                    health.t_ns,
+                    reading.source,
+                ),
+            )
+            connection.executemany(
+                "INSERT INTO health VALUES (?, ?, ?)",
+                [(cursor.lastrowid, name, value) for name, value in reading.values.items()],
+            )
+
+    def add_telemetry(self, points: Sequence[TelemetryPoint]) -> None:
+        """Store a batch of samples; of two with the same name and time the later counts."""
+        with self._transaction() as connection:
+            connection.executemany(
+                "INSERT OR REPLACE INTO telemetry VALUES (?, ?, ?)",
+                [(point.name, point.t_ns, point.value) for point in points],
             )
 
     # PTS-SS-06, PTS-FLOW-03, PTS-IOPS-15, PTS-TP-13
@@ -186,6 +217,7 @@ def _interval_rows(sample: Sample) -> list[Row]:
             interval.in_flight,
             interval.errors,
             *_cpu_columns(interval.cpu),
+            interval.temperature_c,
         )
         for interval in sample.intervals
     ]

@@ -18,6 +18,7 @@ from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.stimulus import Step
 
 
@@ -63,6 +64,9 @@ class DeviceUnderTest(Protocol):
 
         As it was found again when the device is closed.
         """
+
+    def health(self) -> HealthReading:
+        """What its own log says now, under the names of vocabulary.health; never raises."""
 
 
 @contextmanager

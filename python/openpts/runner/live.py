@@ -1,11 +1,14 @@
 """Drives a test script on a real engine: carries out what it asks and sends back what happened."""
 
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
+from openpts.record.health import HealthRecord, Occasion
 from openpts.record.writer import RunWriter
 from openpts.runner.events import (
     CycleEnded,
@@ -24,12 +27,14 @@ from openpts.runner.io_errors import error_deviations, failure_text
 from openpts.runner.preparation import Preparation
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
     CycleFinished,
     Purge,
+    ReadHealth,
     Request,
     Script,
     SetWriteCache,
@@ -52,6 +57,7 @@ class LiveDriver:
     preparation: Preparation
     writer: RunWriter
     emit: Listener
+    read_health: Callable[[], HealthReading]
     _hangs: HangWatch = field(default_factory=HangWatch)
     _unwritten: list[StepFinished] = field(default_factory=list)
     _place: StepPlace = field(default_factory=lambda: StepPlace(0, Part.WIPC, 1, 0))
@@ -59,6 +65,7 @@ class LiveDriver:
     _write_caches: list[WriteCacheReport] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(default_factory=list)
     _entered: set[Deviation] = field(default_factory=set)
+    _step_ended_ns: int | None = None
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -94,6 +101,8 @@ class LiveDriver:
                 self.add_deviations(deviations)
             case Apply():
                 return tuple(self._run(request))
+            case ReadHealth(part, number):
+                return self._health(Occasion.DURING, part, number)
             case SteadyStateChecked(part, number, names, reports):
                 self.emit(SteadyStateJudged(part, number, names, reports))
             case CycleFinished():
@@ -101,6 +110,18 @@ class LiveDriver:
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))
         return None
+
+    def health(self, occasion: Occasion) -> None:
+        """Read the device's log before or after the test, for the record."""
+        self._health(occasion, None, None)
+
+    def _health(self, occasion: Occasion, part: Part | None, number: int | None) -> HealthReading:
+        reading = self.read_health()
+        now = datetime.now(UTC).isoformat(timespec="milliseconds")
+        self.writer.add_health(
+            HealthRecord(occasion, len(self._purges), part, number, now, self._step_ended_ns, reading)
+        )
+        return reading
 
     @property
     def cycles(self) -> tuple[CycleFinished, ...]:
@@ -126,6 +147,7 @@ class LiveDriver:
             self._place = place
             sample = self._wait_for(step)
             samples.append(sample)
+            self._step_ended_ns = sample.started_ns + sample.elapsed_ns
             finished = StepFinished(place, sample)
             self._unwritten.append(finished)
             self._place = replace(place, position=place.position + 1)

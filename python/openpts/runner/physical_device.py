@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.health import read_health
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge import purge
@@ -18,6 +19,7 @@ from openpts.runner.engines import native_engine, pinned_near
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.stimulus import Step
 
 
@@ -74,6 +76,10 @@ class PhysicalDevice:
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """See the protocol."""
         return self.cache.require(required_enabled)
+
+    def health(self) -> HealthReading:
+        """See the protocol."""
+        return read_health(self.target)
 
     @property
     def _is_file(self) -> bool:

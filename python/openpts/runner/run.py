@@ -19,6 +19,7 @@ from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.bench import DeviceUnderTest, device_under_test
 from openpts.runner.capture import kept_capture, place_for_capture
+from openpts.runner.data_check import data_checks
 from openpts.runner.demand import CAPTURE_FOLDER, captured, check_plan, demand_of, interval_ns
 from openpts.runner.ending import closing_record, terminate_as_interrupt
 from openpts.runner.events import Event, Listener, RunStarted
@@ -26,6 +27,7 @@ from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
 from openpts.runner.room import check_room
+from openpts.runner.surroundings import surroundings_kept
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
@@ -104,16 +106,17 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
             device.engine(demand_of(steps), conditions.seed, options, near=order.pin_to_node) as engine,
         ):
             engine.check(steps)
-            manifest = replace(manifest, engine=engine.facts)
+            checks = data_checks(steps, device.facts, conditions.seed)
+            manifest = replace(manifest, engine=engine.facts, data_checks=checks)
             writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER)
             preparation = Preparation(device, order.purge_choice)
-            driver = LiveDriver(engine, preparation, writer, _to_all(listeners))
+            driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health)
             driver.emit(RunStarted(folder, manifest, plan))
             with closing_record(writer, driver.emit) as close:
                 driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
                 driver.add_deviations(deviations(conditions, standard, test.rules))
-                with kept_capture(engine, options.capture, writer):
+                with surroundings_kept(driver), kept_capture(engine, options.capture, writer):
                     driver.drive(test.script(conditions, capacity_bytes))
                 cycles += driver.cycles
                 if test.name in FINDINGS:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
+from openpts.device.health import simulated_health
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_identity import simulated_facts
 from openpts.device.simulated_target import DriveState, SimulatedTarget
@@ -20,6 +21,7 @@ from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scal
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.stimulus import Step
 
 DEFAULT_SEED: Final = 1
@@ -126,6 +128,10 @@ class SimulatedDevice:
             actual=_WORDS[self.drive.write_cache()],
             source="the simulated drive",
         )
+
+    def health(self) -> HealthReading:
+        """See the protocol."""
+        return simulated_health(self.drive.smart(), has_flash=self.drive.has_flash)
 
 
 def simulated_deviations(

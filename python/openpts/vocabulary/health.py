@@ -1,4 +1,22 @@
-"""What a device's own log says of it at one moment."""
+"""What a device's own log says of it at one moment.
+
+Names that every reader of a log uses for the same thing, where the log has it. Counters grow over the
+device's life and are told by the difference of two readings; states are told as they are::
+
+    temperature_c                    state, composite
+    temperature_sensor_1_c ...       state, each sensor
+    available_spare_pct, available_spare_threshold_pct, percentage_used_pct
+                                     states; used is a share of the rated life and may pass 100
+    critical_warning                 state, bits of the log; 0 is well
+    read_only                        state, 1 when the device takes no more writes
+    host_read_bytes, host_write_bytes, host_read_commands, host_write_commands
+    nand_write_bytes                 all that was written to the media: host, collection, folding, tables
+    erases, bad_superblocks          of a simulated drive as it is, not of the drive it stands for
+    media_errors, error_log_entries
+    throttle_events, throttled_s     changes to a slower thermal state, and time in one
+    warning_temperature_s, critical_temperature_s
+    power_on_hours, power_cycles, unsafe_shutdowns, busy_s, energy_j
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

@@ -145,12 +145,14 @@ class Interval(Measured):
     """One interval of a step; ``index`` counts whole intervals from the step's start.
 
     I/Os count in the interval in which they complete. ``in_flight`` is the number outstanding when the
-    interval ended; ``errors`` the number that failed in it.
+    interval ended; ``errors`` the number that failed in it. ``temperature_c`` is the device's own at the
+    interval's end, None where the engine can't tell.
     """
 
     index: int
     in_flight: int
     errors: int
+    temperature_c: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

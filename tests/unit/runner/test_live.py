@@ -10,6 +10,7 @@ import pytest
 from openpts.analysis.steady_state import judge
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
+from openpts.record.health import Occasion
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.events import (
@@ -25,12 +26,14 @@ from openpts.runner.events import (
 from openpts.runner.live import LiveDriver
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
     Outcome,
     Purge,
+    ReadHealth,
     Script,
     SetWriteCache,
     SteadyStateChecked,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from openpts.runner.preparation import Preparation
 
 PURGE = PurgeReport(True, "discard", "all LBAs", "2026-11-20T22:00:00+00:00", 1, 64, 64)
+HEALTH = HealthReading("a log", {"temperature_c": 40.5, "host_write_bytes": 2.0**60})
 CACHE = WriteCacheReport("WCD", "WCE", "sysfs")
 DEVIATION = Deviation("PTS-CACHE-01", "3.7", "WCD", "WCE", "effect")
 
@@ -105,7 +109,7 @@ class Bench:
         self.events: list[Event] = []
         self.writer = RunWriter.create(folder, manifest())
         preparation = cast("Preparation", GivenPreparation(engine.happened, purge_error))
-        self.driver = LiveDriver(engine, preparation, self.writer, self.events.append)
+        self.driver = LiveDriver(engine, preparation, self.writer, self.events.append, lambda: HEALTH)
 
     def steps(self) -> list[tuple[StepPlace, StepState]]:
         return [(s.place, s.sample.state) for s in read_run(self.folder).steps]
@@ -270,6 +274,30 @@ def test_an_engine_that_ends_without_a_result_is_a_failure(bench: Callable[..., 
     subject.engine.stop()
     with pytest.raises(RunFailedError, match="the engine ended"):
         subject.driver.drive(short_test())
+
+
+def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..., Bench]) -> None:
+    heard = []
+
+    def asking() -> Script:
+        yield Purge()
+        for number in (1, 2):
+            yield Apply(Part.DRIVE_CYCLE, number, (step(4096),))
+            heard.append((yield ReadHealth(Part.DRIVE_CYCLE, number)))
+
+    subject = bench()
+    subject.driver.health(Occasion.BEFORE)
+    subject.driver.drive(asking())
+    subject.driver.health(Occasion.AFTER)
+    assert heard == [HEALTH, HEALTH]
+    kept = read_run(subject.folder).health
+    assert [(h.occasion, h.cycle, h.part, h.number, h.t_ns) for h in kept] == [
+        (Occasion.BEFORE, 0, None, None, None),
+        (Occasion.DURING, 1, Part.DRIVE_CYCLE, 1, 10**9),
+        (Occasion.DURING, 1, Part.DRIVE_CYCLE, 2, 10**9),
+        (Occasion.AFTER, 1, None, None, 10**9),
+    ]
+    assert all(record.reading == HEALTH for record in kept)
 
 
 def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:

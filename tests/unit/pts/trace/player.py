@@ -10,14 +10,17 @@ from typing import Final
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.data_pattern import RandomData
+from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.pacing import ClosedLoop
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Uniform, Zones
 from openpts.vocabulary.requests import (
+    Answer,
     Apply,
     CycleFinished,
     Outcome,
     Purge,
+    ReadHealth,
     Request,
     Script,
     SetWriteCache,
@@ -30,6 +33,9 @@ from tests.unit.pts.trace.table import duration_text, stimulus_text
 
 Rate = Callable[[Stimulus, Part, int], float | Fraction]
 """IOPS of a stimulus in a part and its number."""
+
+Health = Callable[[Part, int], HealthReading]
+"""What the log says between the steps of a part and its number."""
 
 # Parts of which only the whole length is given: a script may cut them for the record's sake.
 _MAY_BE_CUT: Final = {Part.ACCESS_GROUP, Part.HISTOGRAM_PREWRITE, Part.HISTOGRAM}
@@ -72,16 +78,20 @@ class Played:
 
 @dataclass(frozen=True)
 class Drive:
-    """Does everything at once, at the rates that it is told; ``capacity_bytes`` is its user capacity."""
+    """Does everything at once, at the rates that it is told; ``capacity_bytes`` is its user capacity.
+
+    ``health`` makes up what its log says at a part and number.
+    """
 
     capacity_bytes: int
     iops: Rate
+    health: Health = lambda _part, _number: HealthReading("made up")
 
     def play(self, script: Script) -> Played:
         """Carry out a script to its end."""
         played = Played()
         cycle = 0
-        answer: tuple[Sample, ...] | None = None
+        answer: Answer = None
         while True:
             try:
                 request = script.send(answer)
@@ -91,12 +101,15 @@ class Drive:
             answer = None
             if isinstance(request, Purge):
                 cycle += 1
+            elif isinstance(request, ReadHealth):
+                answer = self.health(request.part, request.number)
             elif isinstance(request, Apply):
-                answer = tuple(self.sample(request.part, request.number, step) for step in request.steps)
+                samples = tuple(self.sample(request.part, request.number, step) for step in request.steps)
                 played.applied += [
                     Applied(cycle, request.part, request.number, sample.step, sample.elapsed_ns)
-                    for sample in answer
+                    for sample in samples
                 ]
+                answer = samples
 
     def sample(self, part: Part, number: int, step: Step) -> Sample:
         """What a step gives, on the spot."""

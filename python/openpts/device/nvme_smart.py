@@ -1,0 +1,67 @@
+"""The SMART / Health Information log of an NVMe controller, byte by byte.
+
+NVM Express Base Specification, "SMART / Health Information (Log Page Identifier 02h)".
+"""
+
+from typing import Final
+
+SMART_LOG_BYTES: Final = 512
+
+# One data unit stands for a thousand units of 512 bytes, rounded up.
+_DATA_UNIT_BYTES: Final = 512_000
+_KELVIN_AT_0_C: Final = 273
+_S_PER_MINUTE: Final = 60
+_SENSORS: Final = 8
+
+# name: first byte, bytes, factor to the unit in the name
+_FIELDS: Final = {
+    "critical_warning": (0, 1, 1),
+    "available_spare_pct": (3, 1, 1),
+    "available_spare_threshold_pct": (4, 1, 1),
+    "percentage_used_pct": (5, 1, 1),
+    "host_read_bytes": (32, 16, _DATA_UNIT_BYTES),
+    "host_write_bytes": (48, 16, _DATA_UNIT_BYTES),
+    "host_read_commands": (64, 16, 1),
+    "host_write_commands": (80, 16, 1),
+    "busy_s": (96, 16, _S_PER_MINUTE),
+    "power_cycles": (112, 16, 1),
+    "power_on_hours": (128, 16, 1),
+    "unsafe_shutdowns": (144, 16, 1),
+    "media_errors": (160, 16, 1),
+    "error_log_entries": (176, 16, 1),
+    "warning_temperature_s": (192, 4, _S_PER_MINUTE),
+    "critical_temperature_s": (196, 4, _S_PER_MINUTE),
+}
+_COMPOSITE_TEMPERATURE_AT: Final = 1
+_SENSORS_AT: Final = 200
+# transitions into, and seconds in, the light and the heavy thermal management state
+_TRANSITIONS_AT: Final = (216, 220)
+_THROTTLED_S_AT: Final = (224, 228)
+
+
+def parse_smart_log(data: bytes) -> dict[str, float]:
+    """The log's 512 bytes under the names of vocabulary.health; a sensor that isn't fitted is left out.
+
+    Raises ValueError if there are not as many bytes.
+    """
+    if len(data) != SMART_LOG_BYTES:
+        raise ValueError(f"a SMART log has {SMART_LOG_BYTES} bytes, not {len(data)}")
+    values = {
+        name: float(_integer(data, start, length) * factor)
+        for name, (start, length, factor) in _FIELDS.items()
+    }
+    temperatures = {"temperature_c": _COMPOSITE_TEMPERATURE_AT} | {
+        f"temperature_sensor_{sensor + 1}_c": _SENSORS_AT + 2 * sensor for sensor in range(_SENSORS)
+    }
+    values |= {
+        name: float(kelvin - _KELVIN_AT_0_C)
+        for name, start in temperatures.items()
+        if (kelvin := _integer(data, start, 2))
+    }
+    values["throttle_events"] = float(sum(_integer(data, start, 4) for start in _TRANSITIONS_AT))
+    values["throttled_s"] = float(sum(_integer(data, start, 4) for start in _THROTTLED_S_AT))
+    return values
+
+
+def _integer(data: bytes, start: int, length: int) -> int:
+    return int.from_bytes(data[start : start + length], "little")

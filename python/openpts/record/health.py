@@ -1,0 +1,42 @@
+"""What the record holds of the device beside its I/O: readings of its log, and what was sampled meanwhile."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.part import Part
+
+
+class Occasion(StrEnum):
+    """When a log was read: before the first purge, as the test asked for it, or after the last step."""
+
+    BEFORE = "before"
+    DURING = "during"
+    AFTER = "after"
+
+
+@dataclass(frozen=True, slots=True)
+class HealthRecord:
+    """One reading of the device's log.
+
+    ``part`` and ``number`` are those of the request, None before and after the test; ``cycle`` counts purges.
+    ``read_at`` is ISO 8601, UTC; ``t_ns`` is on the engine's clock, as times of steps are: the end of the
+    step before, None before the first.
+    """
+
+    occasion: Occasion
+    cycle: int
+    part: Part | None
+    number: int | None
+    read_at: str
+    t_ns: int | None
+    reading: HealthReading
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryPoint:
+    """One value that was sampled beside the I/O; ``t_ns`` is on the engine's clock, as times of steps are."""
+
+    t_ns: int
+    name: str
+    value: float

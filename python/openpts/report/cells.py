@@ -32,8 +32,10 @@ def percent(value: float, decimals: int = 1, *, plus: bool = False) -> Cell:
     return Cell(signed(value, decimals) if plus else fixed(value, decimals), value)
 
 
-def latency(value_ns: float, *, note: str = "") -> Cell:
-    """A response time: text in ms with three significant digits, value in ms."""
+def latency(value_ns: float | None, *, note: str = "") -> Cell:
+    """A response time: text in ms with three significant digits, value in ms. None: there was no I/O."""
+    if value_ns is None:
+        return missing("no I/O")
     return Cell(format_latency_ms(value_ns), value_ns / NS_PER_MS, note)
 
 

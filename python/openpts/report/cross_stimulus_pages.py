@@ -14,7 +14,7 @@ from openpts.analysis.cross_stimulus import (
 )
 from openpts.analysis.minutes import Minute, Piece, pieces_of
 from openpts.report import cells, ticks
-from openpts.report.cross_stimulus_words import group_name, latency_cell, rate_cell
+from openpts.report.cross_stimulus_words import group_name, rate_cell
 from openpts.report.header_rows import demand_text
 from openpts.report.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.report.model import (
@@ -215,8 +215,8 @@ def _minutes_table(results: CrossStimulusResults) -> Table:
 def _minute_cells(minute: Minute) -> tuple[Cell, ...]:
     return (
         rate_cell(minute.bandwidth_bytes_per_s),
-        latency_cell(minute.mean_latency_ns),
-        latency_cell(minute.max_latency_ns),
+        cells.latency(minute.mean_latency_ns),
+        cells.latency(minute.max_latency_ns),
         cells.number(minute.iops, 0),
     )
 

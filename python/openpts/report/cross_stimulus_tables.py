@@ -8,7 +8,7 @@ from typing import Final
 
 from openpts.analysis.cross_stimulus import STABLE_SHARE, CrossStimulusResults, GroupSummary, Recovery
 from openpts.report import cells
-from openpts.report.cross_stimulus_words import group_name, latency_cell, rate_cell
+from openpts.report.cross_stimulus_words import group_name, rate_cell
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.conditions import CrossStimulusConditions
@@ -34,8 +34,8 @@ def table_page(results: CrossStimulusResults, conditions: CrossStimulusCondition
             results,
             _rates,
         ),
-        _row("ART (ms)", results, lambda g: (latency_cell(g.art_ns), latency_cell(g.peak_art_ns))),
-        _row("MRT (ms)", results, lambda g: (Cell("-"), latency_cell(g.mrt_ns))),
+        _row("ART (ms)", results, lambda g: (cells.latency(g.art_ns), cells.latency(g.peak_art_ns))),
+        _row("MRT (ms)", results, lambda g: (Cell("-"), cells.latency(g.mrt_ns))),
     )
     table = Table(
         id="xsr-table",

@@ -14,8 +14,3 @@ def group_name(number: int, conditions: CrossStimulusConditions) -> str:
 def rate_cell(bytes_per_s: float) -> Cell:
     """Throughput in MB/s."""
     return cells.number(bytes_per_s / MB, 1)
-
-
-def latency_cell(value_ns: float | None) -> Cell:
-    """A response time, or that there was no I/O."""
-    return cells.missing("no I/O") if value_ns is None else cells.latency(value_ns)

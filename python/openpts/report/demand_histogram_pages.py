@@ -18,7 +18,6 @@ from openpts.report.demand_words import DemandRun, choice_rule, point_text
 from openpts.report.facts_table import items_table
 from openpts.report.minutes_table import (
     elapsed_column,
-    latency_or_none,
     minute_columns,
     minute_row,
     minutes_axis,
@@ -147,12 +146,12 @@ def _facts(demand: DemandRun, page_id: str, step: StepRecord, times: ResponseTim
             "Operating point",
             Cell(f"TC {stimulus.tc} / QD {stimulus.qd}" if stimulus else "n/a"),
             "ART (ms)",
-            latency_or_none(times.art_ns),
+            cells.latency(times.art_ns),
         ),
         ("Time", Cell(format_duration(times.elapsed_ns)), "3 nines (ms)", percentile_cell(times, 3)),
         ("IOPS", cells.number(times.iops, 1), "4 nines (ms)", percentile_cell(times, 4)),
         ("MB/s", bandwidth, "5 nines (ms)", percentile_cell(times, 5)),
-        ("Number of I/Os", Cell(f"{times.ios:,}"), "MRT (ms)", latency_or_none(times.mrt_ns)),
+        ("Number of I/Os", Cell(f"{times.ios:,}"), "MRT (ms)", cells.latency(times.mrt_ns)),
         ("In the histogram", Cell(f"{times.recorded_ios:,}"), "5 % to 95 % (ms)", _middle(times)),
         (
             f"Slower than {_OUTLIER_FACTOR} x ART",

@@ -12,7 +12,6 @@ from openpts.analysis.operating_points import OperatingPoint
 from openpts.report import cells, ticks
 from openpts.report.demand_words import DemandRun, choice_rule, choice_sentence
 from openpts.report.matrix_pages import values_of
-from openpts.report.minutes_table import latency_or_none
 from openpts.report.model import Axis, Cell, Column, Figure, Mark, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.steady_state_pages import PlotName
 from openpts.units import MB, NS_PER_MS, format_latency_ms
@@ -180,8 +179,8 @@ def _point_row(demand: DemandRun, result: PointResults, has_cpu: bool) -> Row:
             cells.number(result.iops, 1),
             cells.percent(100 * spread / result.iops if result.iops else 0.0),
             cells.number(result.bandwidth_bytes_per_s / MB, 1),
-            latency_or_none(result.art_ns),
-            latency_or_none(result.mrt_ns),
+            cells.latency(result.art_ns),
+            cells.latency(result.mrt_ns),
             *((cells.cpu_share(result.cpu_sys_pct),) if has_cpu else ()),
             Cell(", ".join(_roles(demand, result.point)) or "-"),
         ),
@@ -232,7 +231,7 @@ def _curves(table_id: str, demand: DemandRun) -> Table:
     for tc in tcs:
         for qd in sorted(demand.conditions.qds):
             result = demand.results.results[OperatingPoint(tc, qd)]
-            art = latency_or_none(result.art_ns)
+            art = cells.latency(result.art_ns)
             rows.append(
                 Row(
                     cells.number(result.iops, 1),

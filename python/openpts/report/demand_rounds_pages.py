@@ -12,7 +12,7 @@ from openpts.record.reader import StepRecord
 from openpts.report import cells, ticks
 from openpts.report.demand_words import DemandRun, steady_state_sentence
 from openpts.report.metric import IOPS
-from openpts.report.minutes_table import elapsed_cell, elapsed_column, latency_or_none, minute_row
+from openpts.report.minutes_table import elapsed_cell, elapsed_column, minute_row
 from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.steady_state_pages import height_over_rounds, round_columns
 from openpts.report.ticks import TimeAxis
@@ -148,8 +148,8 @@ def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Row:
         (
             cells.number(sample.iops, 1),
             cells.number(sample.bandwidth_bytes_per_s / MB, 1),
-            latency_or_none(sample.mean_latency_ns),
-            latency_or_none(sample.max_latency_ns),
+            cells.latency(sample.mean_latency_ns),
+            cells.latency(sample.max_latency_ns),
             Cell(format_duration(sample.elapsed_ns)),
             Cell(f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %"),
             Cell((sample.ended_by or "-").replace("_", " "))

@@ -140,16 +140,12 @@ def _secondary_cell(name: str, summary: SegmentSummary | None) -> Cell:
         return cells.missing("not reached")
     values = {
         "IOPS": lambda: cells.number(summary.iops, 0),
-        "ART (ms)": lambda: _latency(summary.art_ns),
-        "MRT (ms)": lambda: _latency(summary.mrt_ns),
+        "ART (ms)": lambda: cells.latency(summary.art_ns),
+        "MRT (ms)": lambda: cells.latency(summary.mrt_ns),
         "CPU Sys (%)": lambda: cells.cpu_share(summary.cpu_sys_pct, 2),
         "CPU IO Wait (%)": lambda: cells.cpu_share(summary.cpu_iowait_pct, 2),
     }
     return values[name]()
-
-
-def _latency(value_ns: float | None) -> Cell:
-    return cells.missing("no I/O") if value_ns is None else cells.latency(value_ns)
 
 
 def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Row:
@@ -221,8 +217,8 @@ def _access_row(access: Access, time: TimeAxis, *, returned: bool) -> Row:
         (
             nothing if returned else iops,
             iops if returned else nothing,
-            _latency(access.art_ns),
-            _latency(access.mrt_ns),
+            cells.latency(access.art_ns),
+            cells.latency(access.mrt_ns),
         ),
     )
 

@@ -31,8 +31,8 @@ def minute_row(minute: Minute, time: TimeAxis, minute_ns: int, *, extra: Iterabl
         (
             _iops(minute, minute_ns),
             *extra,
-            latency_or_none(minute.mean_latency_ns),
-            latency_or_none(minute.max_latency_ns),
+            cells.latency(minute.mean_latency_ns),
+            cells.latency(minute.max_latency_ns),
             cells.missing("not recorded") if minute.cpu is None else cells.percent(minute.cpu.sys_pct),
         ),
     )
@@ -49,8 +49,3 @@ def _iops(minute: Minute, minute_ns: int) -> Cell:
 def elapsed_cell(elapsed_ns: int, time: TimeAxis) -> Cell:
     """A time on the axis."""
     return cells.number(time.place(elapsed_ns), 3)
-
-
-def latency_or_none(latency_ns: float | None) -> Cell:
-    """A response time, or that there was no I/O."""
-    return cells.missing("no I/O") if latency_ns is None else cells.latency(latency_ns)

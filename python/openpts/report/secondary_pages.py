@@ -78,12 +78,12 @@ def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
 
 def art_cell(cell: MatrixCell) -> Cell:
     """Average response time."""
-    return cells.latency(cell.art_ns) if cell.art_ns is not None else cells.missing("no I/O")
+    return cells.latency(cell.art_ns)
 
 
 def mrt_cell(cell: MatrixCell) -> Cell:
     """Maximum response time."""
-    return cells.latency(cell.mrt_ns) if cell.mrt_ns is not None else cells.missing("no I/O")
+    return cells.latency(cell.mrt_ns)
 
 
 def tail_cell(cell: MatrixCell) -> Cell:
@@ -91,8 +91,6 @@ def tail_cell(cell: MatrixCell) -> Cell:
     tail = cell.tail
     if tail.mean_of_rounds_ns is not None:
         return cells.latency(tail.mean_of_rounds_ns, note=_low_count(tail.fewest_ios))
-    if cell.mrt_ns is None:
-        return cells.missing("no I/O")
     return cells.latency(cell.mrt_ns, note=f"= MRT, N = {tail.fewest_ios:,}")
 
 

@@ -17,7 +17,6 @@ from openpts.report.metric import IOPS
 from openpts.report.minutes_table import (
     elapsed_cell,
     elapsed_column,
-    latency_or_none,
     minute_columns,
     minute_row,
     minutes_axis,
@@ -241,8 +240,8 @@ def _rounds_table(name: PlotName, tracked: TrackedPart, time: TimeAxis) -> Table
     results = tracked.results
     rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
         ("IOPS", tuple(IOPS.cell(iops) for iops in results.iops)),
-        ("ART (ms)", tuple(latency_or_none(minute.mean_latency_ns) for minute in results.minutes)),
-        ("MRT (ms)", tuple(latency_or_none(minute.max_latency_ns) for minute in results.minutes)),
+        ("ART (ms)", tuple(cells.latency(minute.mean_latency_ns) for minute in results.minutes)),
+        ("MRT (ms)", tuple(cells.latency(minute.max_latency_ns) for minute in results.minutes)),
         (f"Start ({time.unit_name})", tuple(elapsed_cell(start_ns, time) for start_ns in results.starts_ns)),
     )
     return Table(

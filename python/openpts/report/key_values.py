@@ -6,7 +6,6 @@ computed again. A test without an entry has the rows of its cover's summary.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
 from openpts.record.reader import Run
@@ -14,14 +13,7 @@ from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.model import Cell
 from openpts.units import KIB, NS_PER_MS, format_latency_ms
-
-
-class Better(StrEnum):
-    """Which way is better; UNJUDGED where neither is, such as of a ratio of two states of a drive."""
-
-    HIGHER = "higher"
-    LOWER = "lower"
-    UNJUDGED = "unjudged"
+from openpts.vocabulary.better import Better
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,10 +8,11 @@ import pytest
 from openpts.record.reader import Run, read_run
 from openpts.report import cells
 from openpts.report.content import TestContent
-from openpts.report.summary_table import summary_table
-from openpts.report.key_values import Better, KeyValue, key_values
+from openpts.report.key_values import KeyValue, key_values
 from openpts.report.model import Cell
+from openpts.report.summary_table import summary_table
 from openpts.report.tests import reported_test
+from openpts.vocabulary.better import Better
 from tests.support.report_cases import Reports
 
 

@@ -1,0 +1,11 @@
+"""Which way of a figure is better."""
+
+from enum import StrEnum
+
+
+class Better(StrEnum):
+    """UNJUDGED where neither way is better, such as of the ratio of two states of a drive."""
+
+    HIGHER = "higher"
+    LOWER = "lower"
+    UNJUDGED = "unjudged"

@@ -1,0 +1,115 @@
+"""Sets of runs against published figures and SciPy: median, spread, delta, and what may be said of them."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from openpts.analysis.run_comparison import (
+    Outcome,
+    Quality,
+    RunSet,
+    SetComparison,
+    advantage_pct,
+    compare_sets,
+)
+from openpts.vocabulary.better import Better
+
+DATA = Path(__file__).parents[2] / "data"
+SOLIDIGM = yaml.safe_load((DATA / "published/drives.yaml").read_text())["solidigm"]
+
+HIGHER, LOWER = Better.HIGHER, Better.LOWER
+positive = st.floats(0.01, 1e5)
+
+
+def runs(*values: float, better: Better = HIGHER) -> RunSet:
+    return RunSet(values, better)
+
+
+@pytest.mark.parametrize("case", SOLIDIGM["standard_errors"])
+def test_published_standard_errors_and_what_follows_from_them(case: dict[str, Any]) -> None:
+    found = runs(*case["values"])
+    assert found.rse_pct == pytest.approx(case["rse_pct"], abs=1e-7)
+    high = case["rse_pct"] > 5
+    worse = Quality.DISCARDED if found.count >= 7 else Quality.MORE_RUNS
+    assert found.quality is (worse if high else Quality.ACCEPTED)
+
+
+@pytest.mark.parametrize("case", SOLIDIGM["gains"])
+def test_published_deltas(case: dict[str, Any]) -> None:
+    better = LOWER if case["kind"] == "time" else HIGHER
+    delta = advantage_pct(case["basis"], case["comparison"], better)
+    assert delta == pytest.approx(case["gain_pct"], abs=1e-7)
+
+
+@given(st.lists(positive, min_size=1, max_size=15))
+def test_the_median_of_an_odd_number_is_scipys(values: list[float]) -> None:
+    if len(values) % 2 == 0:
+        values.pop()
+    for better in Better:
+        assert RunSet(tuple(values), better).median == stats.scoreatpercentile(values, 50)
+
+
+@given(st.lists(positive, min_size=2, max_size=20).filter(lambda values: len(set(values)) > 1))
+def test_the_relative_standard_error_is_scipys(values: list[float]) -> None:
+    assert RunSet(tuple(values), HIGHER).rse_pct == pytest.approx(
+        100 * stats.sem(values) / math.fsum(values) * len(values), rel=1e-6
+    )
+
+
+@given(st.lists(positive, min_size=1, max_size=20), st.sampled_from(Better))
+def test_the_median_was_measured(values: list[float], better: Better) -> None:
+    assert RunSet(tuple(values), better).median in values
+
+
+def test_of_an_even_number_the_less_favourable_of_the_middle_two_counts() -> None:
+    assert runs(4, 1, 3, 2).median == 2
+    assert runs(4, 1, 3, 2, better=LOWER).median == 3
+
+
+def test_a_limit_that_is_just_met_is_met() -> None:
+    # s = sqrt(2) x 5, N = 2: the error is 5 % of the mean exactly
+    assert runs(95, 105).rse_pct == pytest.approx(5, abs=1e-12)
+    assert runs(95.001, 104.999).quality is Quality.ACCEPTED
+    assert runs(94.9, 105.1).quality is Quality.MORE_RUNS
+
+
+def test_one_run_has_a_delta_and_no_statement_about_chance() -> None:
+    assert runs(5.0).rse_pct is None
+    assert runs(5.0).quality is Quality.ONE_RUN
+    assert compare_sets(runs(100), runs(110, 111, 112)) == SetComparison(pytest.approx(11), Outcome.ONE_RUN)
+
+
+def test_ranges_that_touch_show_no_difference() -> None:
+    assert compare_sets(runs(98, 99, 100), runs(100, 101, 102)).outcome is Outcome.NO_DIFFERENCE
+    assert compare_sets(runs(98, 99, 100), runs(100.5, 101, 102)).outcome is Outcome.DIFFERENT
+    assert compare_sets(runs(98, 100, 102), runs(99, 100, 101)).outcome is Outcome.NO_DIFFERENCE
+
+
+def test_a_set_that_is_discarded_is_compared_with_nothing() -> None:
+    bad = runs(90, 100, 140, 85, 130, 95, 120)
+    assert compare_sets(bad, runs(200, 201, 202)) == SetComparison(None, Outcome.DISCARDED)
+    assert compare_sets(runs(200, 201, 202), bad) == SetComparison(None, Outcome.DISCARDED)
+
+
+@given(positive, positive)
+def test_plus_is_better_and_a_ratio_either_way(base: float, candidate: float) -> None:
+    speed = advantage_pct(base, candidate, HIGHER)
+    time = advantage_pct(base, candidate, LOWER)
+    assert speed is not None
+    assert time is not None
+    assert (speed > 0) == (candidate / base > 1)
+    assert (time > 0) == (base / candidate > 1)
+    assert (1 + speed / 100) * (1 + time / 100) == pytest.approx(1, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("base", "candidate", "better"), [(0, 1, HIGHER), (1, 0, LOWER), (-2, 5, HIGHER), (1, 2, Better.UNJUDGED)]
+)
+def test_what_has_no_ratio_has_no_delta(base: float, candidate: float, better: Better) -> None:
+    assert advantage_pct(base, candidate, better) is None

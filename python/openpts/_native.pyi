@@ -74,7 +74,8 @@ class IntervalResult:
     """One interval of the step that runs.
 
     ``operations`` are those that had an I/O, by name. ``cpu`` is user, system and I/O wait in per cent
-    of all processors and the process's own time in ns.
+    of all processors and the process's own time in ns. A simulated drive with a sensor tells what that says
+    at the interval's end and whether heat slowed it down in it; other engines have None.
     """
 
     step: int
@@ -84,6 +85,8 @@ class IntervalResult:
     in_flight: int
     errors: int
     cpu: tuple[float, float, float, int] | None
+    temperature_c: int | None
+    throttled: bool | None
 
 @final
 class StepResult:

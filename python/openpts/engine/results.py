@@ -51,6 +51,8 @@ def interval_of(result: _native.IntervalResult) -> Interval:
         in_flight=result.in_flight,
         errors=result.errors,
         cpu=_cpu(result.cpu),
+        temperature_c=result.temperature_c,
+        throttled=result.throttled,
         **_operations(result.operations),
     )
 

@@ -76,6 +76,7 @@ CREATE TABLE interval (
     cpu_iowait_pct      REAL,
     process_cpu_ns      INTEGER,
     temperature_c       REAL,               -- of the device at the interval's end; NULL: not told
+    throttled           INTEGER,            -- 1: heat slowed the device down in it; NULL: not told
     PRIMARY KEY (step_id, interval_index)
 ) STRICT, WITHOUT ROWID;
 

@@ -218,6 +218,7 @@ def _interval_rows(sample: Sample) -> list[Row]:
             interval.errors,
             *_cpu_columns(interval.cpu),
             interval.temperature_c,
+            interval.throttled,
         )
         for interval in sample.intervals
     ]

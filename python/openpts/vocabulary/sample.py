@@ -146,13 +146,15 @@ class Interval(Measured):
 
     I/Os count in the interval in which they complete. ``in_flight`` is the number outstanding when the
     interval ended; ``errors`` the number that failed in it. ``temperature_c`` is the device's own at the
-    interval's end, None where the engine can't tell.
+    interval's end, ``throttled`` whether heat slowed it down in the interval; None where the engine can't
+    tell.
     """
 
     index: int
     in_flight: int
     errors: int
     temperature_c: float | None = None
+    throttled: bool | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

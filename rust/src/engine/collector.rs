@@ -165,6 +165,8 @@ impl Collector {
             in_flight: interval.in_flight as u64,
             errors: interval.tally.as_ref().map_or(0, |(_, tally)| tally.errors),
             cpu: cpu.flatten(),
+            temperature_c: None,
+            throttled: None,
         }
     }
 

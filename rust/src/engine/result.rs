@@ -65,6 +65,10 @@ pub struct IntervalResult {
     pub errors: u64,
     /// The host's processors; `None` where intervals are too short for the kernel's counters.
     pub cpu: Option<CpuShares>,
+    /// What the drive's own sensor said at its end, in degrees Celsius; `None` where the engine can't know.
+    pub temperature_c: Option<i32>,
+    /// Whether heat slowed the drive down in it; likewise.
+    pub throttled: Option<bool>,
 }
 
 /// The result of one step. Times are on the engine's clock.

@@ -35,6 +35,8 @@ pub(super) struct PyIntervalResult {
     in_flight: u64,
     errors: u64,
     cpu: Option<PyCpu>,
+    temperature_c: Option<i32>,
+    throttled: Option<bool>,
 }
 
 #[pyclass(name = "StepResult", module = "openpts._native", get_all, frozen)]
@@ -81,6 +83,8 @@ impl PyReport {
                 in_flight: interval.in_flight,
                 errors: interval.errors,
                 cpu: interval.cpu.map(cpu),
+                temperature_c: interval.temperature_c,
+                throttled: interval.throttled,
             }),
             Report::Step(step) => Self::Step(PyStepResult {
                 index: step.index,

@@ -1,6 +1,6 @@
 //! What every simulated drive offers to its host, in virtual time.
 
-use super::smart::Smart;
+use super::smart::{Sensed, Smart};
 use super::time::Ps;
 use crate::workload::Io;
 
@@ -95,4 +95,10 @@ pub trait Drive: Send {
 
     /// Health counters and temperatures, as the drive itself would report them. Reading changes nothing.
     fn smart(&self) -> Smart;
+
+    /// What its sensor would say at this moment if nothing more were submitted until then; `None` without
+    /// one. Reading changes nothing.
+    fn sensed(&self, _now_ps: Ps) -> Option<Sensed> {
+        None
+    }
 }

@@ -35,6 +35,6 @@ pub use page_mapped::PageMappedDrive;
 pub use power::{Activity, Heat, Meter};
 pub use preset::*;
 pub use scale::Scale;
-pub use smart::{DATA_UNIT_BYTES, EraseCounts, NandPages, Smart};
+pub use smart::{DATA_UNIT_BYTES, EraseCounts, NandPages, Sensed, Smart};
 pub use thermal::ThermalState;
 pub use time::{NEVER, PS_PER_NS, PS_PER_S, Ps, ps_of_us, ps_per_byte_fixed, transfer_ps};

@@ -84,6 +84,25 @@ pub struct Smart {
     pub mapped_pages: u64,
 }
 
+/// What a drive's sensor says at one moment, and whether heat slows the drive down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sensed {
+    /// As [`Smart::temperature_c`].
+    pub temperature_c: i32,
+    /// Whether the drive throttles at this moment.
+    pub throttles: bool,
+    /// As [`Smart::throttle_events`].
+    pub throttle_events: u64,
+}
+
+impl Sensed {
+    /// Whether the drive throttled at any moment since then.
+    #[must_use]
+    pub const fn has_throttled_since(&self, before: &Self) -> bool {
+        before.throttles || self.throttles || self.throttle_events > before.throttle_events
+    }
+}
+
 impl Smart {
     /// Data units written, in NVMe's rounding.
     #[must_use]

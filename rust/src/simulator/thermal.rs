@@ -3,6 +3,7 @@
 use super::power::{Activity, Heat, Meter};
 use super::preset::{self, Throttle};
 use super::scale::Scale;
+use super::smart::Sensed;
 use super::time::{PS_PER_S, Ps};
 
 /// Nominal time from one look at the temperatures to the next.
@@ -201,6 +202,16 @@ impl ThermalState {
         #[expect(clippy::cast_possible_truncation, reason = "presets are checked; no drive is so hot")]
         let celsius = (self.sensor_c + self.sensor_offset_c).round() as i32;
         celsius
+    }
+
+    /// What the sensor says, and whether the drive throttles.
+    #[must_use]
+    pub fn sensed(&self) -> Sensed {
+        Sensed {
+            temperature_c: self.sensor_c(),
+            throttles: self.level > 0,
+            throttle_events: self.throttle_events,
+        }
     }
 
     /// The true temperatures of controller and NAND.

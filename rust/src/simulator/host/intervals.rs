@@ -3,6 +3,7 @@
 use crate::engine::{IntervalResult, OperationResult, Report, SteadySums, SteadyWatch, Tally};
 use crate::simulator::host::scaled_results::scaled_interval;
 use crate::simulator::scale::Scale;
+use crate::simulator::smart::Sensed;
 use crate::simulator::time::Ps;
 use crate::workload::{Io, SteadyRule};
 
@@ -26,6 +27,8 @@ pub(super) struct Intervals<'a> {
     part: Box<Tally>,
     whole: Box<Tally>,
     steady: Option<SteadyWatch>,
+    /// What the drive's sensor said when the interval began.
+    sensed: Option<Sensed>,
     report: &'a mut dyn FnMut(Report),
 }
 
@@ -35,6 +38,7 @@ impl<'a> Intervals<'a> {
         step: u64,
         origin_ps: Ps,
         steady: Option<SteadyRule>,
+        sensed: Option<Sensed>,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
         let mut intervals = Self {
@@ -46,6 +50,7 @@ impl<'a> Intervals<'a> {
             part: Box::default(),
             whole: Box::default(),
             steady: steady.map(|rule| SteadyWatch::new(rule, wishes.interval_ns)),
+            sensed,
             report,
         };
         intervals.end_ps = intervals.begin_ps(1);
@@ -76,17 +81,18 @@ impl<'a> Intervals<'a> {
         self.part.errors += 1;
     }
 
-    /// The interval is over; true when the tracked figure is steady now.
-    pub(super) fn roll_over(&mut self, in_flight: u64) -> bool {
+    /// The interval is over, and the drive's sensor says this; true when the tracked figure is steady now.
+    pub(super) fn roll_over(&mut self, in_flight: u64, sensed: Option<Sensed>) -> bool {
         let is_steady =
             self.steady.as_mut().is_some_and(|watch| watch.is_steady_after(SteadySums::of(&self.part)));
-        self.report(self.wishes.interval_ns, in_flight);
+        self.report(self.wishes.interval_ns, in_flight, sensed);
         self.index += 1;
         self.end_ps = self.begin_ps(self.index + 1);
         is_steady
     }
 
-    fn report(&mut self, elapsed_ns: u64, in_flight: u64) {
+    fn report(&mut self, elapsed_ns: u64, in_flight: u64, sensed: Option<Sensed>) {
+        let before = std::mem::replace(&mut self.sensed, sensed);
         let interval = IntervalResult {
             step: self.step,
             index: self.index,
@@ -95,6 +101,8 @@ impl<'a> Intervals<'a> {
             in_flight,
             errors: self.part.errors,
             cpu: None,
+            temperature_c: sensed.map(|sensed| sensed.temperature_c),
+            throttled: sensed.zip(before).map(|(sensed, before)| sensed.has_throttled_since(&before)),
         };
         (self.report)(Report::Interval(scaled_interval(interval, self.wishes.scale)));
         self.whole.add(&self.part);
@@ -103,13 +111,14 @@ impl<'a> Intervals<'a> {
 
     /// The step has ended; gives all that was counted in it. What the last interval has lasts from its
     /// beginning to the last completion.
-    pub(super) fn end(mut self, last_completion_ps: Option<Ps>) -> Box<Tally> {
+    pub(super) fn end(mut self, last_completion_ps: Option<Ps>, sensed: Option<Sensed>) -> Box<Tally> {
         if !self.part.is_empty() {
             let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
             let begin_ns = self.index * self.wishes.interval_ns;
             let length_ns = self.wishes.scale.nominal_ns(since_origin_ps).saturating_sub(begin_ns);
             let interval_ns = self.wishes.interval_ns;
-            self.report(if length_ns == 0 { interval_ns } else { length_ns.min(interval_ns) }, 0);
+            let elapsed_ns = if length_ns == 0 { interval_ns } else { length_ns.min(interval_ns) };
+            self.report(elapsed_ns, 0, sensed);
         }
         self.whole
     }

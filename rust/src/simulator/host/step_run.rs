@@ -87,7 +87,8 @@ impl<'a> StepRun<'a> {
         let slot = |thread| Slot { begin_ps: 0, io: Flow::NOTHING, error: None, thread, in_flight: false };
         let slots: Vec<_> = (0..stimulus.tc * stimulus.qd).map(|place| slot(place / stimulus.qd)).collect();
         let origin_ps = start_ps + step.ramp_ps;
-        let intervals = Intervals::new(context.wishes, index, origin_ps, step.step.stop.steady, report);
+        let (steady, sensed) = (step.step.stop.steady, drive.sensed(start_ps));
+        let intervals = Intervals::new(context.wishes, index, origin_ps, steady, sensed, report);
         let measuring = step.ramp_ps == 0;
         Self {
             pacing: SlotPacing::new(stimulus.pacing),
@@ -223,7 +224,7 @@ impl<'a> StepRun<'a> {
         if !self.measuring {
             self.measuring = true;
             self.flows.iter_mut().for_each(Flow::count_from_here);
-        } else if self.intervals.roll_over(self.in_flight) {
+        } else if self.intervals.roll_over(self.in_flight, self.drive.sensed(self.edge_ps)) {
             self.ending.steady(self.edge_ps);
         }
         self.edge_ps = self.intervals.end_ps();
@@ -377,7 +378,8 @@ impl<'a> StepRun<'a> {
             }
         }
         while self.measuring && self.intervals.end_ps() <= self.now_ps {
-            self.intervals.roll_over(0);
+            let sensed = self.drive.sensed(self.intervals.end_ps());
+            self.intervals.roll_over(0, sensed);
         }
         self.context.progress.advance(&mut self.ios, &mut self.bytes, self.now_ps);
         let context = self.context;
@@ -386,7 +388,8 @@ impl<'a> StepRun<'a> {
         self.outcome.last_completion_ns = nominal(self.last_completion_ps);
         self.outcome.last_answer_ns = nominal(self.last_answer_ps);
         self.ending.note(&mut self.outcome, &mut self.flows, self.start_ps);
-        let whole = self.intervals.end(self.last_completion_ps);
+        let sensed = self.drive.sensed(self.now_ps);
+        let whole = self.intervals.end(self.last_completion_ps, sensed);
         Ran { outcome: self.outcome, whole, ended_ps: self.now_ps }
     }
 

@@ -7,7 +7,7 @@ use super::{SharedDrive, VirtualConfiguration, VirtualSession};
 use crate::engine::{EngineError, IntervalResult, OperationResult, Report, StepResult};
 use crate::simulator::drive::{Answer, Completion, Drive, Refusal};
 use crate::simulator::scale::Scale;
-use crate::simulator::smart::Smart;
+use crate::simulator::smart::{Sensed, Smart};
 use crate::simulator::time::{NEVER, Ps};
 use crate::workload::testing::random_writes;
 use crate::workload::{Io, Operation, OperationWeights, Pacing, Program, Step, Stimulus, Stop, Uniform};
@@ -48,6 +48,8 @@ pub(super) struct Servers {
     /// Writes are answered in groups of so many, or this long after the first of a group.
     pub(super) group: Option<(usize, Ps)>,
     pub(super) waiting: Vec<(u32, Ps)>,
+    /// What the sensor says at which moment.
+    pub(super) sensor: Option<fn(Ps) -> Sensed>,
     pub(super) log: Arc<Mutex<Log>>,
 }
 
@@ -61,6 +63,7 @@ impl Servers {
             bad_offsets: Vec::new(),
             group: None,
             waiting: Vec::new(),
+            sensor: None,
             log: Arc::default(),
         }
     }
@@ -170,6 +173,10 @@ impl Drive for Servers {
             host_write_bytes: of(Operation::Write).map(|io| u64::from(io.length_bytes)).sum(),
             ..Smart::default()
         }
+    }
+
+    fn sensed(&self, now_ps: Ps) -> Option<Sensed> {
+        self.sensor.map(|sensor| sensor(now_ps))
     }
 }
 

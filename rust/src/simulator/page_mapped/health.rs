@@ -4,7 +4,7 @@ use super::PageMappedDrive;
 use crate::simulator::power::{Activity, Meter};
 use crate::simulator::preset::PageMapped;
 use crate::simulator::scale::Scale;
-use crate::simulator::smart::Smart;
+use crate::simulator::smart::{Sensed, Smart};
 use crate::simulator::thermal::ThermalState;
 use crate::simulator::time::{NEVER, Ps};
 
@@ -48,6 +48,19 @@ impl PageMappedDrive {
         thermal.advance(now_ps, &activity, meter);
         self.front_end.throttle(thermal.factor_q16());
         self.next_tick_ps = thermal.next_tick_ps();
+    }
+
+    /// What the sensor says at a moment that may lie ahead of what the drive was told of.
+    pub(super) fn sensed_at(&self, now_ps: Ps) -> Option<Sensed> {
+        let Heating { meter, thermal } = self.heating.as_ref()?;
+        let thermal = thermal.as_ref()?;
+        if now_ps < thermal.next_tick_ps() {
+            return Some(thermal.sensed());
+        }
+        // On copies: for the drive itself, time passes only when something is done.
+        let (mut meter, mut thermal) = (meter.clone(), thermal.clone());
+        thermal.advance(now_ps, &self.activity(), &mut meter);
+        Some(thermal.sensed())
     }
 
     pub(super) fn health(&self) -> Smart {

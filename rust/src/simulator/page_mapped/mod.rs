@@ -33,7 +33,7 @@ use super::drive::{Answer, Completion, Drive, Refusal};
 use super::ftl::Ftl;
 use super::host_counters::HostCounters;
 use super::preset::{Purge, Wear};
-use super::smart::Smart;
+use super::smart::{Sensed, Smart};
 use super::time::Ps;
 use super::timing::{FrontEnd, Link};
 use crate::workload::{Io, Operation};
@@ -203,6 +203,10 @@ impl Drive for PageMappedDrive {
 
     fn smart(&self) -> Smart {
         self.health()
+    }
+
+    fn sensed(&self, now_ps: Ps) -> Option<Sensed> {
+        self.sensed_at(now_ps)
     }
 }
 

@@ -4,5 +4,6 @@ mod determinism;
 mod laws;
 mod pacing;
 mod scaling;
+mod sensing;
 mod sharing;
 mod stopping;

@@ -13,6 +13,7 @@ fn latencies(text: &str, looks: bool) -> (Vec<Ps>, Smart) {
             if looks {
                 let (smart, geometry) = (bench.drive.smart(), bench.drive.geometry());
                 assert!(smart.mapped_pages > 0 && !geometry.is_empty());
+                bench.drive.sensed(bench.now_ps + PS_PER_S / 3);
                 bench.drive.prefetch(&io(Operation::Read, 77, 1));
                 bench.drive.next_answer_ps();
             }
@@ -30,6 +31,22 @@ fn equal_calls_have_equal_answers_and_looking_changes_nothing() {
         assert_eq!(once, latencies(text, false));
         assert_eq!(once, latencies(text, true));
     }
+}
+
+#[test]
+fn a_look_ahead_sees_what_the_sensor_will_say() {
+    let mut bench = Bench::new(&preset(CLIENT, |model| model.idle = None), 400_000, 64);
+    for _ in 0..3 {
+        bench.fill();
+        for length_ps in [1, PS_PER_S / 1000, PS_PER_S / 10, PS_PER_S] {
+            let ahead = bench.drive.sensed(bench.now_ps + length_ps).expect("it has a sensor");
+            bench.idle(length_ps);
+            assert_eq!(bench.drive.sensed(bench.now_ps), Some(ahead));
+            assert_eq!(bench.drive.smart().temperature_c, Some(ahead.temperature_c));
+        }
+    }
+    assert!(bench.drive.smart().temperature_c.unwrap() > 26, "it warmed up at all");
+    assert!(Bench::new(&preset(REDUCTION, |_| {}), 400_000, 64).drive.sensed(0).is_none());
 }
 
 #[test]

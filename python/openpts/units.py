@@ -97,3 +97,13 @@ def format_latency_ms(latency_ns: float) -> str:
         return f"{latency_ms:,.0f}"
     rounded = Decimal(f"{latency_ms:.2e}")
     return f"{rounded:f}"
+
+
+def in_ms(time_ns: float | None) -> float | None:
+    """A time in ms for machines; None stays None."""
+    return None if time_ns is None else time_ns / NS_PER_MS
+
+
+def format_gap(gap_ns: int) -> str:
+    """A time without I/O: below a second in ms with three significant digits, else as a duration."""
+    return f"{format_latency_ms(gap_ns)} ms" if gap_ns < NS_PER_S else format_duration(gap_ns)

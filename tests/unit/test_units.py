@@ -9,7 +9,9 @@ from openpts.units import (
     format_block_size,
     format_capacity,
     format_duration,
+    format_gap,
     format_latency_ms,
+    in_ms,
     parse_size_bytes,
 )
 
@@ -89,3 +91,23 @@ def test_latencies_have_three_significant_digits_and_no_exponent(latency_ns: flo
 )
 def test_durations_show_their_two_leading_units(duration_ns: int, text: str) -> None:
     assert format_duration(duration_ns) == text
+
+
+@pytest.mark.parametrize(
+    ("gap_ns", "text"),
+    [
+        (0, "0 ms"),
+        (3_100, "0.00310 ms"),
+        (41_000, "0.0410 ms"),
+        (12_345_000, "12.3 ms"),
+        (999_400_000, "999 ms"),
+        (1_500_000_000, "1.50 s"),
+    ],
+)
+def test_gaps_of_microseconds_are_not_written_as_none(gap_ns: int, text: str) -> None:
+    assert format_gap(gap_ns) == text
+
+
+def test_a_time_that_there_is_not_stays_none() -> None:
+    assert in_ms(None) is None
+    assert in_ms(1_500_000) == 1.5

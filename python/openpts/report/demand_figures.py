@@ -8,7 +8,7 @@ from openpts.analysis.operating_points import MeasuredPoint
 from openpts.analysis.response_times import response_times
 from openpts.report.demand_histogram_pages import Histogram, histograms, measured_histogram
 from openpts.report.demand_words import DemandRun
-from openpts.units import NS_PER_MS
+from openpts.units import in_ms
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.verdict import SteadyStateReport
 
@@ -51,8 +51,8 @@ def _point(result: PointResults) -> dict[str, Any]:
         "qd": result.point.qd,
         "iops": result.iops,
         "bandwidth_bytes_per_s": result.bandwidth_bytes_per_s,
-        "art_ms": _ms(result.art_ns),
-        "mrt_ms": _ms(result.mrt_ns),
+        "art_ms": in_ms(result.art_ns),
+        "mrt_ms": in_ms(result.mrt_ns),
         "cpu_sys_pct": result.cpu_sys_pct,
     }
 
@@ -75,7 +75,7 @@ def _measured(measured: MeasuredPoint) -> dict[str, Any]:
         "tc": measured.point.tc,
         "qd": measured.point.qd,
         "iops": measured.iops,
-        "art_ms": _ms(measured.art_ns),
+        "art_ms": in_ms(measured.art_ns),
     }
 
 
@@ -91,11 +91,11 @@ def _histogram(demand: DemandRun, histogram: Histogram) -> dict[str, Any] | None
         "iops": times.iops,
         "ios": times.ios,
         "recorded_ios": times.recorded_ios,
-        "art_ms": _ms(times.art_ns),
-        "p99_9_ms": _ms(times.percentile_ns(99.9)),
-        "p99_99_ms": _ms(times.percentile_ns(99.99)),
-        "p99_999_ms": _ms(times.percentile_ns(99.999)),
-        "mrt_ms": _ms(times.mrt_ns),
+        "art_ms": in_ms(times.art_ns),
+        "p99_9_ms": in_ms(times.percentile_ns(99.9)),
+        "p99_99_ms": in_ms(times.percentile_ns(99.99)),
+        "p99_999_ms": in_ms(times.percentile_ns(99.999)),
+        "mrt_ms": in_ms(times.mrt_ns),
     }
 
 
@@ -117,7 +117,3 @@ def _distributions(demand: DemandRun) -> dict[str, Any] | None:
         "farthest_standard_errors": max(abs(shares.errors[shares.worst]) for shares in checked),
         "least_p_value": min(p_values, default=None),
     }
-
-
-def _ms(latency_ns: float | None) -> float | None:
-    return None if latency_ns is None else latency_ns / NS_PER_MS

@@ -7,7 +7,7 @@ from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.report.model import Cell, Page, Table, Verdict
 from openpts.report.printable import printable
-from openpts.units import MB, format_capacity, format_duration
+from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.conditions import DemandConditions, RoundConditions
 from openpts.vocabulary.part import Part
@@ -163,11 +163,6 @@ def gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
         ],
         note="Last completion of one step to first submission of the next; PTS 4 allows no pause.",
     )
-
-
-def format_gap(gap_ns: int) -> str:
-    """A gap in ms below a second, else as a duration."""
-    return cells.fixed(gap_ns / 1e6, 1, "ms") if gap_ns < 1_000_000_000 else format_duration(gap_ns)
 
 
 def largest_gap(run: Run) -> StepRecord | None:

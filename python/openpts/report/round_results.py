@@ -6,7 +6,7 @@ from openpts.analysis.matrix import MatrixCell
 from openpts.analysis.round_test import RoundTestResults, analyse_round_test
 from openpts.record.reader import Run
 from openpts.report.header import of_cycle
-from openpts.units import NS_PER_MS
+from openpts.units import in_ms
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.verdict import SteadyStateReport, TestPoint
@@ -66,9 +66,9 @@ def _cell(point: TestPoint, cell: MatrixCell) -> dict[str, Any]:
     return {
         **_point(point),
         "iops": cell.iops,
-        "art_ms": _ms(cell.art_ns),
-        "p99_999_ms": _ms(cell.tail.mean_of_rounds_ns),
-        "mrt_ms": _ms(cell.mrt_ns),
+        "art_ms": in_ms(cell.art_ns),
+        "p99_999_ms": in_ms(cell.tail.mean_of_rounds_ns),
+        "mrt_ms": in_ms(cell.mrt_ns),
         "range_pct": cell.range_pct,
     }
 
@@ -79,7 +79,3 @@ def _point(point: TestPoint) -> dict[str, Any]:
         "block_size_bytes": point.block_size_bytes,
         "read_pct": point.read_pct,
     }
-
-
-def _ms(latency_ns: float | None) -> float | None:
-    return None if latency_ns is None else latency_ns / NS_PER_MS

@@ -6,7 +6,7 @@ from typing import Final
 from openpts.conformance.checks.check import Checks
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
-from openpts.units import NS_PER_S, format_duration
+from openpts.units import NS_PER_S, format_gap
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 
@@ -73,11 +73,6 @@ def _gaps(gaps: list[int | None]) -> Finding:
     longest = max(known)
     text = f"longest gap {format_gap(longest)}"
     return met_if(longest <= _LONGEST_GAP_NS, "no pause", text)
-
-
-def format_gap(gap_ns: int) -> str:
-    """A gap in ms, or in the words of longer times."""
-    return f"{gap_ns / 1e6:.3g} ms" if gap_ns < NS_PER_S else format_duration(gap_ns)
 
 
 def _no_purge_told(evidence: Evidence) -> Finding:

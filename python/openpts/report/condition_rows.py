@@ -8,6 +8,55 @@ from openpts.vocabulary.test_conditions import TestConditions
 
 # What the set-up page shows elsewhere, or what is no condition of the stimulus.
 _ELSEWHERE: Final = {"profile", "write_cache_enabled"}
+
+LABELS: Final = {
+    "active_range": "Active range",
+    "seed": "Seed of the random generator",
+    "segments": "LBA segments",
+    "data": "Data pattern",
+    "time_scale": "Time scale",
+    "minute_ns": "Length of one minute's element",
+    "secondary_metrics": "Secondary metrics reported",
+    "tc": "Thread count (TC)",
+    "qd": "Queue depth (QD)",
+    "precondition_block_size_bytes": "Pre-conditioning block size",
+    "precondition_passes": "Pre-conditioning (x user capacity)",
+    "precondition_tc": "Pre-conditioning thread count (TC)",
+    "precondition_qd": "Pre-conditioning queue depth (QD)",
+    "read_pcts": "Read shares (%), outer loop",
+    "block_sizes_bytes": "Block sizes, inner loop",
+    "skipped_block_sizes_bytes": "Block sizes left out (sector size)",
+    "max_rounds": "Rounds at most",
+    "tracking": "Tracking variables",
+    "histogram_ns": "Length of the response time histogram",
+    "nines": "Nines asked of the histogram",
+    "workloads": "Workloads",
+    "impossible": "Left out (sector size)",
+    "sequential_tc": "Thread count (TC) of sequential workloads",
+    "sequential_qd": "Queue depth (QD) of sequential workloads",
+    "drive_fills": "Ends after (x user capacity)",
+    "longest_ns": "Ends after (time)",
+    "tracking_period_ns": "From one tracked minute to the next",
+    "stop_when_steady": "Ends when steady",
+    "steady_after_drive_fills": "Steady State looked for after (x user capacity)",
+    "workload": "Workload",
+    "access_ns": "Length of an access",
+    "cycles": "Accesses of each wait state",
+    "wait_states": "Wait states",
+    "groups": "Access groups",
+    "tcs": "Thread counts (TC)",
+    "qds": "Queue depths (QD)",
+    "prewrite_shortest_ns": "Pre-write before a Round, at least",
+    "prewrite_longest_ns": "Pre-write before a Round, at most",
+    "prewrite_capacity_pct": "Pre-write before a Round, at most (% of user capacity)",
+    "art_limit_ns": "ART limit of the MaxIOPS point",
+    "plateau_pct": "IOPS that count as the highest: within (%)",
+    "mid_points": "MidIOPS points",
+    "histogram_prewrite_ns": "Pre-write before a histogram",
+    "capture": "Every completion time kept",
+}
+"""What the conditions of the specification's tests are called in a report."""
+
 _ABBREVIATIONS: Final = {
     "tc": "TC",
     "qd": "QD",
@@ -15,8 +64,8 @@ _ABBREVIATIONS: Final = {
     "qds": "QDs",
     "ns": "",
     "bytes": "",
-    "pct": "%",
-    "pcts": "%",
+    "pct": "(%)",
+    "pcts": "(%)",
 }
 
 
@@ -25,10 +74,11 @@ def condition_rows(conditions: TestConditions) -> Iterator[tuple[str, str]]:
     for name in conditions.__struct_fields__:
         value = getattr(conditions, name)
         if name not in _ELSEWHERE and value is not None:
-            yield _label(name), condition_text(name, value)
+            yield LABELS.get(name) or _words(name), condition_text(name, value)
 
 
-def _label(name: str) -> str:
+def _words(name: str) -> str:
+    """The field's own name in words, for conditions that only one test beyond the specification has."""
     words = [_ABBREVIATIONS.get(word, word) for word in name.split("_")]
     text = " ".join(word for word in words if word)
     return text[:1].upper() + text[1:]

@@ -1,6 +1,7 @@
 """Values of test conditions as an operator would write them, for ledger and report."""
 
 from fractions import Fraction
+from typing import Final
 
 from openpts.units import NS_PER_MS, NS_PER_S, block_size_kib, format_block_size, format_duration
 from openpts.vocabulary.conditions import AccessGroup, WaitState
@@ -14,8 +15,15 @@ from openpts.vocabulary.data_pattern import (
 )
 from openpts.vocabulary.placement import Segments, Uniform, Zones
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
+from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import Workload
+
+_FIGURES: Final = {
+    SteadyFigure.IOPS: "IOPS",
+    SteadyFigure.THROUGHPUT: "throughput",
+    SteadyFigure.MEAN_LATENCY: "average response time",
+}
 
 
 # PTS-IOPS-17, PTS-XSR-26
@@ -57,7 +65,7 @@ def _word_text(value: object) -> str:
         case Segments(count, segment_bytes):
             return f"{count} LBA segments of {block_size_kib(segment_bytes)} KiB, spread at random"
         case TrackingVariable():
-            return f"{value} ({value.figure.replace('_', ' ')})"
+            return f"{value} ({_FIGURES[value.figure]})"
         case WaitState(number, idle_ns):
             return f"{number} ({duration_text(idle_ns)} idle)"
         case Workload():

@@ -270,6 +270,7 @@ def _interval(row: sqlite3.Row, operations: dict[str, OperationSample]) -> Inter
         errors=row["errors"],
         cpu=_cpu(row),
         temperature_c=row["temperature_c"],
+        throttled=None if row["throttled"] is None else bool(row["throttled"]),
     )
 
 

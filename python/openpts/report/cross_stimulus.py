@@ -7,7 +7,6 @@ from openpts.analysis.cross_stimulus import CrossStimulusResults, GroupSummary, 
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.content import TestContent
-from openpts.report.cover_page import summary_table
 from openpts.report.cross_stimulus_pages import (
     group_page,
     response_times_page,
@@ -16,19 +15,20 @@ from openpts.report.cross_stimulus_pages import (
 )
 from openpts.report.cross_stimulus_tables import secondary_page, table_page
 from openpts.report.cross_stimulus_words import group_name
-from openpts.report.header import Rows, common_header, of_cycle, write_cache
+from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
     active_range_amount_text,
     active_range_text,
     data_text,
     demand_text,
     deviations_text,
+    head_line,
     segments_text,
 )
 from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
-from openpts.report.printable import brief, printable
-from openpts.units import MB, NS_PER_MS, NS_PER_S, format_duration
+from openpts.report.summary_table import summary_table
+from openpts.units import MB, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
@@ -86,7 +86,7 @@ def _names(conditions: CrossStimulusConditions) -> list[str]:
 
 def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) -> tuple[Page, ...]:
     conditions = _conditions(run)
-    line = _head_line(run, conditions)
+    line = head_line(run, Part.ACCESS_GROUP)
     return (
         Page(
             "xsr-preparation",
@@ -179,18 +179,6 @@ def _test_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
     return tuple(rows)
 
 
-def _head_line(run: Run, conditions: CrossStimulusConditions) -> str:
-    return "  |  ".join(
-        (
-            brief(printable(run.manifest.test_id)),
-            conditions.profile.revision,
-            write_cache(of_cycle(run.manifest.write_caches, 1)),
-            f"DP={data_text(conditions)}",
-            f"AR={active_range_text(conditions)}",
-        )
-    )
-
-
 def _figures(results: CrossStimulusResults) -> dict[str, Any]:
     """Groups and recovery, JSON-ready."""
     return {
@@ -200,8 +188,8 @@ def _figures(results: CrossStimulusResults) -> dict[str, Any]:
                 "bandwidth_bytes_per_s": group.bandwidth_bytes_per_s,
                 "peak_bandwidth_bytes_per_s": group.peak_bandwidth_bytes_per_s,
                 "iops": group.iops,
-                "art_ms": None if group.art_ns is None else group.art_ns / NS_PER_MS,
-                "mrt_ms": None if group.mrt_ns is None else group.mrt_ns / NS_PER_MS,
+                "art_ms": in_ms(group.art_ns),
+                "mrt_ms": in_ms(group.mrt_ns),
                 "duration_s": group.duration_ns / NS_PER_S,
             }
             for group in results.groups

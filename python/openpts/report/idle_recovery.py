@@ -7,14 +7,14 @@ from openpts.analysis.idle_recovery_results import IdleRecoveryResults, analyse_
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.content import TestContent
-from openpts.report.cover_page import key_value, summary_table
-from openpts.report.header import Rows, common_header, of_cycle, write_cache
+from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
     active_range_amount_text,
     active_range_text,
     data_text,
     demand_text,
     deviations_text,
+    head_line,
     segments_text,
 )
 from openpts.report.idle_recovery_pages import (
@@ -25,9 +25,9 @@ from openpts.report.idle_recovery_pages import (
 )
 from openpts.report.model import Cell, Page, Section, Table
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
-from openpts.report.printable import brief, printable
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import PlotName
+from openpts.report.summary_table import key_value, summary_table
 from openpts.report.tracking_pages import (
     TrackedPart,
     tracked_part,
@@ -35,7 +35,7 @@ from openpts.report.tracking_pages import (
     tracking_time_page,
     tracking_window_page,
 )
-from openpts.units import NS_PER_MS, NS_PER_S, format_duration
+from openpts.units import NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.conditions import IdleRecoveryConditions
 from openpts.vocabulary.part import Part
 
@@ -172,17 +172,8 @@ def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPar
 
 
 def _head_line(run: Run, conditions: IdleRecoveryConditions) -> str:
-    return "  |  ".join(
-        (
-            brief(printable(run.manifest.test_id)),
-            conditions.profile.revision,
-            f"T{conditions.tc}/Q{conditions.qd}",
-            write_cache(of_cycle(run.manifest.write_caches, 1)),
-            f"DP={data_text(conditions)}",
-            conditions.workload.title,
-            f"AR={active_range_text(conditions)}",
-        )
-    )
+    demanded = f"T{conditions.tc}/Q{conditions.qd}"
+    return head_line(run, Part.WDPC, demand=demanded, more=conditions.workload.title)
 
 
 def _figures(results: IdleRecoveryResults, tracked: TrackedPart) -> dict[str, Any]:
@@ -200,7 +191,7 @@ def _figures(results: IdleRecoveryResults, tracked: TrackedPart) -> dict[str, An
                 "idle_s": segment.state.idle_ns / NS_PER_S,
                 **(_summary_figures(segment.active_summary) or {}),
                 "gain_pct": results.gain_pct(segment),
-                "largest_pause_error_ms": _ms(
+                "largest_pause_error_ms": in_ms(
                     segment.active_summary.largest_off_error_ns if segment.active_summary else None
                 ),
                 "return_to_baseline": _summary_figures(segment.returned_summary),
@@ -213,8 +204,4 @@ def _figures(results: IdleRecoveryResults, tracked: TrackedPart) -> dict[str, An
 def _summary_figures(summary: SegmentSummary | None) -> dict[str, Any] | None:
     if summary is None:
         return None
-    return {"iops": summary.iops, "art_ms": _ms(summary.art_ns), "mrt_ms": _ms(summary.mrt_ns)}
-
-
-def _ms(latency_ns: float | None) -> float | None:
-    return None if latency_ns is None else latency_ns / NS_PER_MS
+    return {"iops": summary.iops, "art_ms": in_ms(summary.art_ns), "mrt_ms": in_ms(summary.mrt_ns)}

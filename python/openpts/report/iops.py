@@ -5,14 +5,14 @@ from typing import Final
 from openpts.analysis.round_test import RoundTestResults
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
-from openpts.report.cover_page import key_value, summary_table
-from openpts.report.header import Rows, common_header, of_cycle, write_cache
+from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
     active_range_amount_text,
     active_range_text,
     data_text,
     demand_text,
     deviations_text,
+    head_line,
     segments_text,
 )
 from openpts.report.matrix_pages import (
@@ -25,7 +25,6 @@ from openpts.report.matrix_pages import (
 )
 from openpts.report.model import Page, Section, Table
 from openpts.report.preparation_page import precondition_amount, preparation_page
-from openpts.report.printable import brief, printable
 from openpts.report.repeatability_page import repeatability_page
 from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import (
@@ -45,8 +44,10 @@ from openpts.report.steady_state_pages import (
     share_of_average_page,
     steady_state_sentence,
 )
+from openpts.report.summary_table import key_value, summary_table
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size
+from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint
 
@@ -197,16 +198,6 @@ def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
 
 
 def _head_line(run: Run, results: RoundTestResults) -> str:
-    """The line above the secondary tables: test id, class, cache, T/Q, data pattern, AR (Plot 7-5)."""
     conditions = results.conditions
-    return "  |  ".join(
-        (
-            brief(printable(run.manifest.test_id)),
-            conditions.profile.revision,
-            write_cache(of_cycle(run.manifest.write_caches, 1)),
-            f"T{conditions.tc}/Q{conditions.qd}",
-            f"DP={data_text(conditions)}",
-            f"AR={active_range_text(conditions)}",
-            f"Rounds {results.window.label}",
-        )
-    )
+    demanded = f"T{conditions.tc}/Q{conditions.qd}"
+    return head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label}")

@@ -8,13 +8,15 @@ from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.confidence_page import Applied, confidence_page
 from openpts.report.content import TestContent
-from openpts.report.cover_page import summary_table
-from openpts.report.header import Rows, common_header, of_cycle, write_cache
+from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
     active_range_amount_text,
     active_range_text,
     data_text,
+    demand_text,
     deviations_text,
+    head_line,
+    segments_text,
 )
 from openpts.report.histogram_figures import times_figures
 from openpts.report.latency_pages import (
@@ -30,7 +32,6 @@ from openpts.report.matrix_pages import Matrix
 from openpts.report.metric import METRICS
 from openpts.report.model import Cell, Page, Section, Table
 from openpts.report.preparation_page import precondition_amount, preparation_page
-from openpts.report.printable import brief, printable
 from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import (
     alerts,
@@ -43,6 +44,7 @@ from openpts.report.round_words import (
 from openpts.report.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import PlotName, convergence_page, steady_state_sentence
+from openpts.report.summary_table import summary_table
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size, format_duration
 from openpts.vocabulary.conditions import LatencyConditions
@@ -112,12 +114,13 @@ def _setup_rows(run: Run, results: RoundTestResults) -> Rows:
     return (
         ("Data Pattern", data_text(conditions)),
         ("AR", active_range_text(conditions)),
-        ("AR Segments", "N/A" if conditions.segments is None else str(conditions.segments.count)),
+        ("AR Segments", segments_text(conditions)),
         ("Pre Condition 1", f"SEQ {format_block_size(conditions.precondition_block_size_bytes)} W"),
         (
             "TOIO - TC/QD",
-            f"TC {conditions.precondition_tc or conditions.tc} / "
-            f"QD {conditions.precondition_qd or conditions.qd}",
+            demand_text(
+                conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
+            ),
         ),
         ("Duration", precondition_amount(run)),
         ("Pre Condition 2", "LAT Loop"),
@@ -227,15 +230,6 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
 
 def _matrix(run: Run, results: RoundTestResults) -> Matrix:
     conditions = results.conditions
-    head_line = "  |  ".join(
-        (
-            brief(printable(run.manifest.test_id)),
-            conditions.profile.revision,
-            write_cache(of_cycle(run.manifest.write_caches, 1)),
-            f"T{conditions.tc}/Q{conditions.qd}",
-            f"DP={data_text(conditions)}",
-            f"AR={active_range_text(conditions)}",
-            f"Rounds {results.window.label}",
-        )
-    )
-    return Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, head_line)
+    demanded = f"T{conditions.tc}/Q{conditions.qd}"
+    line = head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label}")
+    return Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)

@@ -22,6 +22,7 @@ from openpts.report.header_rows import (
     active_range_text,
     data_text,
     deviations_text,
+    segments_text,
 )
 from openpts.report.histogram_figures import times_figures
 from openpts.report.metric import IOPS
@@ -227,11 +228,10 @@ def _alerts(cycle: _Cycle, standing: Standing) -> tuple[str, ...]:
 
 def _setup_rows(cycle: _Cycle) -> Rows:
     conditions = cycle.conditions
-    segments = conditions.segments
     return (
         ("Data Pattern", data_text(conditions)),
         ("AR", active_range_text(conditions)),
-        ("AR Segments", "N/A" if segments is None else str(segments.count)),
+        ("AR Segments", segments_text(conditions)),
         ("Pre Condition 1", "None (purged, FOB)"),
         ("TOIO - TC/QD", "N/A"),
         ("Duration", "N/A"),

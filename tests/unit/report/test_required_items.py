@@ -10,6 +10,7 @@ from openpts.pts.registry import TESTS
 from openpts.pts.standard import deviations
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts.report.condition_rows import LABELS
 from openpts.report.model import Report, Table, Verdict
 from openpts.report.tests import REPORTS
 from openpts.units import KIB
@@ -107,7 +108,7 @@ def test_the_parameters_of_independent_preconditioning_are_told(report: Report) 
 def test_data_that_is_not_random_is_reported() -> None:
     zeros = made_up_run("iops", adjust=lambda conditions: with_changes(conditions, data=ZeroData()))
     report = build_report(zeros, REPORT_DATE)
-    assert row_of(report.tables()["setup-parameters"], "Data") == "zero bytes"
+    assert row_of(report.tables()["setup-parameters"], "Data pattern") == "zero bytes"
 
 
 @pytest.mark.proves("PTS-IOPS-17")
@@ -118,7 +119,7 @@ def test_other_tracking_variables_are_disclosed() -> None:
         return with_changes(conditions, tracking=(*conditions.tracking, other))
 
     report = build_report(made_up_run("iops", adjust=track), REPORT_DATE)
-    assert "RND 8 KiB RW65" in row_of(report.tables()["setup-parameters"], "Tracking")
+    assert "RND 8 KiB RW65" in row_of(report.tables()["setup-parameters"], "Tracking variables")
 
 
 def texts_of(report: Report) -> str:
@@ -143,7 +144,7 @@ def test_lba_segments_are_in_the_header(name: str) -> None:
     run = made_up_run(name, adjust=lambda conditions: with_changes(conditions, segments=segments))
     for section in build_report(run, REPORT_DATE).sections:
         rows = {row.label: row.value for group in section.header.groups for row in group.rows}
-        assert rows.get("AR Segments", "64").startswith("64")
+        assert rows.get("AR Segments", "64 x 1.05 MB") == "64 x 1.05 MB"
 
 
 @pytest.mark.proves("PTS-XSR-26")
@@ -153,7 +154,7 @@ def test_stimuli_of_other_lengths_are_reported() -> None:
         return with_changes(conditions, groups=groups)
 
     report = build_report(made_up_run("xsr", adjust=halve), REPORT_DATE)
-    text = row_of(report.tables()["setup-parameters"], "Groups")
+    text = row_of(report.tables()["setup-parameters"], "Access groups")
     assert text.count("4 h 0 min") == 2
     assert "3 h 0 min" in text
     standard = TESTS["xsr"].standard_conditions(Profile.ENTERPRISE, 1)
@@ -178,6 +179,17 @@ def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group() -> None:
     assert [row.cells[1].note[:9] for row in averages] == ["", "", "cut short"]
 
 
+@pytest.mark.parametrize("name", REPORTS)
+def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name: str) -> None:
+    conditions = made_up_run(name).manifest.conditions
+    names = set(conditions.__struct_fields__) - {"profile", "write_cache_enabled"}
+    assert names <= set(LABELS)
+    rows = build_report(made_up_run(name), REPORT_DATE).tables()["setup-parameters"].rows
+    told = {row.head.text for row in rows}
+    assert {LABELS[name] for name in names if getattr(conditions, name) is not None} <= told
+    assert not [label for label in told if "_" in label or label.endswith((" ns", " pct"))]
+
+
 def test_a_time_scale_is_told_as_the_ratio_that_was_given() -> None:
     run = made_up_run("tp", adjust=lambda conditions: with_changes(conditions, time_scale=1 / 300))
     table = build_report(run, REPORT_DATE).tables()["setup-parameters"]
@@ -194,7 +206,7 @@ def test_a_time_scale_is_told_as_the_ratio_that_was_given() -> None:
 )
 def test_a_data_pattern_can_be_made_again_from_what_is_told_of_it(data: DataPattern, told: str) -> None:
     run = made_up_run("cbw", adjust=lambda conditions: with_changes(conditions, data=data))
-    assert row_of(build_report(run, REPORT_DATE).tables()["setup-parameters"], "Data") == told
+    assert row_of(build_report(run, REPORT_DATE).tables()["setup-parameters"], "Data pattern") == told
 
 
 @pytest.mark.parametrize(
@@ -213,3 +225,27 @@ def test_unclear_text_is_told_as_it_was_read_for_the_test(name: str, said: str, 
     texts = " ".join(cell.text for row in table.rows for cell in row.cells)
     assert said in texts
     assert unsaid not in texts
+
+
+@pytest.mark.parametrize(
+    ("name", "table", "line"),
+    [
+        ("iops", "iops-art", "T4/Q32  |  DP=RND  |  AR=100 %  |  Align=4K (0.5K: 0.5K)  |  Rounds 1 - 5"),
+        ("lat", "lat-table-values", "T1/Q1  |  DP=RND  |  AR=100 %  |  Align=4K (0.5K: 0.5K)"),
+        ("hir", "hir-4-values", "T4/Q32  |  DP=RND  |  AR=100 %  |  Align=4K  |  RND 4 KiB RW0"),
+        ("xsr", "xsr-table", "DP=RND  |  AR=100 %  |  Align="),
+    ],
+)
+def test_the_line_above_the_tables_tells_of_id_class_cache_and_alignment(
+    name: str, table: str, line: str
+) -> None:
+    run = made_up_run(name)
+    (page,) = [
+        page
+        for page in build_report(run, REPORT_DATE).pages()
+        if any(isinstance(block, Table) and block.id == table for block in page.blocks)
+    ]
+    head = page.blocks[0]
+    assert isinstance(head, Verdict)
+    assert line in head.text
+    assert head.text.startswith(f"{run.manifest.test_id}  |  {run.manifest.conditions.profile.revision}  |")

@@ -48,6 +48,12 @@ _PURPOSES: Final[Mapping[str, str]] = {
     rounds of 49 minutes with pre-writes of 5 to 30 minutes before each (4 h 30 min to 32 h 55 min), and three
     histograms of 70 minutes each.
     """,
+    "entropy": """Whether a drive gains from data that can be compressed, and what a few writes cost its reads.
+
+    At full length: the user capacity written twice in sequence, 12 minutes of sequential writes at six levels
+    of entropy, the user capacity written twice at random, 12 minutes of random writes at the same levels, and
+    42 minutes of mixes with 0 to 100 % of writes. Each level is measured twice, up and down.
+    """,
 }
 
 _TARGET: Final = """

@@ -18,6 +18,7 @@ from openpts.parameters.continuous_tables import (
 )
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
+from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.places import Path as ValuePath
 from openpts.parameters.places import Place, PlacedError, PlacedText
@@ -83,6 +84,9 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     dirth: (
         Annotated[DemandIntensityParameters, Meta(description="Demand intensity / response time histogram.")]
         | UnsetType
+    ) = UNSET
+    entropy: (
+        Annotated[EntropyParameters, Meta(description="Entropy and write-share sweeps.")] | UnsetType
     ) = UNSET
 
 

@@ -23,6 +23,7 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
     "xsr": {"time_scale": "1/720"},
     "cbw": {"time_scale": "1/300"},
     "dirth": {"time_scale": "1/300"},
+    "entropy": {"time_scale": "1/60", "precondition_passes": 0.5, "write_pcts": [0, 5, 50, 100]},
 }
 
 

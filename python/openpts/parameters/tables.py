@@ -14,6 +14,7 @@ from openpts.parameters.continuous_tables import (
     WriteSaturationParameters,
 )
 from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
+from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 
 TABLES: Final[Mapping[str, type[CommonParameters]]] = {
@@ -25,5 +26,6 @@ TABLES: Final[Mapping[str, type[CommonParameters]]] = {
     "xsr": CrossStimulusParameters,
     "cbw": CompositeParameters,
     "dirth": DemandIntensityParameters,
+    "entropy": EntropyParameters,
 }
 """The table of each test, by its short name."""

@@ -3,10 +3,19 @@
 from collections.abc import Mapping
 from typing import Final
 
+from openpts.practice import entropy
 from openpts.pts.definition import TestDefinition
 from openpts.pts.registry import TESTS
 
-_TESTS: Final[tuple[TestDefinition, ...]] = ()
+_TESTS: Final[tuple[TestDefinition, ...]] = (
+    TestDefinition(
+        name="entropy",
+        title="Entropy and Write Share",
+        section=None,
+        standard_conditions=entropy.standard_conditions,
+        script=entropy.entropy_test,
+    ),
+)
 
 PRACTICE_TESTS: Final[Mapping[str, TestDefinition]] = {test.name: test for test in _TESTS}
 

@@ -10,6 +10,7 @@ from openpts.vocabulary.conditions import (
     ThroughputConditions,
     WriteSaturationConditions,
 )
+from openpts.vocabulary.entropy_conditions import EntropyConditions
 
 TestConditions = (
     IopsConditions
@@ -20,4 +21,5 @@ TestConditions = (
     | CrossStimulusConditions
     | CompositeConditions
     | DemandIntensityConditions
+    | EntropyConditions
 )

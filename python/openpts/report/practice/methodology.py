@@ -1,0 +1,146 @@
+"""What the reports of practice tests have in common: their header, and how the drive was prepared."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.record.reader import Run, StepRecord
+from openpts.report import cells
+from openpts.report.facts_table import items_table
+from openpts.report.header import Rows, common_header
+from openpts.report.header_rows import (
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    segments_text,
+)
+from openpts.report.model import Cell, Column, Page, Row, Section, Table, Verdict
+from openpts.report.preparation_page import gap_place, largest_gap, purge_table, purge_verdict
+from openpts.report.standing import Standing
+from openpts.units import GB, MB, NS_PER_S, format_duration
+from openpts.vocabulary.condition_text import data_text as data_words
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.stimulus import Stimulus
+
+BAR: Final = "Methodology Report (not part of SNIA PTS)"
+NO_STEADY_STATE: Final = "N/A"
+
+
+def methodology_section(
+    run: Run,
+    standing: Standing,
+    report_date: str,
+    *,
+    title: str,
+    test_rows: Rows,
+    pages: tuple[Page, ...],
+) -> Section:
+    """A section with the common header, which here names no specification; ``test_rows`` are its ten."""
+    manifest = run.manifest
+    header = common_header(
+        manifest, report_date, bar=BAR, title=title, setup=_setup_rows(run), test=test_rows
+    )
+    return Section(
+        test=manifest.conditions.test,
+        title=title,
+        header=replace(header, of_specification=False),
+        alerts=(standing.red_line,) if standing.red_line else (),
+        pages=pages,
+    )
+
+
+def _setup_rows(run: Run) -> Rows:
+    conditions = run.manifest.conditions
+    written = [*run.part(Part.CONDITIONING), None, None][:2]
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        *(
+            row
+            for number, step in enumerate(written, start=1)
+            for row in _conditioning_rows(run, number, step)
+        ),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _conditioning_rows(run: Run, number: int, step: StepRecord | None) -> Rows:
+    stimulus = None if step is None else step.sample.step.stimulus
+    if step is None or stimulus is None:
+        return ((f"Pre Condition {number}", "None"), ("TOIO - TC/QD", "N/A"), ("Duration", "N/A"))
+    return (
+        (f"Pre Condition {number}", str(stimulus)),
+        ("TOIO - TC/QD", demand_text(stimulus.tc, stimulus.qd)),
+        ("Duration", fills_text(run, step.sample.write.bytes)),
+    )
+
+
+def fills_text(run: Run, written_bytes: int) -> str:
+    """An amount in user capacities: ``2.00 x User Capacity``."""
+    capacity = run.manifest.target.user_capacity_bytes
+    return f"{written_bytes / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
+
+
+def stimulus_words(stimulus: Stimulus) -> str:
+    """A stimulus with its demand: ``RND 4 KiB 0/100, TC 4 / QD 32``."""
+    return f"{stimulus}, {demand_text(stimulus.tc, stimulus.qd)}"
+
+
+def state_page(run: Run, title: str) -> Page:
+    """Purge, write cache, what was written before the measurement, and the longest gap."""
+    page_id = f"{run.manifest.conditions.test}-preparation"
+    largest = largest_gap(run)
+    gap = items_table(
+        f"{page_id}-gap",
+        "Time without I/O",
+        [("Largest gap between steps", "n/a" if largest is None else gap_place(largest))],
+    )
+    tables = (purge_table(run, page_id), *conditioning_tables(run, page_id), gap)
+    return Page(page_id, title, (purge_verdict(run), *tables), mandatory=True)
+
+
+def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
+    """What brought the drive into its state, as measured; nothing where it was left as the purge made it."""
+    steps = run.part(Part.CONDITIONING)
+    if not steps:
+        return ()
+    columns = ("Workload", "Data", "Written (GB)", "x User Capacity", "Time", "MB/s", "State")
+    return (
+        Table(
+            id=f"{page_id}-conditioning",
+            title="Pre-conditioning as measured",
+            head=Column("No.", align="left", width=0.3),
+            columns=tuple(
+                Column(label, align="left" if n in {0, 1, 6} else "right", width=2 if n < 2 else 1)
+                for n, label in enumerate(columns)
+            ),
+            rows=tuple(_conditioning_row(run, step) for step in steps),
+        ),
+    )
+
+
+def _conditioning_row(run: Run, step: StepRecord) -> Row:
+    sample, capacity = step.sample, run.manifest.target.user_capacity_bytes
+    stimulus, written = sample.step.stimulus, sample.write.bytes
+    rate = written * NS_PER_S / sample.elapsed_ns / MB if sample.elapsed_ns else 0.0
+    complete = sample.state is StepState.COMPLETE
+    return Row(
+        Cell(str(step.place.number)),
+        (
+            Cell("idle" if stimulus is None else stimulus_words(stimulus)),
+            Cell("-" if stimulus is None else data_words(stimulus.data)),
+            cells.number(written / GB, 1),
+            cells.number(written / capacity, 2) if capacity else cells.missing("no capacity"),
+            Cell(format_duration(sample.elapsed_ns)),
+            cells.number(rate, 1),
+            cells.words(sample.state.value, tone="pass" if complete else "fail"),
+        ),
+    )
+
+
+def nothing_page(page_id: str, title: str, reason: str) -> Page:
+    """A page of what was never measured."""
+    return Page(page_id, title, (Verdict(f"{title}: n/a ({reason}).", "fail"),), mandatory=True)

@@ -1,0 +1,94 @@
+"""What the entropy test asks of a drive, and in what order."""
+
+from statistics import fmean
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.practice.entropy import entropy_test, standard_conditions
+from openpts.units import GB, KIB, NS_PER_S
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.data_pattern import RandomData, ReducibleData
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration
+from tests.unit.pts.trace.player import Drive
+
+CAPACITY_BYTES = 1000 * GB
+MINUTE = Duration(60 * NS_PER_S)
+
+
+def requests(**changes: Any) -> list[Any]:
+    conditions = replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 10_000)
+    return drive.play(entropy_test(conditions, CAPACITY_BYTES)).requests
+
+
+def applies(**changes: Any) -> list[Apply]:
+    return [request for request in requests(**changes) if isinstance(request, Apply)]
+
+
+def sweep(number: int, **changes: Any) -> tuple[Step, ...]:
+    (apply,) = [a for a in applies(**changes) if (a.part, a.number) == (Part.SWEEP, number)]
+    return apply.steps
+
+
+def stimuli(steps: tuple[Step, ...]) -> list[Stimulus]:
+    return [step.stimulus for step in steps if step.stimulus is not None]
+
+
+def test_each_sweep_finds_the_drive_in_the_state_that_belongs_to_it() -> None:
+    asked = requests()
+    assert isinstance(asked[0], Purge)
+    assert asked[1] == SetWriteCache(enabled=False)
+    assert [(apply.part, apply.number) for apply in asked[2:-1]] == [
+        (Part.CONDITIONING, 1),
+        (Part.SWEEP, 1),
+        (Part.CONDITIONING, 2),
+        (Part.SWEEP, 2),
+        (Part.SWEEP, 3),
+    ]
+    for apply, order, size in ((asked[2], 0, 128 * KIB), (asked[4], 100, 4 * KIB)):
+        (step,) = apply.steps
+        assert step.stop == ByteAmount(2 * CAPACITY_BYTES)
+        assert step.stimulus.random_pct == order
+        assert step.stimulus.block_size_bytes == size
+        assert step.stimulus.read_pct == 0
+        assert step.stimulus.data == RandomData()
+
+
+@pytest.mark.parametrize(("number", "demand"), [(1, (1, 32)), (2, (4, 32))])
+def test_entropy_goes_up_and_comes_down_again(number: int, demand: tuple[int, int]) -> None:
+    steps = sweep(number)
+    up = [0, 10, 25, 46, 67, 100]
+    assert [s.data for s in stimuli(steps)] == [ReducibleData(pct) for pct in (*up, *reversed(up))]
+    assert {(s.tc, s.qd) for s in stimuli(steps)} == {demand}
+    assert {step.stop for step in steps} == {MINUTE}
+
+
+def test_the_share_of_writes_goes_up_and_comes_down_again() -> None:
+    up = list(range(0, 101, 5))
+    mixes = stimuli(sweep(3))
+    assert [s.operations.write for s in mixes] == up + up[::-1]
+    assert [s.operations.read + s.operations.write for s in mixes] == [100] * 42
+    assert {(s.random_pct, s.block_size_bytes, s.data) for s in mixes} == {(100, 4 * KIB, RandomData())}
+
+
+def test_the_mean_place_of_each_level_is_the_same() -> None:
+    """So whatever grows by the same amount from step to step adds the same to each level."""
+    places: dict[float, list[int]] = {}
+    for place, stimulus in enumerate(stimuli(sweep(2))):
+        assert isinstance(stimulus.data, ReducibleData)
+        places.setdefault(stimulus.data.entropy_pct, []).append(place)
+    assert {fmean(found) for found in places.values()} == {5.5}
+
+
+def test_without_passes_nothing_is_written_before_the_sweeps() -> None:
+    assert {apply.part for apply in applies(precondition_passes=0)} == {Part.SWEEP}
+
+
+def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:
+    conditions = standard_conditions(Profile.CLIENT, 1)
+    assert (conditions.write_cache_enabled, conditions.tc, conditions.qd) == (True, 2, 16)

@@ -26,6 +26,8 @@ _SIMULATED_AS_THEY_ARE: Final = (
     "host_read_bytes",
     "host_write_bytes",
     "erases",
+    "erase_count_mean",
+    "erase_count_max",
     "bad_superblocks",
     "media_errors",
     "throttle_events",

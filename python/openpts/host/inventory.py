@@ -35,7 +35,7 @@ def host_facts(roots: SystemRoots) -> Facts:
         "operating_system": _operating_system(roots),
         "primary_storage": primary_storage_fact(roots),
         "peripherals": peripherals_fact(roots),
-        "virtualization": _virtualization(roots),
+        "virtualization": virtualization_fact(roots),
     }
 
 
@@ -66,7 +66,7 @@ def _operating_system(roots: SystemRoots) -> Fact:
     return Fact(", ".join(parts) or None, f"{release}, {roots.proc}/sys/kernel/osrelease")
 
 
-def _virtualization(roots: SystemRoots) -> Fact:
+def virtualization_fact(roots: SystemRoots) -> Fact:
     """Whether this is a virtual machine, and whose: then no figure speaks of the hardware alone."""
     folder = roots.sys / _DMI
     names = " ".join(filter(None, (read_text(folder / name) for name in ("sys_vendor", "product_name"))))

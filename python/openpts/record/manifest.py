@@ -33,8 +33,9 @@ class Manifest:
 
     ``purges``, ``write_caches`` and ``cycles`` have an entry for each cycle of preconditioning and test
     that came so far; most tests have one. ``shortened``: durations, amounts or repetitions are below the
-    standard's. ``capture`` is None unless single I/Os were to be kept. ``data_checks`` are of reducible data. ``host_before`` and ``host_after`` are
-    the settings and states of the host (host.settings) around the test.
+    standard's. ``capture`` is None unless single I/Os were to be kept. ``data_checks`` are of reducible data.
+    ``host_before`` and ``host_after`` are the settings and states of the host around the test; ``telemetry``
+    says what was sampled beside the I/O, or why nothing was.
     """
 
     test_id: str
@@ -58,3 +59,4 @@ class Manifest:
     data_checks: tuple[DataCheck, ...] = ()
     host_before: Facts = field(default_factory=dict)
     host_after: Facts = field(default_factory=dict)
+    telemetry: Facts = field(default_factory=dict)

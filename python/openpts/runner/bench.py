@@ -10,6 +10,7 @@ from openpts.device.reading import open_for_reading
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
 from openpts.device.target import parse_target
+from openpts.device.thermometers import Thermometers
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -67,6 +68,12 @@ class DeviceUnderTest(Protocol):
 
     def health(self) -> HealthReading:
         """What its own log says now, under the names of vocabulary.health; never raises."""
+
+    def host_settings(self) -> Facts:
+        """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
+
+    def thermometers(self) -> Thermometers:
+        """Where its temperatures can be read while it works."""
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from openpts.runner.events import (
 from openpts.runner.hangs import HangWatch
 from openpts.runner.io_errors import error_deviations, failure_text
 from openpts.runner.preparation import Preparation
+from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
@@ -58,6 +59,7 @@ class LiveDriver:
     writer: RunWriter
     emit: Listener
     read_health: Callable[[], HealthReading]
+    sampler: Sampler
     _hangs: HangWatch = field(default_factory=HangWatch)
     _unwritten: list[StepFinished] = field(default_factory=list)
     _place: StepPlace = field(default_factory=lambda: StepPlace(0, Part.WIPC, 1, 0))
@@ -66,6 +68,7 @@ class LiveDriver:
     _cycles: list[CycleFinished] = field(default_factory=list)
     _entered: set[Deviation] = field(default_factory=set)
     _step_ended_ns: int | None = None
+    _engine_clock_offset_ns: int | None = None
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -147,7 +150,7 @@ class LiveDriver:
             self._place = place
             sample = self._wait_for(step)
             samples.append(sample)
-            self._step_ended_ns = sample.started_ns + sample.elapsed_ns
+            self._note_end(sample)
             finished = StepFinished(place, sample)
             self._unwritten.append(finished)
             self._place = replace(place, position=place.position + 1)
@@ -180,6 +183,11 @@ class LiveDriver:
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
 
+    def _note_end(self, sample: Sample) -> None:
+        """A step is handed over just after its end: that is where the engine's clock and the host's meet."""
+        self._step_ended_ns = sample.started_ns + sample.elapsed_ns
+        self._engine_clock_offset_ns = self._step_ended_ns - time.monotonic_ns()
+
     def _stop(self) -> None:
         """Stop the engine and keep what it still hands over."""
         self.engine.stop()
@@ -199,3 +207,6 @@ class LiveDriver:
             self._unwritten.pop(0)
             if entries := error_deviations(finished.place, finished.sample):
                 self.add_deviations(entries)
+        offset_ns = self._engine_clock_offset_ns
+        if offset_ns is not None and (points := self.sampler.take(offset_ns)):
+            self.writer.add_telemetry(points)

@@ -3,18 +3,23 @@
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.file_system import device_below, find_mount
 from openpts.device.health import read_health
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge import purge
 from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
+from openpts.device.thermometers import Thermometers, thermometers
+from openpts.device.way_settings import way_settings
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
+from openpts.host.settings import host_settings
 from openpts.runner.engines import native_engine, pinned_near
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
@@ -80,6 +85,24 @@ class PhysicalDevice:
     def health(self) -> HealthReading:
         """See the protocol."""
         return read_health(self.target)
+
+    def host_settings(self) -> Facts:
+        """See the protocol; of a file with the settings of the disk below it."""
+        disk = self._disk
+        return host_settings(self.roots) | ({} if disk is None else way_settings(disk, self.roots))
+
+    def thermometers(self) -> Thermometers:
+        """See the protocol."""
+        device = self.target.device
+        return Thermometers("a file has no temperature") if device is None else thermometers(device.whole)
+
+    @property
+    def _disk(self) -> BlockDevice | None:
+        device = self.target.device
+        if device is None:
+            mount = find_mount(Path(self.facts.path), self.roots)
+            device = None if mount is None else device_below(mount, self.roots)
+        return None if device is None else device.whole
 
     @property
     def _is_file(self) -> bool:

@@ -28,6 +28,7 @@ from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
 from openpts.runner.room import check_room
 from openpts.runner.surroundings import surroundings_kept
+from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
@@ -110,13 +111,17 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
             manifest = replace(manifest, engine=engine.facts, data_checks=checks)
             writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER)
             preparation = Preparation(device, order.purge_choice)
-            driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health)
+            sampler = Sampler(device.thermometers())
+            driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health, sampler)
             driver.emit(RunStarted(folder, manifest, plan))
             with closing_record(writer, driver.emit) as close:
                 driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
                 driver.add_deviations(deviations(conditions, standard, test.rules))
-                with surroundings_kept(driver), kept_capture(engine, options.capture, writer):
+                with (
+                    surroundings_kept(driver, writer, device.host_settings),
+                    kept_capture(engine, options.capture, writer),
+                ):
                     driver.drive(test.script(conditions, capacity_bytes))
                 cycles += driver.cycles
                 if test.name in FINDINGS:

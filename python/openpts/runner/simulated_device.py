@@ -10,6 +10,7 @@ from openpts.device.health import simulated_health
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_identity import simulated_facts
 from openpts.device.simulated_target import DriveState, SimulatedTarget
+from openpts.device.thermometers import Thermometers
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -132,6 +133,14 @@ class SimulatedDevice:
     def health(self) -> HealthReading:
         """See the protocol."""
         return simulated_health(self.drive.smart(), has_flash=self.drive.has_flash)
+
+    def host_settings(self) -> Facts:
+        """See the protocol."""
+        return {}
+
+    def thermometers(self) -> Thermometers:
+        """See the protocol: its temperature comes with the intervals."""
+        return Thermometers("a simulated drive tells its temperature with each interval")
 
 
 def simulated_deviations(

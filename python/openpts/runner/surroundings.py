@@ -1,17 +1,22 @@
-"""What is looked at before and after a test, off its path: the device's log and the host's settings."""
+"""What is looked at around a test, off its path: the device's log and temperature, the host's settings."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from openpts.record.health import Occasion
+from openpts.record.writer import RunWriter
 from openpts.runner.live import LiveDriver
+from openpts.vocabulary.facts import Facts
 
 
 @contextmanager
-def surroundings_kept(driver: LiveDriver) -> Iterator[None]:
-    """Keep in the record what the surroundings of the test are, before it and however it ends."""
+def surroundings_kept(driver: LiveDriver, writer: RunWriter, host: Callable[[], Facts]) -> Iterator[None]:
+    """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends."""
+    writer.update_manifest(host_before=host(), telemetry=driver.sampler.facts)
     driver.health(Occasion.BEFORE)
     try:
-        yield
+        with driver.sampler.running():
+            yield
     finally:
         driver.health(Occasion.AFTER)
+        writer.update_manifest(host_after=host())

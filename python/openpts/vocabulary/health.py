@@ -11,7 +11,8 @@ device's life and are told by the difference of two readings; states are told as
     read_only                        state, 1 when the device takes no more writes
     host_read_bytes, host_write_bytes, host_read_commands, host_write_commands
     nand_write_bytes                 all that was written to the media: host, collection, folding, tables
-    erases, bad_superblocks          of a simulated drive as it is, not of the drive it stands for
+    erases, erase_count_mean, erase_count_max, bad_superblocks
+                                     of a simulated drive as it is, not of the drive it stands for
     media_errors, error_log_entries
     throttle_events, throttled_s     changes to a slower thermal state, and time in one
     warning_temperature_s, critical_temperature_s

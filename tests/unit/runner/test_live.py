@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from openpts.analysis.steady_state import judge
+from openpts.device.thermometers import Thermometers
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.record.health import Occasion
@@ -24,6 +25,7 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.runner.live import LiveDriver
+from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
@@ -109,7 +111,14 @@ class Bench:
         self.events: list[Event] = []
         self.writer = RunWriter.create(folder, manifest())
         preparation = cast("Preparation", GivenPreparation(engine.happened, purge_error))
-        self.driver = LiveDriver(engine, preparation, self.writer, self.events.append, lambda: HEALTH)
+        self.driver = LiveDriver(
+            engine,
+            preparation,
+            self.writer,
+            self.events.append,
+            lambda: HEALTH,
+            Sampler(Thermometers("none")),
+        )
 
     def steps(self) -> list[tuple[StepPlace, StepState]]:
         return [(s.place, s.sample.state) for s in read_run(self.folder).steps]

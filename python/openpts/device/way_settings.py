@@ -1,0 +1,147 @@
+"""How the way to a drive is set: its queue in the kernel, its link, their power states. Without root."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.interface import hardware_folder, nvme_controller_folder
+from openpts.device.nearby_cpus import numa_node
+from openpts.device.pcie import pci_functions, pcie_link
+from openpts.system_files import SystemRoots, read_lines, read_text
+from openpts.vocabulary.facts import Fact, Facts
+
+_QUEUE: Final = ("nomerges", "rq_affinity", "iostats", "wbt_lat_usec")
+_AER: Final = {
+    "aer_dev_correctable": ("TOTAL_ERR_COR", "correctable"),
+    "aer_dev_nonfatal": ("TOTAL_ERR_NONFATAL", "nonfatal"),
+    "aer_dev_fatal": ("TOTAL_ERR_FATAL", "fatal"),
+}
+
+
+def way_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
+    """Settings of a disk's queue and link, under the keys of the host audit; never raises."""
+    folder = hardware_folder(device)
+    functions = pci_functions(folder)
+    return {
+        "numa_node": _numa_node(device, roots),
+        **_queue_facts(device),
+        "poll_queues": _poll_queues(device, roots),
+        "interrupts": _interrupts(functions, roots),
+        "link": pcie_link(folder),
+        "aspm": _aspm(functions, roots),
+        "apst": _apst(device),
+        "power_state": _power_state(functions),
+        "iommu": _iommu(functions),
+        "aer": _aer(functions),
+    }
+
+
+def _queue_facts(device: BlockDevice) -> Facts:
+    facts = {"scheduler": Fact(_bracketed(device.text("queue/scheduler")), device.place("queue/scheduler"))}
+    facts |= {name: Fact(device.text(f"queue/{name}"), device.place(f"queue/{name}")) for name in _QUEUE}
+    used, most = device.text("queue/max_sectors_kb"), device.text("queue/max_hw_sectors_kb")
+    text = f"{used} of {most} KiB" if used and most else f"{used} KiB" if used else None
+    return facts | {"max_sectors_kb": Fact(text, device.place("queue/max_{,hw_}sectors_kb"))}
+
+
+def _bracketed(text: str | None) -> str | None:
+    """The one in use of a list such as ``[none] mq-deadline``."""
+    if text is None:
+        return None
+    return next((word.strip("[]") for word in text.split() if word.startswith("[")), text)
+
+
+def _numa_node(device: BlockDevice, roots: SystemRoots) -> Fact:
+    nodes = sorted((roots.sys / "devices/system/node").glob("node[0-9]*"))
+    node = numa_node(device)
+    source = "numa_node of the drive's controller"
+    if node is None:
+        return Fact("the machine has one node" if len(nodes) == 1 else None, source)
+    return Fact(f"node {node} of {len(nodes)}" if nodes else f"node {node}", source)
+
+
+def _poll_queues(device: BlockDevice, roots: SystemRoots) -> Fact:
+    path = roots.sys / "module/nvme/parameters/poll_queues"
+    if device.kind is not DeviceKind.NVME:
+        return Fact(None, f"{device.kind} has none")
+    return Fact(read_text(path), str(path))
+
+
+def _interrupts(functions: Iterable[Path], roots: SystemRoots) -> Fact:
+    """How many interrupts the drive's controller has, and on how many processors they end."""
+    function = next(iter(functions), None)
+    vectors = sorted((function / "msi_irqs").glob("[0-9]*")) if function else []
+    if not vectors:
+        return Fact(None, f"{function or 'no PCI function'} has no msi_irqs")
+    # those of a queue without a processor that is online have none
+    places = {
+        text
+        for vector in vectors
+        if (text := read_text(roots.proc / "irq" / vector.name / "effective_affinity_list"))
+    }
+    text = f"{len(vectors)} interrupts on {len(places)} sets of processors" if places else str(len(vectors))
+    return Fact(text, f"{function}/msi_irqs, {roots.proc}/irq/*/effective_affinity_list")
+
+
+def _aspm(functions: tuple[Path, ...], roots: SystemRoots) -> Fact:
+    """The kernel's policy, and the states that the drive's own link may enter."""
+    policy = roots.sys / "module/pcie_aspm/parameters/policy"
+    parts = [f"policy {_bracketed(text)}"] if (text := read_text(policy)) else []
+    source = str(policy)
+    if functions:
+        states = [
+            path.name.removesuffix("_aspm").upper()
+            for path in sorted((functions[0] / "link").glob("*_aspm"))
+            if read_text(path) == "1"
+        ]
+        if (functions[0] / "link").is_dir():
+            parts.append(f"on: {', '.join(states)}" if states else "off on this link")
+            source += f", {functions[0]}/link"
+    return Fact("; ".join(parts) or None, source)
+
+
+def _apst(device: BlockDevice) -> Fact:
+    """The latency that the controller may take to wake by itself; 0 keeps it from sleeping."""
+    controller = nvme_controller_folder(device) if device.kind is DeviceKind.NVME else None
+    if controller is None:
+        return Fact(None, f"{device.kind} has none")
+    path = controller / "power/pm_qos_latency_tolerance_us"
+    text = read_text(path)
+    if text is None:
+        return Fact(None, f"{path}: the controller has none, or the kernel does not tell")
+    return Fact("off" if text == "0" else f"on, up to {text} us" if text.isdecimal() else text, str(path))
+
+
+def _power_state(functions: tuple[Path, ...]) -> Fact:
+    if not functions:
+        return Fact(None, "no PCI function above the drive")
+    state, control = read_text(functions[0] / "power_state"), read_text(functions[0] / "power/control")
+    words = {"on": "kept awake", "auto": "may be suspended"}
+    parts = [part for part in (state, words.get(control or "")) if part]
+    return Fact(", ".join(parts) or None, f"{functions[0]}/{{power_state,power/control}}")
+
+
+def _iommu(functions: tuple[Path, ...]) -> Fact:
+    if not functions:
+        return Fact(None, "no PCI function above the drive")
+    group = functions[0] / "iommu_group"
+    if not group.exists():
+        return Fact("off", f"{group} does not exist")
+    kind = read_text(group / "type")
+    return Fact(
+        {"identity": "passes through"}.get(kind or "", f"translates ({kind})" if kind else "on"), str(group)
+    )
+
+
+def _aer(functions: tuple[Path, ...]) -> Fact:
+    """Errors of the drive's link since the machine started."""
+    if not functions:
+        return Fact(None, "no PCI function above the drive")
+    counts = []
+    for attribute, (total, name) in _AER.items():
+        for line in read_lines(functions[0] / attribute):
+            key, _, number = line.rpartition(" ")
+            if key == total and number.isdecimal():
+                counts.append(f"{name} {number}")
+    return Fact(", ".join(counts) or None, f"{functions[0]}/aer_dev_*")

@@ -9,8 +9,9 @@ import pytest
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError, TargetError, UsageError
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import read_run
+from openpts.report.sources import ReportSource
 from openpts.report.summary import summarise
-from openpts.report.write import write_report
+from openpts.report.write import ReportOptions, write_report
 from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
 from openpts.runner.preparation import PurgeChoice
 from openpts.runner.simulated_device import PURGE_METHOD
@@ -153,8 +154,10 @@ def test_a_drive_that_turns_read_only_leaves_an_honest_result(tmp_path: Path) ->
     assert last.sample.failure is not None
     assert last.sample.failure.operation == "write"
     assert summarise(run)["complete_rounds"] == 2
-    (report,) = write_report(tmp_path / "run", html=False, pdf=False)
-    assert json.loads(report.read_bytes())["red_line"].startswith("FAILED, SHORTENED RUN, SIMULATED")
+    written = write_report(
+        ReportSource.of((tmp_path / "run",)), options=ReportOptions(html=False, pdf=False, csv=False)
+    )
+    assert json.loads(written.json.read_bytes())["red_line"].startswith("FAILED, SHORTENED RUN, SIMULATED")
 
 
 def test_an_unreadable_sector_is_named(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
-from openpts.pts.registry import TESTS
+from openpts.practice.registry import ALL_TESTS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
@@ -63,7 +63,7 @@ def made_up_run(
     adjust: Adjust = lambda conditions: conditions,
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
-    test = TESTS[name]
+    test = ALL_TESTS[name]
     conditions = adjust(test.standard_conditions(profile, 1))
     drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in {"cbw", "dirth"} else flat_rate))
     drive = drive if health is None else replace(drive, health=health)

@@ -20,6 +20,7 @@ from openpts.cli.report import report
 from openpts.cli.run import run
 from openpts.cli.sim import sim
 from openpts.cli.suite import run_all
+from openpts.cli.verify import verify
 from openpts.errors import OpenptsError
 from openpts.parameters.plan_file import PlanFileError
 
@@ -63,6 +64,10 @@ Examples
       Hold a run against every requirement of the specification.
   openpts report openpts-runs/S3R1-20261120T220000Z-iops
       Make the report again from a run folder, on any machine.
+  openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
+      One report of all tests of a suite, without the drive's serial number.
+  openpts verify openpts-runs/S3R1-20261120T220000Z-iops
+      Derive every number of a report again from its record.
 """
 
 
@@ -106,6 +111,7 @@ cli.add_command(plan_command)
 cli.add_command(io)
 cli.add_command(crosscheck_command)
 cli.add_command(report)
+cli.add_command(verify)
 cli.add_command(conformance_command)
 cli.add_command(sim)
 cli.add_command(rehearse_command)

@@ -12,6 +12,7 @@ from openpts.cli.endurance import Endurance
 from openpts.cli.finite import FiniteRange
 from openpts.cli.option_group import together
 from openpts.cli.rehearse_text import print_rehearsal, rehearsal_object
+from openpts.cli.report import report_on
 from openpts.cli.run import display_on
 from openpts.cli.test_options import choices_of, options_of
 from openpts.device.simulated_target import MOST_SCALE
@@ -78,8 +79,6 @@ def _command(test: TestDefinition) -> click.Command:
     def command(
         *, scale: int | None, out: Path | None, no_report: bool, as_json: bool, **options: Any
     ) -> None:
-        from openpts.report.write import write_report  # noqa: PLC0415 slow to load
-
         subject = subject_of(_wishes(options), SystemRoots())
         choices = choices_of(test, options)
         plan = Plan(
@@ -95,7 +94,7 @@ def _command(test: TestDefinition) -> click.Command:
         stream = sys.stderr if as_json else sys.stdout
         with display_on(stream) as hear:
             rehearsal = rehearse(subject, plan, [hear], available_memory_bytes(SystemRoots()))
-        reports = [] if no_report else write_report(rehearsal.run.folder)
+        reports = () if no_report else report_on(rehearsal.run.folder).documents
         if as_json:
             click.echo(json.dumps(rehearsal_object(rehearsal, reports), indent=2))
         else:

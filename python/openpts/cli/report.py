@@ -1,39 +1,90 @@
-"""`openpts report`: make the report from a run folder, on any machine."""
+"""`openpts report`: make the report from run folders, on any machine."""
 
 import json
-from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+if TYPE_CHECKING:
+    from openpts.report.write import WrittenReport
+
 
 @click.command()
-@click.argument("run_folder", metavar="RUN", type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option("--html/--no-html", default=True, show_default=True, help="Interactive page, one file.")
 @click.option("--pdf/--no-pdf", default=True, show_default=True, help="Pages for print.")
+@click.option("--csv/--no-csv", default=True, show_default=True, help="Each table and series as a file.")
 @click.option(
     "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write; the run folder itself."
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the run's figures as one JSON object.")
-def report(run_folder: Path, html: bool, pdf: bool, out: Path | None, as_json: bool) -> None:
-    """Make the report of a run again, from its folder alone.
+@click.option(
+    "--style",
+    type=click.Choice(["full", "short"]),
+    default="full",
+    show_default=True,
+    help="Short: the tables and plots that readers of TKperf know.",
+)
+@click.option(
+    "--paper", type=click.Choice(["a4", "us-letter"]), default="a4", show_default=True, help="Of the PDF."
+)
+@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
+@click.option("--embed-full", is_flag=True, help="Long series whole in the HTML instead of in buckets.")
+@click.option("--json", "as_json", is_flag=True, help="Print the runs' figures as one JSON object.")
+def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, **options: Any) -> None:
+    """Make the report of runs again, from their folders alone.
 
-    The device is not needed. The same folder gives the same figures, and the same files byte for byte.
+    RUN is a run folder, or that of a suite, which stands for all of its runs. Several runs of one drive make
+    one report. The device is not needed. The same folders give the same figures, and the same files byte for
+    byte. Beside its record a report is called report.pdf and so on; with --out after drive, date and tests.
     """
-    from openpts.report.write import write_report  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
+    from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
+    from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise
 
-    paths = write_report(run_folder, html=html, pdf=pdf, out=out)
-    print_result(run_folder, paths, as_json=as_json)
+    source = ReportSource.of(runs, out)
+    written = write_report(source, out=out, options=ReportOptions(style=Style(style), **options))
+    if as_json:
+        _print_json(source.run_folders, written, redact=options["redact"])
+    else:
+        print_paths(written)
 
 
-def print_result(run_folder: Path, reports: Sequence[Path], *, as_json: bool) -> None:
-    """Say where the reports are; as JSON together with the run's figures."""
+def report_on(run_folder: Path) -> "WrittenReport":
+    """Write the report of a run beside its record, with all that belongs to it."""
+    from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
+    from openpts.report.write import write_report  # noqa: PLC0415 slow to load
+
+    return write_report(ReportSource.of((run_folder,)))
+
+
+def print_result(run_folder: Path, written: "WrittenReport | None", *, as_json: bool) -> None:
+    """Say where a run's report is; as JSON together with the run's figures."""
+    if as_json:
+        _print_json((run_folder,), written, redact=False)
+    elif written is not None:
+        print_paths(written)
+
+
+def print_paths(written: "WrittenReport") -> None:
+    """A line for each document, and one for all tables."""
+    for path in written.documents:
+        click.echo(f"report: {path}")
+    if written.data:
+        click.echo(f"data: {len(written.data)} tables in {written.data[0].parent}")
+
+
+def _print_json(run_folders: tuple[Path, ...], written: "WrittenReport | None", *, redact: bool) -> None:
+    """One object for one run; of several runs, a list of theirs."""
+    from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
     from openpts.report.summary import summarise  # noqa: PLC0415 slow to load
     from openpts.report.tests import read_for_report  # noqa: PLC0415 likewise
 
-    paths = [str(path) for path in reports]
-    if as_json:
-        click.echo(json.dumps({**summarise(read_for_report(run_folder)), "reports": paths}, indent=2))
-        return
-    for path in paths:
-        click.echo(f"report: {path}")
+    runs = [read_for_report(folder) for folder in run_folders]
+    summaries: list[dict[str, Any]] = [summarise(run) for run in runs]
+    if redact:
+        summaries = redacted_figures(summaries, runs)
+    reports = [str(path) for path in written.documents] if written is not None else []
+    if len(summaries) == 1:
+        click.echo(json.dumps({**summaries[0], "reports": reports}, indent=2))
+    else:
+        click.echo(json.dumps({"runs": summaries, "reports": reports}, indent=2))

@@ -15,7 +15,7 @@ from openpts.cli.live_display import LiveDisplay
 from openpts.cli.option_group import together
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.report import print_result
+from openpts.cli.report import print_result, report_on
 from openpts.cli.test_help import help_of
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.consent import Consent
@@ -71,11 +71,9 @@ def _command(test: TestDefinition) -> click.Command:
     @together(*options_of(test))
     @RUN_OPTIONS
     def command(target: str, as_json: bool, no_report: bool, **options: Any) -> None:
-        from openpts.report.write import write_report  # noqa: PLC0415 slow to load
-
         order = order_of(target, choices_of(test, options), **options)
         folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
-        print_result(folder, [] if no_report else write_report(folder), as_json=as_json)
+        print_result(folder, None if no_report else report_on(folder), as_json=as_json)
 
     return command
 

@@ -14,6 +14,7 @@ import msgspec
 from openpts.cli.option_group import together
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
+from openpts.cli.report import report_on
 from openpts.cli.run import RUN_OPTIONS, display_on, order_of
 from openpts.cli.test_options import (
     PLAN_OPTION,
@@ -120,7 +121,6 @@ def run_all(
 
 def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no_report: bool) -> SuiteRunner:
     from openpts.report.suite_index import write_suite_index  # noqa: PLC0415 slow to load
-    from openpts.report.write import write_report  # noqa: PLC0415 slow to load
 
     def publish(now: Suite) -> None:
         write_suite(folder, now)
@@ -129,7 +129,7 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no
     def report(run_folder: Path) -> Sequence[str]:
         if no_report:
             return ()
-        return [path.name for path in write_report(run_folder)]
+        return [path.name for path in report_on(run_folder).documents]
 
     @contextmanager
     def display(entry: SuiteEntry) -> Iterator[Listener]:

@@ -38,7 +38,10 @@ class SuiteEntry:
 
 @dataclass(frozen=True, slots=True)
 class Suite:
-    """All tests in the order in which they run. Times are ISO 8601, UTC."""
+    """All tests in the order in which they run. Times are ISO 8601, UTC.
+
+    ``reports`` are those on all tests together, beside suite.json; ``report_reason`` says why there is none.
+    """
 
     target: str
     revision: str
@@ -46,6 +49,8 @@ class Suite:
     started_at: str
     entries: tuple[SuiteEntry, ...] = ()
     ended_at: str | None = None
+    reports: tuple[str, ...] = ()
+    report_reason: str | None = None
 
 
 def write_suite(folder: Path, suite: Suite) -> None:

@@ -1,6 +1,8 @@
-"""Builds the report of a run: record in, report model out; no clock, no device, no file."""
+"""Builds a report from the records of runs: records in, report model out; no clock, no device, no file."""
 
 import hashlib
+import re
+from collections.abc import Callable, Sequence
 from typing import Final
 
 import msgspec
@@ -8,54 +10,102 @@ import msgspec
 from openpts.record.reader import Run
 from openpts.report.conformance_page import conformance_page
 from openpts.report.cover_page import cover_page
+from openpts.report.executive_page import executive_page
+from openpts.report.files_page import RecordFile, files_page
+from openpts.report.glossary_page import glossary_page
 from openpts.report.header import drive_name
-from openpts.report.model import SCHEMA_VERSION, Report, Section
+from openpts.report.merge import merged_page
+from openpts.report.model import SCHEMA_VERSION, Page, Report
 from openpts.report.printable import brief, fact_text, printable
+from openpts.report.run_part import RunPart, parts_of
 from openpts.report.setup_page import setup_page
-from openpts.report.standing import standing_of
-from openpts.report.tests import reported_test
 
-_FOOTER: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
+_FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
+_LONGEST_STEM: Final = 120
 
 
 # PTS-FLOW-10
 def build_report(run: Run, report_date: str) -> Report:
-    """The report of a run, as data; ``report_date`` is ISO 8601, UTC.
+    """The report of one run; see ``build_combined``."""
+    return build_combined((run,), report_date)
 
-    The same run and date give an equal report. Raises RecordError for a test whose report openpts
-    does not know.
+
+def build_combined(
+    runs: Sequence[Run], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
+) -> Report:
+    """The report of runs of one drive, as data; ``report_date`` is ISO 8601, UTC.
+
+    The same runs and date give an equal report. ``files`` are those of the run folders, for the list at its
+    end. Raises RecordError for a test whose report openpts does not know, and for runs of several drives.
     """
-    manifest = run.manifest
-    standing = standing_of(run)
-    test = reported_test(manifest.conditions.test)
-    content = test.report(run)
-    test_id = brief(printable(manifest.test_id))
-    model = fact_text(manifest.dut, "model", printable(manifest.target.name))
-    report = Report(
-        schema_version=SCHEMA_VERSION,
-        title=f"{'SIMULATED ' if manifest.target.simulation else ''}SSD Performance Test Report: "
-        f"{test.title}",
-        subtitle=f"{drive_name(manifest)} - {manifest.conditions.profile.revision}",
-        run_name=f"{brief(model)} - {test_id}",
-        report_date=report_date,
-        red_line=standing.red_line,
-        footer=f"{_FOOTER}  |  {test_id}",
-        front=(
-            cover_page(run, standing, content.verdicts, content.summary),
-            setup_page(run, report_date),
-            conformance_page(run, standing),
-        ),
-        sections=tuple(_wanted(section, run) for section in content.sections(standing, report_date)),
-        deviation_count=len(run.ledger),
-    )
+    parts = parts_of(runs, report_date)
+    report = _report(parts, report_date, files, paper)
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
 
 
-def _wanted(section: Section, run: Run) -> Section:
-    """The section, without its optional pages if the operator wants none."""
-    if run.manifest.conditions.secondary_metrics:
-        return section
-    return msgspec.structs.replace(section, pages=tuple(page for page in section.pages if page.mandatory))
+def _report(parts: tuple[RunPart, ...], report_date: str, files: Sequence[RecordFile], paper: str) -> Report:
+    manifests = [part.run.manifest for part in parts]
+    first = manifests[0]
+    test_id = brief(printable(first.test_id))
+    model = fact_text(first.dut, "model", printable(first.target.name))
+    what = parts[0].title if len(parts) == 1 else f"{len(parts)} tests"
+    revisions = " / ".join(dict.fromkeys(manifest.conditions.profile.revision for manifest in manifests))
+    sections = tuple(section for part in parts for section in part.sections)
+    report = Report(
+        schema_version=SCHEMA_VERSION,
+        title=f"{'SIMULATED ' if first.target.simulation else ''}SSD Performance Test Report: {what}",
+        subtitle=f"{drive_name(first)} - {revisions}",
+        run_name=f"{brief(model)} - {test_id if len(parts) == 1 else ', '.join(part.name for part in parts)}",
+        report_date=report_date,
+        red_line=_red_line(parts),
+        footer=f"{_FORMAT}  |  {test_id}",
+        front=_front(parts, report_date),
+        sections=sections,
+        back=(glossary_page(),),
+        deviation_count=sum(len(part.run.ledger) for part in parts),
+        stem=_stem(parts),
+        paper=paper,
+    )
+    return msgspec.structs.replace(report, back=(*report.back, files_page(report, files)))
+
+
+def _front(parts: Sequence[RunPart], report_date: str) -> tuple[Page, ...]:
+    """Summary, set-up and conformance: of several runs each once."""
+    summary = cover_page(parts[0]) if len(parts) == 1 else executive_page(parts)
+    return (
+        summary,
+        _of_all(parts, lambda part: setup_page(part.run, report_date)),
+        _of_all(parts, lambda part: conformance_page(part.run, part.standing)),
+    )
+
+
+def _of_all(parts: Sequence[RunPart], page_of: Callable[[RunPart], Page]) -> Page:
+    return merged_page([(part.name, page_of(part)) for part in parts])
+
+
+def _red_line(parts: Sequence[RunPart]) -> str:
+    """What no page may hide; lines that do not hold for all runs name theirs."""
+    names: dict[str, list[str]] = {}
+    for part in parts:
+        if part.standing.red_line:
+            names.setdefault(part.standing.red_line, []).append(part.name)
+    return "; ".join(
+        line if len(of_line) == len(parts) else f"{', '.join(of_line)}: {line}"
+        for line, of_line in names.items()
+    )
+
+
+def _stem(parts: Sequence[RunPart]) -> str:
+    """``<model>_<serial>_<UTC date>_<tests>``, in characters that every file system takes."""
+    manifest = parts[0].run.manifest
+    words = (
+        fact_text(manifest.dut, "model", printable(manifest.target.name)),
+        fact_text(manifest.dut, "serial", "no-serial"),
+        min(part.run.manifest.started_at for part in parts)[:10],
+        "-".join(part.name.lower().replace(" ", "") for part in parts),
+    )
+    plain = "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", word).strip("-.") or "unknown" for word in words)
+    return plain[:_LONGEST_STEM]
 
 
 def _digest(report: Report) -> str:

@@ -1,30 +1,37 @@
 """The conformance page: the printed form of the run's ledger of deviations (PTS 1.1)."""
 
+from openpts.conformance.conformance import Conformance
+from openpts.conformance.finding import Status
 from openpts.record.reader import Run
-from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import printable
 from openpts.report.readings import readings_for
 from openpts.report.standing import Standing
 
+_OPEN = frozenset({Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED})
+_TONES = {Status.MET: "pass", Status.DEVIATED: "fail"}
+
 
 def conformance_page(run: Run, standing: Standing) -> Page:
-    """Each deviation with what was required, what was done and what follows for a comparison."""
-    ledger: tuple[Table, ...] = (_ledger_table(run),) if run.ledger else ()
-    bottom_line = Verdict(standing.bottom_line, "pass" if standing.conformant else "fail")
-    counts = Verdict(f"{standing.requirements}. The command openpts conformance lists each of them.")
-    return Page(
-        "conformance",
-        "Conformance",
-        (*ledger, bottom_line, counts, _readings_table(run.manifest.conditions.test)),
-        mandatory=True,
-    )
+    """Each deviation with what was required, what was done and what follows for a comparison.
+
+    Of the requirements that bind the run, those that are not met are printed; all of them go with the page.
+    """
+    blocks: list[Block] = [_ledger_table(run)] if run.ledger else []
+    blocks.append(Verdict(standing.bottom_line, "pass" if standing.conformant else "fail"))
+    if standing.conformances:
+        blocks += [Verdict(f"{standing.requirements}."), *_requirements(standing.conformances)]
+        blocks.append(_readings_table(run.manifest.conditions.test))
+    return Page("conformance", "Conformance", tuple(blocks), mandatory=True)
 
 
 # PTS-GEN-01
 def _ledger_table(run: Run) -> Table:
+    conditions = run.manifest.conditions
+    standard = conditions.profile.revision if conditions.of_specification else "what a measurement asks for"
     return Table(
         id="conformance-ledger",
-        title=f"Deviations from {run.manifest.conditions.profile.revision}",
+        title=f"Deviations from {standard}",
         head=Column("Rule", align="left", width=0.9),
         columns=(
             Column("Clause", align="left", width=0.6),
@@ -42,6 +49,51 @@ def _ledger_table(run: Run) -> Table:
             for entry in run.ledger
         ),
     )
+
+
+def _requirements(conformances: tuple[Conformance, ...]) -> list[Table]:
+    """The open ones for print, all that bind for the data; a page of met ones would be read by nobody."""
+    binding = [each for each in conformances if each.status is not Status.NOT_APPLICABLE]
+    open_ones = [each for each in binding if each.status in _OPEN]
+    tables = [_requirements_table("conformance-requirements", "All requirements that bind", binding)]
+    if open_ones:
+        title = "Requirements that are not met, or of which the record can't tell"
+        tables.insert(0, _requirements_table("conformance-open", title, open_ones))
+    return [tables[0], *(_unprinted(table) for table in tables[1:])] if open_ones else [_unprinted(tables[0])]
+
+
+def _requirements_table(table_id: str, title: str, conformances: list[Conformance]) -> Table:
+    return Table(
+        id=table_id,
+        title=title,
+        head=Column("Rule", align="left", width=0.9),
+        columns=(
+            Column("Clause", align="left", width=0.7),
+            Column("Level", align="left", width=0.4),
+            Column("Requirement", align="left", width=2.2),
+            Column("Status", align="left", width=0.7),
+            Column("What was done", align="left", width=2.2),
+        ),
+        rows=tuple(_requirement_row(each) for each in conformances),
+    )
+
+
+def _requirement_row(each: Conformance) -> Row:
+    requirement = each.requirement
+    return Row(
+        Cell(requirement.id),
+        (
+            Cell(requirement.clause),
+            Cell(str(requirement.level)),
+            Cell(requirement.text),
+            Cell(str(each.status), tone=_TONES.get(each.status, "missing")),
+            Cell(printable(str(each.finding))),
+        ),
+    )
+
+
+def _unprinted(table: Table) -> Table:
+    return Table(table.id, table.title, table.head, table.columns, table.rows, printed=False)
 
 
 def _readings_table(test: str) -> Table:

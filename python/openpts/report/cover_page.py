@@ -1,93 +1,101 @@
 """The cover: what was measured, on which drive, and the figures that most readers want first."""
 
-from openpts.record.manifest import RunState
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.report import cells
 from openpts.report.facts_table import items_table
 from openpts.report.header import KINDS, date_and_time, drive_name, of_cycle, purge_method, write_cache
-from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.report.model import Cell, Column, Page, Section, Table, Verdict
 from openpts.report.printable import capitalised, fact_text, person_text, printable
+from openpts.report.run_part import RunPart
 from openpts.report.simulated_drive import simulation_items
-from openpts.report.standing import Standing, state_sentence
+from openpts.report.standing import state_sentence
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
 
 
-def cover_page(run: Run, standing: Standing, verdicts: tuple[Verdict, ...], summary: Table) -> Page:
-    """Cover and executive summary of a report on one test."""
+def cover_page(part: RunPart) -> Page:
+    """Cover and executive summary of a report on one run."""
+    run, standing = part.run, part.standing
     ended = Verdict(
         state_sentence(run.manifest), "pass" if run.manifest.state is RunState.COMPLETE else "fail"
     )
     deviations = Verdict(standing.bottom_line, "pass" if standing.conformant else "fail")
+    summary = with_pages(part.content.summary, part.sections)
     return Page(
         "cover",
         "Executive summary",
-        (_drive_table(run), ended, *_failures(run), *verdicts, deviations, summary),
+        (_drive_table(run), ended, *failures(run), *part.content.verdicts, deviations, summary),
         mandatory=True,
     )
 
 
-def summary_table(test: str, state: str, deviations: int, values: tuple[tuple[str, Cell, str], ...]) -> Table:
-    """Key values of one test: name, cell and unit of each."""
-    return Table(
-        id="summary",
-        title="Key values",
-        head=Column("Test", align="left", width=0.6),
-        columns=(
-            Column("Key value", align="left", width=1.4),
-            Column("Result", width=1),
-            Column("Unit", align="left", width=0.5),
-            Column("Steady State", align="left", width=1.2),
-            Column("Deviations", align="center", width=0.7),
-        ),
-        rows=tuple(
-            Row(
-                Cell(test),
-                (Cell(name), cell, Cell(unit), Cell(state), Cell(str(deviations), float(deviations))),
-            )
-            for name, cell, unit in values
-        ),
+def with_pages(summary: Table, sections: Sequence[Section]) -> Table:
+    """The summary with the page on which each test begins; without pages it stays as it is."""
+    if not sections or not sections[0].pages:
+        return summary
+    link = Cell("", link=sections[0].pages[0].id)
+    return replace(
+        summary,
+        columns=(*summary.columns, Column("Page", align="center", width=0.5)),
+        rows=tuple(replace(row, cells=(*row.cells, link)) for row in summary.rows),
     )
 
 
 def _drive_table(run: Run) -> Table:
     manifest = run.manifest
-    dut, target = manifest.dut, manifest.target
-    kind = KINDS[target.kind]
     return items_table(
         "cover-drive",
         "Device and run",
         [
-            ("Drive", drive_name(manifest)),
-            ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
-            ("User capacity", format_capacity(target.user_capacity_bytes)),
-            ("Target", f"{printable(target.name)} - {kind}"),
-            *simulation_items(run),
-            ("Interface", fact_text(dut, "interface")),
+            *drive_items(run),
             ("Class", manifest.conditions.profile.revision),
             ("Test run", f"{date_and_time(manifest.started_at)} to {date_and_time(manifest.ended_at)}"),
-            (
-                "Purge; write cache",
-                f"{purge_method(of_cycle(manifest.purges, 1))}; "
-                f"{write_cache(of_cycle(manifest.write_caches, 1))}",
-            ),
-            (
-                "Simulated on" if target.simulation else "Host",
-                f"{fact_text(manifest.host, 'cpu')}; {fact_text(manifest.host, 'operating_system')}",
-            ),
-            (
-                "Operator, auditor, sponsor",
-                ", ".join(
-                    person_text(name)
-                    for name in (manifest.people.operator, manifest.people.auditor, manifest.people.sponsor)
-                ),
-            ),
+            ("Purge; write cache", purge_and_cache(manifest)),
+            *host_items(manifest),
             ("Test ID No.", printable(manifest.test_id)),
         ],
     )
 
 
-def _failures(run: Run) -> tuple[Verdict, ...]:
+def drive_items(run: Run) -> list[tuple[str, str]]:
+    """The drive: name, numbers, size, what stands behind the target, interface."""
+    dut, target = run.manifest.dut, run.manifest.target
+    return [
+        ("Drive", drive_name(run.manifest)),
+        ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
+        ("User capacity", format_capacity(target.user_capacity_bytes)),
+        ("Target", f"{printable(target.name)} - {KINDS[target.kind]}"),
+        *simulation_items(run),
+        ("Interface", fact_text(dut, "interface")),
+    ]
+
+
+def host_items(manifest: Manifest) -> list[tuple[str, str]]:
+    """The machine and the people."""
+    people = manifest.people
+    return [
+        (
+            "Simulated on" if manifest.target.simulation else "Host",
+            f"{fact_text(manifest.host, 'cpu')}; {fact_text(manifest.host, 'operating_system')}",
+        ),
+        (
+            "Operator, auditor, sponsor",
+            ", ".join(person_text(name) for name in (people.operator, people.auditor, people.sponsor)),
+        ),
+    ]
+
+
+def purge_and_cache(manifest: Manifest) -> str:
+    """How the first cycle's purge and write cache came out."""
+    purge, cache = of_cycle(manifest.purges, 1), of_cycle(manifest.write_caches, 1)
+    return f"{purge_method(purge)}; {write_cache(cache)}"
+
+
+def failures(run: Run) -> tuple[Verdict, ...]:
     """Each failed I/O with all that is known of it."""
     return tuple(
         Verdict(_failure_sentence(step), "fail")
@@ -105,8 +113,3 @@ def _failure_sentence(step: StepRecord) -> str:
     if failure.length_bytes:  # a flush has neither length nor place
         what += f" of {failure.length_bytes:,} bytes at offset {failure.offset_bytes:,}"
     return f"{where} ({step.sample.step}): {what} failed: {printable(failure.reason)}"
-
-
-def key_value(value: float | None) -> Cell:
-    """A whole number of the summary, or n/a."""
-    return cells.missing("not measured") if value is None else cells.number(value, 0)

@@ -4,7 +4,8 @@ A value stands in one cell, raw beside its text; figures point at the cells of t
 can be plotted that can't be read. Renderers neither compute nor look anything up.
 
 Version 1: front pages, sections with the common header, pages of blocks.
-Version 2: several runs in one report, links, claims struck through, small figures side by side, paper.
+Version 2: several runs in one report, pages behind the tests, links, claims struck through, small figures
+side by side, paper, style, redaction.
 """
 
 from typing import Final
@@ -18,8 +19,8 @@ class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
     """One cell of a table. ``value`` is the unrounded number in the column's unit, if it is one.
 
     ``note`` is a second, smaller line that belongs to the value. ``tone`` is ``pass``, ``fail``,
-    ``missing`` or empty. ``struck``: a claim that was not kept, struck through. ``link`` is the id of a page of
-    this report; where there is a link and no text, print shows the number of that page.
+    ``missing`` or empty. ``struck``: a claim that was not kept, struck through. ``link`` is the id of a page
+    of this report; where there is a link and no text, print shows the number of that page.
     """
 
     text: str
@@ -152,8 +153,8 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
 
     ``number`` is the specification's plot number or ours (``X-IOPS-1``); ``palette`` is ``series`` or
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
-    below that of ``table_id``. Neighbours that together are no wider than a page (``width_px`` 240: three) stand
-    side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
+    below that of ``table_id``. Neighbours that together are no wider than a page (``width_px`` 240: three)
+    stand side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
     """
 
     id: str
@@ -249,7 +250,8 @@ class Report(msgspec.Struct, frozen=True):
     """A whole report. ``red_line`` stands on each page, empty if nothing calls for it.
 
     ``stem`` is what its files are called where reports of many drives lie together. ``paper`` is ``a4`` or
-    ``us-letter``.
+    ``us-letter``. ``style`` is ``full`` or ``short``. ``redacted``: numbers that tell a drive from its likes
+    are replaced.
     """
 
     schema_version: int
@@ -261,13 +263,16 @@ class Report(msgspec.Struct, frozen=True):
     footer: str
     front: tuple[Page, ...]
     sections: tuple[Section, ...]
+    back: tuple[Page, ...]
     deviation_count: int
     stem: str = "report"
     paper: str = "a4"
+    style: str = "full"
+    redacted: bool = False
 
     def pages(self) -> tuple[Page, ...]:
         """All pages in order."""
-        return (*self.front, *(page for section in self.sections for page in section.pages))
+        return (*self.front, *(page for section in self.sections for page in section.pages), *self.back)
 
     def alerts(self) -> tuple[str, ...]:
         """The red lines of the report and of all tests, each once."""

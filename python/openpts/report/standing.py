@@ -11,6 +11,7 @@ from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.facts import TargetKind
 
 _RAW_DEVICE = "PTS-GEN-05"
+_BEYOND = "This test is not part of the specification: nothing here can be conformant with it."
 _UNFINISHED = {
     RunState.RUNNING: "UNFINISHED",
     RunState.INTERRUPTED: "INTERRUPTED",
@@ -22,13 +23,15 @@ _UNFINISHED = {
 class Standing:
     """How far a run may be taken as a measurement after PTS; ``red_line`` is empty if nothing is wrong.
 
-    ``requirements`` counts how many of the requirements that bind the run are met.
+    ``requirements`` counts how many of the requirements that bind the run are met, ``conformances`` are they;
+    a test beyond the specification has none.
     """
 
     red_line: str
     conformant: bool
     bottom_line: str
-    requirements: str
+    requirements: str = ""
+    conformances: tuple[Conformance, ...] = ()
 
 
 def standing_of(run: Run) -> Standing:
@@ -38,6 +41,8 @@ def standing_of(run: Run) -> Standing:
     record shows no other deviation from a requirement.
     """
     red_line = _red_line(run)
+    if not run.manifest.conditions.of_specification:
+        return Standing(red_line, conformant=False, bottom_line=_BEYOND)
     everything = conformance_of(run)
     broken = deviated_shalls(everything)
     return Standing(
@@ -45,6 +50,7 @@ def standing_of(run: Run) -> Standing:
         conformant=not (run.ledger or red_line or broken),
         bottom_line=_bottom_line(run, red_line, broken),
         requirements=count_line(everything),
+        conformances=everything,
     )
 
 

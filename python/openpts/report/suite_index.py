@@ -56,6 +56,8 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
         ended_at=suite.ended_at,
         command=printable(" ".join(("openpts", *suite.command_line))),
         rows=rows,
+        reports=suite.reports,
+        report_reason=printable(suite.report_reason or ""),
     )
     path = folder / INDEX_NAME
     try:

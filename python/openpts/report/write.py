@@ -1,46 +1,96 @@
-"""Writes the report's files beside the record: model, HTML, PDF."""
+"""Writes a report's files: model, HTML, PDF, data, checksums."""
 
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.report.build import build_report
+from openpts.record.reader import Run
+from openpts.report.build import build_combined
+from openpts.report.csv_files import FOLDER, csv_files
+from openpts.report.files_page import RecordFile
 from openpts.report.html import render_html
+from openpts.report.model import Report
 from openpts.report.pdf import missing_pdf_note, render_pdf
+from openpts.report.record_files import record_files
+from openpts.report.redaction import redacted
+from openpts.report.sources import ReportSource
 from openpts.report.svg import draw_figures, missing_plots_note
-from openpts.report.tests import read_for_report
 from openpts.report.times import default_date
 
-JSON_NAME = "report.json"
-HTML_NAME = "report.html"
-PDF_NAME = "report.pdf"
+SUMS_NAME = "SHA256SUMS"
+_NAME = "report"
+
+
+class Style(StrEnum):
+    """FULL is the report that the specification asks for, SHORT the one that readers of TKperf know."""
+
+    FULL = "full"
+    SHORT = "short"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReportOptions:
+    """What an operator may choose of a report.
+
+    ``report_date`` is ISO 8601, UTC; by default it is the end of the last run, so that the same record gives
+    the same bytes. ``embed_full`` puts series whole into the HTML, however long.
+    """
+
+    html: bool = True
+    pdf: bool = True
+    csv: bool = True
+    paper: str = "a4"
+    style: Style = Style.FULL
+    redact: bool = False
+    embed_full: bool = False
+    report_date: str | None = None
+
+
+_DEFAULTS: Final = ReportOptions()
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenReport:
+    """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted or can't be made."""
+
+    json: Path
+    html: Path | None
+    pdf: Path | None
+    data: tuple[Path, ...]
+    sums: Path
+
+    @property
+    def documents(self) -> tuple[Path, ...]:
+        """What people open: without data and checksums."""
+        return tuple(path for path in (self.json, self.html, self.pdf) if path is not None)
 
 
 def write_report(
-    run_folder: Path,
-    *,
-    html: bool = True,
-    pdf: bool = True,
-    report_date: str | None = None,
-    out: Path | None = None,
-) -> list[Path]:
-    """Write report.json and, as wanted, report.html and report.pdf; returns the files written.
+    source: ReportSource, *, out: Path | None = None, options: ReportOptions = _DEFAULTS
+) -> WrittenReport:
+    """Write the report of a run folder, or of several of one drive, into ``out`` or beside the record.
 
-    They go into the run folder, or into ``out``. ``report_date`` is ISO 8601, UTC; by default it is
-    the end of the run, so that the same record gives the same bytes. A PDF is left out if typst is not
-    installed (``missing_parts`` says so). Raises RecordError if the record can't be read or a file
-    can't be written.
+    Beside the record the files are called report.*, elsewhere after drive, date and tests. A PDF is left out
+    if typst is not installed (``missing_parts`` says so). Raises RecordError if a record can't be read, runs
+    don't go together, or a file can't be written.
     """
-    run = read_for_report(run_folder)
-    report = build_report(run, report_date or default_date(run))
-    drawings = draw_figures(report) if html or pdf else {}
-    files = {JSON_NAME: msgspec.json.format(msgspec.json.encode(report), indent=1)}
-    if html:
-        files[HTML_NAME] = render_html(report, drawings).encode()
-    if pdf and not missing_pdf_note():
-        files[PDF_NAME] = render_pdf(report, drawings)
-    return _write(out or run_folder, files)
+    runs = source.read()
+    report = make_report(runs, options, files=record_files(runs))
+    name = report.stem if out else _NAME
+    return _write(out or source.folder, name, _contents(report, options))
+
+
+def make_report(runs: Sequence[Run], options: ReportOptions, *, files: Sequence[RecordFile] = ()) -> Report:
+    """The report as data."""
+    date = options.report_date or max(default_date(run) for run in runs)
+    report = build_combined(runs, date, files=files, paper=options.paper)
+    return redacted(report, runs) if options.redact else report
 
 
 def missing_parts() -> list[str]:
@@ -48,11 +98,35 @@ def missing_parts() -> list[str]:
     return [note for note in (missing_plots_note(), missing_pdf_note()) if note]
 
 
-def _write(folder: Path, files: dict[str, bytes]) -> list[Path]:
+def _contents(report: Report, options: ReportOptions) -> dict[str, bytes]:
+    """Endings of the files, or names below the data folder, with what is in them."""
+    drawings = draw_figures(report) if options.html or options.pdf else {}
+    contents = {".json": msgspec.json.format(msgspec.json.encode(report), indent=1)}
+    if options.html:
+        contents[".html"] = render_html(report, drawings).encode()
+    if options.pdf and not missing_pdf_note():
+        contents[".pdf"] = render_pdf(report, drawings)
+    if options.csv:
+        contents |= {name: text.encode() for name, text in csv_files(report).items()}
+    return contents
+
+
+def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport:
+    """Data of a report with a name of its own lies in a folder of that name."""
+    own = name != _NAME
+    of_data = f"{name}-" if own else ""
+    paths = {ending: folder / f"{name if ending.startswith('.') else of_data}{ending}" for ending in contents}
+    sums = folder / (f"{name}.{SUMS_NAME}" if own else SUMS_NAME)
+    lines = [
+        f"{hashlib.sha256(content).hexdigest()}  {paths[ending].relative_to(folder)}\n"
+        for ending, content in contents.items()
+    ]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_bytes(content)
+        for ending, content in contents.items():
+            paths[ending].parent.mkdir(parents=True, exist_ok=True)
+            paths[ending].write_bytes(content)
+        sums.write_text("".join(lines), encoding="utf-8")
     except OSError as error:
         raise RecordError(f"can't write the report into {folder}: {error.strerror}") from error
-    return [folder / name for name in files]
+    data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))
+    return WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, sums)

@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
 from openpts.pts.definition import TestDefinition
@@ -12,6 +13,8 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Listener
 from openpts.runner.run import Order, run_test
+
+_SEVERAL: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,8 +30,9 @@ class SuiteRunner:
     """Runs the parts and tells after each change what became of them.
 
     ``display`` shows one test while it runs, ``publish`` takes the suite as it stands, ``report`` makes
-    the reports of a run folder and returns their names. ``keep_going``: a test that failed in the middle is
-    no reason to leave out the next; a purge that failed, a refusal and a target that is gone always are.
+    the reports of a run folder, or of all of the suite's, and returns their names. ``keep_going``: a test that
+    failed in the middle is no reason to leave out the next; a purge that failed, a refusal and a target that is
+    gone always are.
     """
 
     folder: Path
@@ -54,6 +58,7 @@ class SuiteRunner:
                 self._run_part(index, _after_the_first(part) if index else part)
         finally:
             self._set(replace(self.suite, ended_at=datetime.now(UTC).isoformat(timespec="seconds")))
+            self._report_on_all()
         if self._failures:
             raise RunFailedError(f"{len(self._failures)} of {len(parts)} tests failed: {self._failures[0]}")
 
@@ -79,6 +84,16 @@ class SuiteRunner:
             self._change(index, reports=tuple(self.report(folder)))
         except Exception as error:  # noqa: BLE001 tests that still have to run count more than a report
             self._change(index, report_reason=f"{type(error).__name__}: {error}")
+
+    def _report_on_all(self) -> None:
+        """One report of all tests that have a record; of a single one there is a report already."""
+        folders = [self.folder / entry.folder for entry in self.suite.entries]
+        if sum((folder / DATABASE_NAME).exists() for folder in folders) < _SEVERAL:
+            return
+        try:
+            self._set(replace(self.suite, reports=tuple(self.report(self.folder))))
+        except Exception as error:  # noqa: BLE001 the tests are done, and each has its own report
+            self._set(replace(self.suite, report_reason=f"{type(error).__name__}: {error}"))
 
     def _change(self, index: int, **changes: object) -> None:
         entries = list(self.suite.entries)

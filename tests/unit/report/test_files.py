@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from openpts.report import pdf, svg
 from openpts.report.html import render_html
 from openpts.report.model import Report
 from openpts.report.pdf import render_pdf
+from openpts.report.sources import ReportSource
 from openpts.report.svg import draw_figures
-from openpts.report.write import HTML_NAME, JSON_NAME, PDF_NAME, missing_parts, write_report
+from openpts.report.write import ReportOptions, missing_parts, write_report
 from tests.support.report_cases import CASES, Reports
 
+ONLY_MODEL = ReportOptions(html=False, pdf=False, csv=False)
 LARGEST_HTML_BYTES = 5_000_000
 INNARDS = re.compile(r"\b(NaN|nan|Infinity|None|undefined)\b|\de\+\d")
 
@@ -54,6 +57,11 @@ class Page(HTMLParser):
             self.text.append(data)
 
 
+def all_files(folder: Path) -> dict[str, bytes]:
+    """What is in a folder, by name."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 def html_of(report: Report) -> str:
     return render_html(report, draw_figures(report))
 
@@ -69,12 +77,12 @@ def pdf_text(content: bytes, tmp_path: Path) -> str:
 
 
 def test_the_same_folder_gives_the_same_bytes(reports: Reports, tmp_path: Path) -> None:
-    folder = reports.folder("steady")
-    first = write_report(folder, out=tmp_path / "a")
-    second = write_report(folder, out=tmp_path / "b")
-    assert [path.name for path in first] == [JSON_NAME, HTML_NAME, PDF_NAME]
-    for one, other in zip(first, second, strict=True):
-        assert one.read_bytes() == other.read_bytes(), one.name
+    source = ReportSource.of((reports.folder("steady"),))
+    write_report(source, out=tmp_path / "a")
+    write_report(source, out=tmp_path / "b")
+    first, second = all_files(tmp_path / "a"), all_files(tmp_path / "b")
+    assert {Path(name).suffix for name in first} == {".json", ".html", ".pdf", ".csv", ".SHA256SUMS"}
+    assert first == second
 
 
 def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path: Path) -> None:
@@ -82,19 +90,21 @@ def test_another_process_gives_the_same_bytes(reports: Reports, tmp_path: Path) 
     folder = reports.folder("steady")
     script = (
         "import sys, pathlib; from openpts.report.write import write_report; "
-        "write_report(pathlib.Path(sys.argv[1]), out=pathlib.Path(sys.argv[2]))"
+        "from openpts.report.sources import ReportSource; "
+        "write_report(ReportSource.of((pathlib.Path(sys.argv[1]),)), out=pathlib.Path(sys.argv[2]))"
     )
     subprocess.run([sys.executable, "-c", script, folder, tmp_path / "other"], check=True)
-    for path in write_report(folder, out=tmp_path / "own"):
-        assert path.read_bytes() == (tmp_path / "other" / path.name).read_bytes(), path.name
+    write_report(ReportSource.of((folder,)), out=tmp_path / "own")
+    assert all_files(tmp_path / "own") == all_files(tmp_path / "other")
 
 
 def test_the_report_date_is_the_end_of_the_run_unless_given(reports: Reports, tmp_path: Path) -> None:
-    folder = reports.folder("steady")
-    (by_default,) = write_report(folder, out=tmp_path, html=False, pdf=False)
-    assert json.loads(by_default.read_bytes())["report_date"] == "2025-01-14T15:02:00Z"
-    (given,) = write_report(folder, out=tmp_path, html=False, pdf=False, report_date="2026-02-03T04:05:06Z")
-    report = json.loads(given.read_bytes())
+    source = ReportSource.of((reports.folder("steady"),))
+    by_default = write_report(source, out=tmp_path, options=ONLY_MODEL)
+    assert json.loads(by_default.json.read_bytes())["report_date"] == "2025-01-14T15:02:00Z"
+    later = replace(ONLY_MODEL, report_date="2026-02-03T04:05:06Z")
+    given = write_report(source, out=tmp_path, options=later)
+    report = json.loads(given.json.read_bytes())
     assert report["sections"][0]["header"]["report_run_date"] == "2026-02-03 04:05 UTC"
 
 
@@ -191,8 +201,8 @@ def test_without_typst_the_rest_is_written(
     reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pdf, "typst", None)
-    written = write_report(reports.folder("two rounds"), out=tmp_path)
-    assert [path.name for path in written] == [JSON_NAME, HTML_NAME]
+    written = write_report(ReportSource.of((reports.folder("two rounds"),)), out=tmp_path)
+    assert written.documents == (written.json, written.html)
     assert missing_parts() == ["The PDF needs the package typst: pip install typst"]
 
 
@@ -200,11 +210,13 @@ def test_without_vega_tables_and_columns_are_left(
     reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(svg, "vl_convert", None)
-    paths = {path.name: path for path in write_report(reports.folder("steady"), out=tmp_path)}
-    html = paths[HTML_NAME].read_text()
+    written = write_report(ReportSource.of((reports.folder("steady"),)), out=tmp_path)
+    assert written.html is not None
+    assert written.pdf is not None
+    html = written.html.read_text()
     assert Page(html).tags.count("svg") == 1
     assert "Plot not drawn" in html
-    assert "not drawn" in pdf_text(paths[PDF_NAME].read_bytes(), tmp_path)
+    assert "not drawn" in pdf_text(written.pdf.read_bytes(), tmp_path)
     assert "vl-convert-python" in missing_parts()[0]
 
 
@@ -212,4 +224,4 @@ def test_a_folder_that_can_t_be_written_is_one_line(reports: Reports, tmp_path: 
     blocked = tmp_path / "file"
     blocked.write_text("")
     with pytest.raises(RecordError, match="can't write the report"):
-        write_report(reports.folder("two rounds"), out=blocked, html=False, pdf=False)
+        write_report(ReportSource.of((reports.folder("two rounds"),)), out=blocked, options=ONLY_MODEL)

@@ -1,0 +1,42 @@
+"""`openpts verify`: is a report what its record says?"""
+
+import json
+from pathlib import Path
+from typing import Final
+
+import click
+import msgspec
+
+from openpts.errors import RecordError
+
+_MOST_SHOWN: Final = 40
+
+
+@click.command()
+@click.argument("report_json", metavar="REPORT", type=click.Path(path_type=Path))
+@click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
+@click.option("--json", "as_json", is_flag=True, help="Print all differences as one JSON object.")
+def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
+    """Derive every number of a report again from its record, and name what differs.
+
+    REPORT is a report.json, or the folder with one. RUN is what it was made from, as for `openpts report`;
+    without any, the folder in which the report lies. Exit code 8 if anything differs.
+    """
+    from openpts.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
+    from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
+
+    path = report_json / "report.json" if report_json.is_dir() else report_json
+    stored = read_report(path)
+    source = ReportSource.of(runs or (path.parent,), out=path.parent)
+    found = differences(stored, source)
+    if as_json:
+        click.echo(json.dumps({"report": str(path), "differences": msgspec.to_builtins(found)}, indent=2))
+    else:
+        for one in found[:_MOST_SHOWN]:
+            click.echo(f"{one.place}: the report has {one.stored!r}, the record {one.derived!r}")
+    if found:
+        more = len(found) - _MOST_SHOWN
+        hidden = f", {more:,} of them not shown" if more > 0 and not as_json else ""
+        raise RecordError(f"{path} differs from its record in {len(found):,} places{hidden}")
+    if not as_json:
+        click.echo(f"{path}: every value is what the record says")

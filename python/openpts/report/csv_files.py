@@ -1,0 +1,67 @@
+"""Each table of a report as comma-separated text: whole figures, nothing that a spreadsheet would run."""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Final
+
+from openpts.report.model import Cell, Report, Table
+
+FOLDER: Final = "data"
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+
+
+def csv_name(table: Table) -> str:
+    """The table's file, relative to the report."""
+    return f"{FOLDER}/{table.id}.csv"
+
+
+def csv_files(report: Report) -> dict[str, str]:
+    """The text of each table's file by its name.
+
+    Lines that begin with ``#`` come first: the report's red line, if it has one, and the table's title and
+    note. Then comes a line of column heads, then one line per row. A number stands as it was computed,
+    a missing one as the words that the report has for it.
+    """
+    return {csv_name(table): _csv(table, report) for table in report.tables().values()}
+
+
+def _csv(table: Table, report: Report) -> str:
+    text = io.StringIO()
+    for line in (*report.alerts(), report.run_name, f"{table.title} [{table.id}]", table.group, table.note):
+        if line:
+            text.write(f"# {line}\n")
+    writer = csv.writer(text, lineterminator="\n")
+    noted = _noted_columns(table)
+    writer.writerow(_heads(table, noted))
+    for row in table.rows:
+        values = [_field(row.head)]
+        for index, cell in enumerate(row.cells):
+            values.append(_field(cell))
+            if index in noted:
+                values.append(_harmless(cell.note))
+        writer.writerow(values)
+    return text.getvalue()
+
+
+def _heads(table: Table, noted: Sequence[int]) -> list[str]:
+    heads = [_harmless(table.head.label)]
+    for index, column in enumerate(table.columns):
+        heads.append(_harmless(column.label))
+        if index in noted:
+            heads.append(_harmless(f"{column.label}: note"))
+    return heads
+
+
+def _noted_columns(table: Table) -> list[int]:
+    """Columns with cells whose second line says something: it gets a column of its own."""
+    return [n for n in range(len(table.columns)) if any(row.cells[n].note for row in table.rows)]
+
+
+def _field(cell: Cell) -> str:
+    return _harmless(cell.text) if cell.value is None else repr(cell.value)
+
+
+def _harmless(text: str) -> str:
+    """A text that a spreadsheet would take for a formula gets an apostrophe; numbers are never texts."""
+    return f"'{text}" if text.startswith(_FORMULA) else text

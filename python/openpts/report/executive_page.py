@@ -1,0 +1,128 @@
+"""The executive summary of a report on several runs: one drive, its key values, where each test stands."""
+
+from collections.abc import Iterable, Sequence
+
+from msgspec.structs import replace
+
+from openpts.record.manifest import RunState
+from openpts.report.cover_page import (
+    drive_items,
+    failures,
+    host_items,
+    purge_and_cache,
+    with_pages,
+)
+from openpts.report.facts_table import items_table
+from openpts.report.header import date_and_time
+from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.report.printable import printable
+from openpts.report.run_part import RunPart
+from openpts.report.standing import state_sentence
+from openpts.report.trend_figures import trend_figures
+
+
+def executive_page(parts: Sequence[RunPart]) -> Page:
+    """Drive, dates, a line for each key value, up to three small plots, and how each run ended."""
+    return Page(
+        "cover",
+        "Executive summary",
+        (
+            _drive_table(parts),
+            *_verdicts(parts),
+            _key_values(parts),
+            *trend_figures([section for part in parts for section in part.sections]),
+            _runs_table(parts),
+        ),
+        mandatory=True,
+    )
+
+
+def _drive_table(parts: Sequence[RunPart]) -> Table:
+    manifests = [part.run.manifest for part in parts]
+    begun = min(manifest.started_at for manifest in manifests)
+    ended = max(manifest.ended_at or manifest.started_at for manifest in manifests)
+    return items_table(
+        "cover-drive",
+        "Device and runs",
+        [
+            *(item for item in drive_items(parts[0].run) if item[0] != "Simulated time"),
+            ("Class", _each_once(manifest.conditions.profile.revision for manifest in manifests)),
+            ("Test runs", f"{len(parts)}, {date_and_time(begun)} to {date_and_time(ended)}"),
+            ("Purge; write cache", _each_once(purge_and_cache(manifest) for manifest in manifests)),
+            *host_items(manifests[0]),
+        ],
+    )
+
+
+def _each_once(texts: Iterable[str]) -> str:
+    return " / ".join(dict.fromkeys(texts))
+
+
+def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
+    """What every reader has to know before a figure: runs that did not end well, and what may be claimed."""
+    complete = [part for part in parts if part.run.manifest.state is RunState.COMPLETE]
+    troubles = [
+        Verdict(f"{part.name}: {sentence}", "fail")
+        for part in parts
+        if part not in complete
+        for sentence in (state_sentence(part.run.manifest), *(one.text for one in failures(part.run)))
+    ]
+    of_specification = [part for part in parts if part.standing.conformances]
+    conformant = [part.name for part in of_specification if part.standing.conformant]
+    verdicts = [
+        Verdict(f"{len(complete)} of {len(parts)} runs were completed.", "fail" if troubles else "pass"),
+        *troubles,
+    ]
+    if of_specification:
+        names = f": {', '.join(conformant)}" if conformant else ""
+        verdicts.append(
+            Verdict(
+                f"{len(conformant)} of {len(of_specification)} runs are conformant with the specification"
+                f"{names}. The conformance page has each deviation.",
+                "pass" if len(conformant) == len(of_specification) else "fail",
+            )
+        )
+    return verdicts
+
+
+def _key_values(parts: Sequence[RunPart]) -> Table:
+    tables = [with_pages(part.content.summary, part.sections) for part in parts]
+    rows = tuple(
+        replace(row, head=replace(row.head, text=part.name))
+        for part, table in zip(parts, tables, strict=True)
+        for row in table.rows
+    )
+    return replace(tables[0], rows=rows)
+
+
+def _runs_table(parts: Sequence[RunPart]) -> Table:
+    return Table(
+        id="cover-runs",
+        title="Runs",
+        head=Column("Test", align="left", width=0.5),
+        columns=(
+            Column("Begun", align="left", width=0.9),
+            Column("Ended", align="left", width=0.9),
+            Column("How it ended", align="left", width=0.7),
+            Column("Deviations", align="center", width=0.6),
+            Column("Shall-requirements", align="left", width=1.8),
+            Column("Test ID No.", align="left", width=1.3),
+        ),
+        rows=tuple(_run_row(part) for part in parts),
+    )
+
+
+def _run_row(part: RunPart) -> Row:
+    manifest = part.run.manifest
+    count = len(part.run.ledger)
+    return Row(
+        Cell(part.name),
+        (
+            Cell(date_and_time(manifest.started_at)),
+            Cell(date_and_time(manifest.ended_at)),
+            Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
+            Cell(str(count), float(count), link="conformance"),
+            Cell(part.standing.requirements or "not a test of PTS"),
+            Cell(printable(manifest.test_id)),
+        ),
+    )

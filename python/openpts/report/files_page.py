@@ -1,0 +1,68 @@
+"""The last page: the files of the record with their checksums, and the data that goes with the report."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openpts.report.csv_files import csv_name
+from openpts.report.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
+from openpts.report.printable import printable
+
+
+@dataclass(frozen=True, slots=True)
+class RecordFile:
+    """A file of a run folder; ``name`` is relative to it, under that of the folder's test."""
+
+    name: str
+    size_bytes: int
+    sha256: str
+
+
+def files_page(report: Report, files: Sequence[RecordFile]) -> Page:
+    """What the report was made from, and where its tables are as data."""
+    record: tuple[Block, ...] = (_record_table(files),) if files else ()
+    return Page(
+        "files",
+        "Files",
+        (
+            Verdict(
+                "All figures of this report can be derived again from the record: openpts verify does so. "
+                "SHA256SUMS beside the report has the checksums of its files."
+            ),
+            *record,
+            _data_table(report),
+        ),
+    )
+
+
+def _record_table(files: Sequence[RecordFile]) -> Table:
+    return Table(
+        id="files-record",
+        title="Files of the record",
+        head=Column("File", align="left", width=1),
+        columns=(Column("Bytes", width=0.5), Column("SHA-256", align="left", width=2)),
+        rows=tuple(
+            Row(
+                Cell(printable(file.name)),
+                (Cell(f"{file.size_bytes:,}", float(file.size_bytes)), Cell(file.sha256)),
+            )
+            for file in files
+        ),
+    )
+
+
+def _data_table(report: Report) -> Table:
+    """The table of files is none of them: it would have to hold itself."""
+    return Table(
+        id="files-data",
+        title="Tables and plotted series as data",
+        head=Column("File", align="left", width=1.2),
+        columns=(Column("Table", align="left", width=2), Column("Rows", width=0.4)),
+        rows=tuple(
+            Row(
+                Cell(csv_name(table)),
+                (Cell(table.title), Cell(f"{len(table.rows):,}", float(len(table.rows)))),
+            )
+            for table in report.tables().values()
+        ),
+        note="Comma-separated, UTF-8, full precision; lines that begin with # say what the data is.",
+    )

@@ -1,0 +1,37 @@
+"""The files of run folders with their checksums: what a report was made from."""
+
+import hashlib
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from openpts.errors import RecordError
+from openpts.record.reader import Run
+from openpts.record.writer import DATABASE_NAME
+from openpts.report.files_page import RecordFile
+
+# The log beside the database is there only of a run that was killed, or that still goes on.
+_PATTERNS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", "**/*.parquet")
+
+
+def record_files(runs: Sequence[Run]) -> list[RecordFile]:
+    """Database and captures of each run; of several runs, under their test IDs. Raises RecordError."""
+    files = [
+        (f"{run.manifest.test_id}/" if len(runs) > 1 else "", run.folder, path)
+        for run in runs
+        for pattern in _PATTERNS
+        for path in sorted(run.folder.glob(pattern))
+    ]
+    with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
+        return list(threads.map(lambda file: _record_file(*file), files))
+
+
+def _record_file(prefix: str, folder: Path, path: Path) -> RecordFile:
+    try:
+        with path.open("rb") as file:
+            digest = hashlib.file_digest(file, "sha256")
+        size_bytes = path.stat().st_size
+    except OSError as error:
+        raise RecordError(f"can't read {path}: {error.strerror}") from error
+    return RecordFile(f"{prefix}{path.relative_to(folder)}", size_bytes, digest.hexdigest())

@@ -1,0 +1,69 @@
+"""A report without the numbers that tell a drive from its likes, for those who may not give them away."""
+
+import hashlib
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+import msgspec
+
+from openpts.record.reader import Run
+from openpts.report.model import Report
+
+_IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
+_TEST_ID_DIGITS: Final = 4
+
+
+def redacted(report: Report, runs: Sequence[Run]) -> Report:
+    """The report with each serial number replaced by ``REDACTED-`` and four digits of its checksum.
+
+    The digits are the same in all reports of a drive, so that they can be told to belong together.
+    """
+    replacements = _replacements(runs)
+    plain = msgspec.to_builtins(report)
+    changed = msgspec.convert(_replaced(plain, replacements), type=Report)
+    return msgspec.structs.replace(changed, redacted=True)
+
+
+def redacted_figures(figures: list[dict[str, Any]], runs: Sequence[Run]) -> list[dict[str, Any]]:
+    """The same for what `--json` prints."""
+    changed: list[dict[str, Any]] = _replaced(figures, _replacements(runs))
+    return changed
+
+
+def _replacements(runs: Sequence[Run]) -> list[tuple[re.Pattern[str], str]]:
+    """Longest first, so that no part of a number stays behind the replacement of another."""
+    found: dict[str, str] = {}
+    for run in runs:
+        manifest = run.manifest
+        for key in _IDENTIFYING:
+            fact = manifest.dut.get(key)
+            if fact is not None and fact.value and fact.value.strip():
+                found[fact.value.strip()] = f"REDACTED-{_hash4(fact.value.strip())}"
+        serial = manifest.dut.get("serial")
+        last_digits = serial.value[-_TEST_ID_DIGITS:] if serial is not None and serial.value else ""
+        if serial is not None and last_digits and manifest.test_id.startswith(last_digits):
+            rest = manifest.test_id.removeprefix(last_digits)
+            found[manifest.test_id] = f"{_hash4(str(serial.value).strip())}{rest}"
+    return [(_alone(text), by) for text, by in sorted(found.items(), key=lambda item: -len(item[0]))]
+
+
+def _alone(text: str) -> re.Pattern[str]:
+    """The text where it is no part of a longer word: a short serial number is found in many figures."""
+    return re.compile(rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])")
+
+
+def _hash4(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:4]
+
+
+def _replaced(value: Any, replacements: list[tuple[re.Pattern[str], str]]) -> Any:
+    if isinstance(value, str):
+        for pattern, by in replacements:
+            value = pattern.sub(by, value)
+        return value
+    if isinstance(value, dict):
+        return {key: _replaced(item, replacements) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_replaced(item, replacements) for item in value]
+    return value

@@ -1,0 +1,69 @@
+"""Holds a stored report.json against the record: builds it anew and names every place that differs."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from openpts.errors import RecordError
+from openpts.report.model import SCHEMA_VERSION, Report
+from openpts.report.record_files import record_files
+from openpts.report.sources import ReportSource
+from openpts.report.write import ReportOptions, Style, make_report
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A place of the report, as ``sections[0].pages[3].blocks[1].rows[2].cells[0].value``, and both values.
+
+    None stands for what one of them lacks.
+    """
+
+    place: str
+    stored: Any
+    derived: Any
+
+
+def differences(stored: Report, source: ReportSource) -> list[Difference]:
+    """Where the stored report is not what the record says. Raises RecordError if the record can't be read."""
+    runs = source.read()
+    options = ReportOptions(
+        paper=stored.paper,
+        style=Style(stored.style),
+        redact=stored.redacted,
+        report_date=stored.report_date,
+    )
+    derived = make_report(runs, options, files=record_files(runs))
+    return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived)))
+
+
+def read_report(path: Path) -> Report:
+    """A report that was stored as JSON. Raises RecordError if it is none, or of another schema version."""
+    try:
+        plain = msgspec.json.decode(path.read_bytes())
+    except (OSError, msgspec.DecodeError) as error:
+        raise RecordError(f"can't read {path}: {error}") from error
+    version = plain.get("schema_version") if isinstance(plain, dict) else None
+    if version != SCHEMA_VERSION:
+        raise RecordError(f"{path} has report version {version}, this openpts reads version {SCHEMA_VERSION}")
+    try:
+        return msgspec.convert(plain, type=Report)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"{path} is no report: {error}") from error
+
+
+def _compared(place: str, stored: Any, derived: Any) -> Iterator[Difference]:
+    if isinstance(stored, dict) and isinstance(derived, dict):
+        for key in dict.fromkeys((*stored, *derived)):
+            yield from _compared(f"{place}.{key}" if place else key, stored.get(key), derived.get(key))
+    elif isinstance(stored, list | tuple) and isinstance(derived, list | tuple):
+        for n in range(max(len(stored), len(derived))):
+            yield from _compared(f"{place}[{n}]", _nth(stored, n), _nth(derived, n))
+    elif stored != derived:
+        yield Difference(place, stored, derived)
+
+
+def _nth(values: Any, n: int) -> Any:
+    return values[n] if n < len(values) else None

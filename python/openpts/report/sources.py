@@ -1,0 +1,46 @@
+"""What a report is made from: a run folder, a suite of them, or several."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from openpts.errors import RecordError, UsageError
+from openpts.record.reader import Run
+from openpts.record.suite import SUITE_NAME, read_suite
+from openpts.record.writer import DATABASE_NAME
+from openpts.report.tests import read_for_report
+
+
+@dataclass(frozen=True, slots=True)
+class ReportSource:
+    """The run folders of a report; ``folder`` is where it is written if nothing else is said."""
+
+    run_folders: tuple[Path, ...]
+    folder: Path
+
+    @classmethod
+    def of(cls, paths: Sequence[Path], out: Path | None = None) -> "ReportSource":
+        """The source that paths name: run folders, and suites for all runs in them that have a record.
+
+        Raises RecordError where a folder is neither, UsageError where several need a place for their report.
+        """
+        folders = [folder for path in paths for folder in _run_folders(path)]
+        if len(set(folders)) < len(folders):
+            raise UsageError("a run was named twice")
+        if len(paths) > 1 and out is None:
+            raise UsageError("several runs make one report: --out says where it shall be written")
+        return cls(tuple(folders), out or paths[0])
+
+    def read(self) -> tuple[Run, ...]:
+        """The records with all that their reports need. Raises RecordError."""
+        return tuple(read_for_report(folder) for folder in self.run_folders)
+
+
+def _run_folders(path: Path) -> list[Path]:
+    if not (path / SUITE_NAME).is_file():
+        return [path]
+    entries = read_suite(path).entries
+    folders = [path / entry.folder for entry in entries if (path / entry.folder / DATABASE_NAME).is_file()]
+    if not folders:
+        raise RecordError(f"no test of the suite in {path} has a record")
+    return folders

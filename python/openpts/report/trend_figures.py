@@ -1,0 +1,62 @@
+"""Up to three small plots for the executive summary: course, response times and demand at a glance.
+
+They are plots of the report's pages drawn small: same tables, same axes with fewer ticks, no labels inside.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.report.model import Axis, Figure, Section
+
+_WANTED: Final = ("wsat-time", "lat-confidence", "dirth-demand", "cbw-demand", "iops-convergence-0")
+_MOST: Final = 3
+_MOST_TICKS: Final = 4
+_WIDTH_PX: Final = 240
+_HEIGHT_PX: Final = 190
+
+
+def trend_figures(sections: Iterable[Section]) -> list[Figure]:
+    """Those of the wanted plots that the report has."""
+    figures = {
+        block.id: block
+        for section in sections
+        for page in section.pages
+        for block in page.blocks
+        if isinstance(block, Figure)
+    }
+    found = [figures[name] for name in _WANTED if name in figures]
+    return [_small(figure) for figure in found[:_MOST]]
+
+
+def _small(figure: Figure) -> Figure:
+    return replace(
+        figure,
+        id=f"trend-{figure.id}",
+        number=f"Trend of {figure.number}",
+        x=_few_ticks(figure.x),
+        y=_few_ticks(figure.y),
+        y2=None,
+        series=tuple(
+            replace(series, label="", emphasis=False) for series in figure.series if not series.second_axis
+        ),
+        rules=(),
+        bands=(),
+        marks=(),
+        width_px=_WIDTH_PX,
+        height_px=_HEIGHT_PX,
+        zoom_group="",
+    )
+
+
+def _few_ticks(axis: Axis) -> Axis:
+    """The first tick and every so manieth; labels go with their ticks."""
+    kept = _every(axis.ticks)
+    labels = tuple(axis.labels[axis.ticks.index(tick)] for tick in kept) if axis.labels else ()
+    return replace(axis, ticks=kept, labels=labels)
+
+
+def _every(ticks: Sequence[float]) -> tuple[float, ...]:
+    step = -(-len(ticks) // _MOST_TICKS)
+    return tuple(ticks[::step]) if step else ()

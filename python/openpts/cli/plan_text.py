@@ -175,6 +175,14 @@ _NAMES = {
     Part.ROUND_PREWRITE: "pre-writes of rounds",
     Part.HISTOGRAM_PREWRITE: "pre-writes of histograms",
     Part.HISTOGRAM: "histograms",
+    Part.CONDITIONING: "conditioning",
+    Part.PROFILE: "profile rows",
+    Part.SWEEP: "sweeps",
+    Part.LOAD: "loads",
+    Part.FILL: "fills",
+    Part.BURST: "bursts",
+    Part.REST: "rests",
+    Part.DRIVE_CYCLE: "drive cycles",
 }
 
 

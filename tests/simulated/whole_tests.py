@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from openpts.device.consent import Consent
-from openpts.pts.registry import TESTS
+from openpts.practice.registry import ALL_TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.runner.preparation import PurgeChoice
@@ -33,4 +33,4 @@ def run_whole(
         folder=folder,
         seed=5,
     )
-    return read_run(run_test(TESTS[test], order, []).folder)
+    return read_run(run_test(ALL_TESTS[test], order, []).folder)

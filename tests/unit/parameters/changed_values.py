@@ -54,6 +54,10 @@ CHANGED: Final[Mapping[str, Any]] = {
     "histogram_prewrite_seconds": 30,
     "capture": False,
     "secondary_metrics": False,
+    "sequential_block_size": "256KiB",
+    "random_block_size": "8KiB",
+    "entropies_pct": [0.0, 50.0, 99.5],
+    "write_pcts": [0, 5, 30],
 }
 
 

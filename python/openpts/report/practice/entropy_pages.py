@@ -115,7 +115,17 @@ def entropy_page(measured: EntropyRun) -> Page:
     page_id, title = "entropy-sweep", "Write Rate v Entropy of the Data"
     checks = measured.run.manifest.data_checks
     panels = [
-        _Panel(number, name, unit, decimals, levels, "Entropy asked (%)", _ENTROPY_AXIS, _HALF_PX, checks)
+        _Panel(
+            number,
+            name,
+            unit,
+            decimals,
+            levels,
+            "Entropy asked (%)",
+            _ENTROPY_AXIS,
+            width_px=_HALF_PX,
+            verified=checks,
+        )
         for number, name, unit, decimals, levels in (
             (1, measured.sequential_name, "MB/s", 1, measured.sequential),
             (2, measured.random_name, "IOPS", 0, measured.random),
@@ -230,7 +240,7 @@ def _level_row(panel: _Panel, level: Level) -> Row:
     drift = level.drift_pct
     verified = (_verified(panel.verified, level.level),) if panel.verified else ()
     return Row(
-        cells.number(level.level, 0 if level.level.is_integer() else 1),
+        Cell(f"{level.level:g}", level.level),
         (
             cells.number(level.mean, panel.decimals),
             _visit(level, 0, panel.decimals),

@@ -252,5 +252,6 @@ def gallery() -> Report:
         footer="Gallery",
         front=(),
         sections=(Section("gallery", "Gallery", header, (), pages),),
+        back=(),
         deviation_count=0,
     )

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
-from openpts.report import pdf, svg
+from openpts.report import pdf, vega_svg
 from openpts.report.html import render_html
 from openpts.report.model import Report
 from openpts.report.pdf import render_pdf
@@ -209,7 +209,7 @@ def test_without_typst_the_rest_is_written(
 def test_without_vega_tables_and_columns_are_left(
     reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(svg, "vl_convert", None)
+    monkeypatch.setattr(vega_svg, "vl_convert", None)
     written = write_report(ReportSource.of((reports.folder("steady"),)), out=tmp_path)
     assert written.html is not None
     assert written.pdf is not None

@@ -1,0 +1,117 @@
+"""Draws plots in processes of their own, while this one reads records and makes pages.
+
+Vega runs on one processor and holds the interpreter meanwhile. A drawing depends on its specification
+alone, so it is the same whichever process makes it, and however many there are.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from queue import SimpleQueue
+from types import TracebackType
+from typing import Self
+
+import msgspec
+
+from openpts.report.model import Figure, Table
+from openpts.report.vega_lite import vega_lite_spec
+from openpts.report.vega_svg import can_draw_plots, plot_svg, spec_json
+
+_MOST_PROCESSES = 8
+_COMMAND = (sys.executable, "-P", "-m", "openpts.report.drawing_process")
+
+
+class DrawingPool:
+    """Processes that draw, as many as processors unless ``processes`` says otherwise.
+
+    They start at once and end with the ``with`` block. Where none can be started, or one ends by itself,
+    plots are drawn in this process.
+    """
+
+    def __init__(self, processes: int | None = None) -> None:
+        count = processes or min(len(os.sched_getaffinity(0)), _MOST_PROCESSES)
+        self._threads = ThreadPoolExecutor(count, thread_name_prefix="openpts-drawing")
+        self._idle: SimpleQueue[_Process] = SimpleQueue()
+        self._processes = [_Process() for _ in range(count)]
+        for process in self._processes:
+            self._idle.put(process)
+        self._begun: dict[tuple[int, ...], Future[str]] = {}
+        self._kept: list[object] = []  # what the keys of _begun are the identities of
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._threads.shutdown(cancel_futures=True)
+        for process in self._processes:
+            process.end()
+
+    def begin(self, figures: Iterable[Figure], tables: Mapping[str, Table]) -> None:
+        """Start to draw plots whose pages are ready, before the rest of the report is."""
+        for figure in figures:
+            if figure.kind != "columns3d" and can_draw_plots():
+                self._plot(figure, tables)
+
+    def plot_svg(self, figure: Figure, tables: Mapping[str, Table]) -> str:
+        """The SVG of a figure of any kind but columns3d. Raises ValueError if Vega refuses it."""
+        return self._plot(figure, tables).result()
+
+    def _plot(self, figure: Figure, tables: Mapping[str, Table]) -> Future[str]:
+        drawn = (figure, tables[figure.table_id], tables.get(figure.detail_table_id))
+        key = tuple(map(id, drawn))
+        if key not in self._begun:
+            spec = spec_json(vega_lite_spec(figure, tables))
+            self._kept.append(drawn)
+            self._begun[key] = self._threads.submit(self._drawn, spec, figure.id)
+        return self._begun[key]
+
+    def _drawn(self, spec: str, figure_id: str) -> str:
+        process = self._idle.get()
+        try:
+            return process.draw(spec, figure_id)
+        finally:
+            self._idle.put(process)
+
+
+class _Process:
+    """One process, asked by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._popen = _started()
+
+    def draw(self, spec: str, figure_id: str) -> str:
+        reply = self._reply(f"{figure_id}\n{spec}\n".encode())
+        if not reply:
+            return plot_svg(spec, figure_id)
+        answer = msgspec.json.decode(reply, type=dict[str, str])
+        if "error" in answer:
+            raise ValueError(answer["error"])
+        return answer["svg"]
+
+    def end(self) -> None:
+        if self._popen is not None:
+            self._popen.communicate()
+
+    def _reply(self, request: bytes) -> bytes:
+        """A line, or nothing from a process that has ended."""
+        if self._popen is None or self._popen.stdin is None or self._popen.stdout is None:
+            return b""
+        try:
+            self._popen.stdin.write(request)
+            self._popen.stdin.flush()
+            return self._popen.stdout.readline()
+        except OSError:
+            return b""
+
+
+def _started() -> subprocess.Popen[bytes] | None:
+    if not can_draw_plots():
+        return None
+    try:
+        return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    except OSError:
+        return None

@@ -5,8 +5,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, fields
+from functools import cached_property
 from pathlib import Path
-from typing import Final, get_type_hints
+from typing import get_type_hints
 
 import msgspec
 
@@ -14,31 +15,12 @@ from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import SCHEMA_VERSION
+from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part, StepPlace
-from openpts.vocabulary.sample import (
-    NOTHING,
-    CpuShares,
-    Interval,
-    IoErrors,
-    IoFailure,
-    OperationSample,
-    Sample,
-    StepState,
-)
-from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.stop import StopRule
-
-_STIMULUS: Final = msgspec.json.Decoder(Stimulus)
-_STOP_RULE: Final[msgspec.json.Decoder[StopRule]] = msgspec.json.Decoder(StopRule)
-
-_WITH_HISTOGRAMS: Final = "SELECT * FROM interval_operation WHERE step_id = ?"
-_WITHOUT_HISTOGRAMS: Final = """
-SELECT interval_index, operation, ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns, x'' AS histogram
-FROM interval_operation WHERE step_id = ?
-"""
+from openpts.vocabulary.sample import Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +31,11 @@ class StepRecord:
     sample: Sample
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Run:
     """A whole run, steps in the order in which they ran.
 
-    ``health`` are the readings of the device's log in their order, ``telemetry`` what was sampled beside the
-    I/O, in the order of time: temperatures that came with intervals (``temperature_c``) as well.
+    ``health`` are the readings of the device's log in their order, ``sampled`` what was sampled beside I/O.
     """
 
     folder: Path
@@ -62,7 +43,13 @@ class Run:
     steps: tuple[StepRecord, ...]
     ledger: tuple[Deviation, ...]
     health: tuple[HealthRecord, ...] = ()
-    telemetry: tuple[TelemetryPoint, ...] = ()
+    sampled: tuple[TelemetryPoint, ...] = ()
+
+    @cached_property
+    def telemetry(self) -> tuple[TelemetryPoint, ...]:
+        """What was sampled, and the temperatures that came with intervals (``temperature_c``), by time."""
+        points = [*self.sampled, *interval_temperatures(self.steps)]
+        return tuple(sorted(points, key=lambda point: (point.t_ns, point.name)))
 
     def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
         """The steps of a part, of all cycles and numbers or of one."""
@@ -105,17 +92,22 @@ def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
     ``interval_histograms`` asks for them. Those of whole steps are always there.
     """
     with _opened(folder) as connection:
-        steps = _steps(connection, interval_histograms=interval_histograms)
         return Run(
             folder=folder,
             manifest=_manifest(folder, connection),
-            steps=steps,
+            steps=tuple(
+                StepRecord(place, sample)
+                for place, sample in stored_samples(connection, interval_histograms=interval_histograms)
+            ),
             ledger=tuple(
                 Deviation(row["rule_id"], row["clause"], row["required"], row["used"], row["effect"])
                 for row in connection.execute("SELECT * FROM deviation ORDER BY position")
             ),
             health=_health(connection),
-            telemetry=_telemetry(connection, steps),
+            sampled=tuple(
+                TelemetryPoint(row["t_ns"], row["name"], row["value"])
+                for row in connection.execute("SELECT * FROM telemetry ORDER BY t_ns, name")
+            ),
         )
 
 
@@ -162,16 +154,6 @@ def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     )
 
 
-def _steps(connection: sqlite3.Connection, *, interval_histograms: bool) -> tuple[StepRecord, ...]:
-    return tuple(
-        StepRecord(
-            place=StepPlace(row["cycle"], Part(row["part"]), row["number"], row["position"]),
-            sample=_sample(connection, row, interval_histograms=interval_histograms),
-        )
-        for row in connection.execute("SELECT * FROM step ORDER BY step_id")
-    )
-
-
 def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     values: dict[int, dict[str, float]] = defaultdict(dict)
     for row in connection.execute("SELECT * FROM health"):
@@ -190,16 +172,6 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     )
 
 
-def _telemetry(connection: sqlite3.Connection, steps: tuple[StepRecord, ...]) -> tuple[TelemetryPoint, ...]:
-    sampled = [
-        TelemetryPoint(row["t_ns"], row["name"], row["value"])
-        for row in connection.execute("SELECT * FROM telemetry")
-    ]
-    return tuple(
-        sorted([*sampled, *interval_temperatures(steps)], key=lambda point: (point.t_ns, point.name))
-    )
-
-
 def interval_temperatures(steps: Iterable[StepRecord]) -> list[TelemetryPoint]:
     """What the engine told of the device's temperature at the end of each interval."""
     return [
@@ -212,119 +184,3 @@ def interval_temperatures(steps: Iterable[StepRecord]) -> list[TelemetryPoint]:
         for interval in sample.intervals
         if interval.temperature_c is not None
     ]
-
-
-def _sample(connection: sqlite3.Connection, row: sqlite3.Row, *, interval_histograms: bool) -> Sample:
-    step_id = row["step_id"]
-    operations = {
-        stored["operation"]: _operation(stored)
-        for stored in connection.execute("SELECT * FROM operation WHERE step_id = ?", (step_id,))
-    }
-    return Sample(
-        step=_step(row),
-        state=StepState(row["state"]),
-        ended_by=row["ended_by"],
-        started_ns=row["started_ns"],
-        elapsed_ns=row["elapsed_ns"],
-        gap_ns=row["gap_ns"],
-        **_all_operations(operations),
-        interval_ns=row["interval_ns"],
-        intervals=_intervals(connection, step_id, histograms=interval_histograms),
-        cpu=_cpu(row),
-        failure=_failure(row),
-        errors=_errors(connection, step_id),
-        unissued=row["unissued"],
-        ios_by_block_size=_counts(row["ios_by_block_size"]),
-        ios_by_zone=_counts(row["ios_by_zone"]),
-    )
-
-
-def _step(row: sqlite3.Row) -> Step:
-    stimulus = row["stimulus"]
-    return Step(
-        stimulus=None if stimulus is None else _STIMULUS.decode(stimulus),
-        stop=_STOP_RULE.decode(row["stop"]),
-        ramp_ns=row["ramp_ns"],
-        capture=bool(row["capture"]),
-    )
-
-
-def _intervals(connection: sqlite3.Connection, step_id: int, *, histograms: bool) -> tuple[Interval, ...]:
-    operations: dict[int, dict[str, OperationSample]] = defaultdict(dict)
-    for row in connection.execute(_WITH_HISTOGRAMS if histograms else _WITHOUT_HISTOGRAMS, (step_id,)):
-        operations[row["interval_index"]][row["operation"]] = _operation(row)
-    return tuple(
-        _interval(row, operations[row["interval_index"]])
-        for row in connection.execute(
-            "SELECT * FROM interval WHERE step_id = ? ORDER BY interval_index", (step_id,)
-        )
-    )
-
-
-def _interval(row: sqlite3.Row, operations: dict[str, OperationSample]) -> Interval:
-    return Interval(
-        index=row["interval_index"],
-        elapsed_ns=row["elapsed_ns"],
-        **_all_operations(operations),
-        in_flight=row["in_flight"],
-        errors=row["errors"],
-        cpu=_cpu(row),
-        temperature_c=row["temperature_c"],
-        throttled=None if row["throttled"] is None else bool(row["throttled"]),
-    )
-
-
-def _all_operations(stored: dict[str, OperationSample]) -> dict[str, OperationSample]:
-    """What has no row had no I/O."""
-    return {"read": NOTHING, "write": NOTHING} | stored
-
-
-def _operation(row: sqlite3.Row) -> OperationSample:
-    return OperationSample(
-        ios=row["ios"],
-        bytes=row["bytes"],
-        latency_sum_ns=row["latency_sum_ns"],
-        latency_min_ns=row["latency_min_ns"],
-        latency_max_ns=row["latency_max_ns"],
-        histogram=row["histogram"],
-    )
-
-
-def _errors(connection: sqlite3.Connection, step_id: int) -> tuple[IoErrors, ...]:
-    return tuple(
-        IoErrors(
-            operation=row["operation"],
-            reason=row["reason"],
-            count=row["count"],
-            first_offsets_bytes=msgspec.json.decode(row["first_offsets_bytes"], type=tuple[int, ...]),
-        )
-        for row in connection.execute(
-            "SELECT * FROM io_error WHERE step_id = ? ORDER BY position", (step_id,)
-        )
-    )
-
-
-def _counts(text: str) -> tuple[int, ...]:
-    return msgspec.json.decode(text, type=tuple[int, ...])
-
-
-def _cpu(row: sqlite3.Row) -> CpuShares | None:
-    if row["process_cpu_ns"] is None:
-        return None
-    return CpuShares(
-        user_pct=row["cpu_user_pct"],
-        sys_pct=row["cpu_sys_pct"],
-        iowait_pct=row["cpu_iowait_pct"],
-        process_ns=row["process_cpu_ns"],
-    )
-
-
-def _failure(row: sqlite3.Row) -> IoFailure | None:
-    if row["failure_reason"] is None:
-        return None
-    return IoFailure(
-        operation=row["failure_operation"],
-        offset_bytes=row["failure_offset_bytes"],
-        length_bytes=row["failure_length_bytes"],
-        reason=row["failure_reason"],
-    )

@@ -1,0 +1,179 @@
+"""Reads the samples of a run: one query a table, since a run of days has hundreds of thousands of rows."""
+
+import sqlite3
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Final
+
+import msgspec
+
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.sample import (
+    NOTHING,
+    CpuShares,
+    Interval,
+    IoErrors,
+    IoFailure,
+    OperationSample,
+    Sample,
+    StepState,
+)
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import StopRule
+
+_STIMULUS: Final = msgspec.json.Decoder(Stimulus)
+_STOP_RULE: Final[msgspec.json.Decoder[StopRule]] = msgspec.json.Decoder(StopRule)
+
+_MEASURED: Final = "ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns"
+_OPERATIONS: Final = f"SELECT step_id, operation, {_MEASURED}, histogram FROM operation"  # noqa: S608 our names
+_WITH_HISTOGRAMS: Final = (
+    f"SELECT step_id, interval_index, operation, {_MEASURED}, histogram FROM interval_operation"  # noqa: S608
+)
+_WITHOUT_HISTOGRAMS: Final = (
+    f"SELECT step_id, interval_index, operation, {_MEASURED}, x'' FROM interval_operation"  # noqa: S608
+)
+_INTERVALS: Final = """
+SELECT step_id, interval_index, elapsed_ns, in_flight, errors,
+    cpu_user_pct, cpu_sys_pct, cpu_iowait_pct, process_cpu_ns, temperature_c, throttled
+FROM interval ORDER BY step_id, interval_index
+"""
+
+_Operations = dict[str, OperationSample]
+
+
+def stored_samples(
+    connection: sqlite3.Connection, *, interval_histograms: bool
+) -> Iterator[tuple[StepPlace, Sample]]:
+    """All steps in the order in which they ran, with their places.
+
+    The histograms of intervals are empty unless ``interval_histograms`` asks for them.
+    """
+    operations = _operations_by_step(connection)
+    intervals = _intervals_by_step(connection, histograms=interval_histograms)
+    errors = _errors_by_step(connection)
+    for row in connection.execute("SELECT * FROM step ORDER BY step_id"):
+        step_id = row["step_id"]
+        yield (
+            StepPlace(row["cycle"], Part(row["part"]), row["number"], row["position"]),
+            _sample(row, operations[step_id], tuple(intervals[step_id]), tuple(errors[step_id])),
+        )
+
+
+def _sample(
+    row: sqlite3.Row, operations: _Operations, intervals: tuple[Interval, ...], errors: tuple[IoErrors, ...]
+) -> Sample:
+    return Sample(
+        step=Step(
+            stimulus=None if row["stimulus"] is None else _stimulus(row["stimulus"]),
+            stop=_stop_rule(row["stop"]),
+            ramp_ns=row["ramp_ns"],
+            capture=bool(row["capture"]),
+        ),
+        state=StepState(row["state"]),
+        ended_by=row["ended_by"],
+        started_ns=row["started_ns"],
+        elapsed_ns=row["elapsed_ns"],
+        gap_ns=row["gap_ns"],
+        **_all(operations),
+        interval_ns=row["interval_ns"],
+        intervals=intervals,
+        cpu=_cpu(row["cpu_user_pct"], row["cpu_sys_pct"], row["cpu_iowait_pct"], row["process_cpu_ns"]),
+        failure=_failure(row),
+        errors=errors,
+        unissued=row["unissued"],
+        ios_by_block_size=_counts(row["ios_by_block_size"]),
+        ios_by_zone=_counts(row["ios_by_zone"]),
+    )
+
+
+# Of thousands of steps only some dozens differ in these texts.
+@cache
+def _stimulus(text: str) -> Stimulus:
+    return _STIMULUS.decode(text)
+
+
+@cache
+def _stop_rule(text: str) -> StopRule:
+    return _STOP_RULE.decode(text)
+
+
+def _plain_rows(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
+    """Rows as tuples, which cost half of what rows with names do."""
+    cursor = connection.cursor()
+    cursor.row_factory = None
+    return cursor.execute(query)
+
+
+def _operations_by_step(connection: sqlite3.Connection) -> Mapping[int, _Operations]:
+    found: dict[int, _Operations] = defaultdict(dict)
+    for step_id, name, *measured in _plain_rows(connection, _OPERATIONS):
+        found[step_id][name] = OperationSample(*measured)
+    return found
+
+
+def _intervals_by_step(connection: sqlite3.Connection, *, histograms: bool) -> Mapping[int, list[Interval]]:
+    operations: dict[tuple[int, int], _Operations] = defaultdict(dict)
+    for step_id, index, name, *measured in _plain_rows(
+        connection, _WITH_HISTOGRAMS if histograms else _WITHOUT_HISTOGRAMS
+    ):
+        operations[step_id, index][name] = OperationSample(*measured)
+    found: dict[int, list[Interval]] = defaultdict(list)
+    for step_id, index, elapsed, in_flight, errors, *cpu, temperature, throttled in _plain_rows(
+        connection, _INTERVALS
+    ):
+        found[step_id].append(
+            Interval(
+                index=index,
+                elapsed_ns=elapsed,
+                **_all(operations[step_id, index]),
+                in_flight=in_flight,
+                errors=errors,
+                cpu=_cpu(*cpu),
+                temperature_c=temperature,
+                throttled=None if throttled is None else bool(throttled),
+            )
+        )
+    return found
+
+
+def _all(stored: _Operations) -> _Operations:
+    """What has no row had no I/O."""
+    return {"read": NOTHING, "write": NOTHING, **stored}
+
+
+def _errors_by_step(connection: sqlite3.Connection) -> Mapping[int, list[IoErrors]]:
+    found: dict[int, list[IoErrors]] = defaultdict(list)
+    for row in connection.execute("SELECT * FROM io_error ORDER BY step_id, position"):
+        found[row["step_id"]].append(
+            IoErrors(
+                operation=row["operation"],
+                reason=row["reason"],
+                count=row["count"],
+                first_offsets_bytes=_counts(row["first_offsets_bytes"]),
+            )
+        )
+    return found
+
+
+def _counts(text: str) -> tuple[int, ...]:
+    return msgspec.json.decode(text, type=tuple[int, ...])
+
+
+def _cpu(
+    user_pct: float | None, sys_pct: float | None, iowait_pct: float | None, process_ns: int | None
+) -> CpuShares | None:
+    if user_pct is None or sys_pct is None or iowait_pct is None or process_ns is None:
+        return None
+    return CpuShares(user_pct=user_pct, sys_pct=sys_pct, iowait_pct=iowait_pct, process_ns=process_ns)
+
+
+def _failure(row: sqlite3.Row) -> IoFailure | None:
+    if row["failure_reason"] is None:
+        return None
+    return IoFailure(
+        operation=row["failure_operation"],
+        offset_bytes=row["failure_offset_bytes"],
+        length_bytes=row["failure_length_bytes"],
+        reason=row["failure_reason"],
+    )

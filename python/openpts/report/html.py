@@ -1,48 +1,64 @@
 """Writes the report as one self-contained HTML file: tables and drawings first, interaction on top."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import jinja2
-import msgspec
 from markupsafe import Markup
 
-from openpts.report.model import Cell, Figure, Report, Table
+from openpts.report.embedded import embeddable, packed, plots_of
+from openpts.report.model import Block, Figure, Page, Report, Table
 from openpts.report.plot_series import slot_of
 from openpts.report.svg import javascript_bundle, themed
-from openpts.report.theme import DARK, LIGHT, WEB_FONTS, Scheme, vega_config
-from openpts.report.vega_lite import vega_lite_spec
+from openpts.report.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
+_SCRIPTS: Final = ("values", "views", "cursor", "tables", "page")
 _SVG_HEAD: Final = ' xmlns="http://www.w3.org/2000/svg"'
-_LONGEST_TABLE: Final = 2_000
 _XLINK_HEAD: Final = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
+_LONGEST_TABLE: Final = 200
+_LEAST_VALUES_TO_COLOUR: Final = 3
 
 
-def render_html(report: Report, drawings: Mapping[str, str]) -> str:
+def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool = False) -> str:
     """The whole report; ``drawings`` are the figures' SVGs by id, in light colours.
 
-    Nothing in it asks for anything outside the file. Without scripts it shows drawings and tables.
+    Nothing in it asks for anything outside the file. Without scripts it shows drawings and tables, and says
+    in which files the long ones lie. Of longer series it holds 5,000 points, or all with ``embed_full``.
     """
-    environment = jinja2.Environment(
+    model, thinned = embeddable(report, full=embed_full)
+    bundle = javascript_bundle()
+    return _template().render(
+        report=report,
+        tables=report.tables(),
+        titles={page.id: page.title for page in report.pages()},
+        of_specification=any(section.header.of_specification for section in report.sections),
+        thinned=thinned,
+        is_long=_is_long,
+        has_heat=_has_heat,
+        rows_of=_rows_of,
+        units_of=_units_of,
+        slot_of=slot_of,
+        drawings={figure.id: _inline(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
+        style=Markup(_style()),  # noqa: S704 - our own file
+        script=Markup(_script()),  # noqa: S704 - our own files
+        vega=packed(bundle) if bundle else "",
+        plots=packed(plots_of(report, thinned)),
+        model=packed(model),
+    )
+
+
+@cache
+def _template() -> jinja2.Template:
+    return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
-    return environment.get_template("report.html.j2").render(
-        report=report,
-        tables=report.tables(),
-        lists={table.id: _as_list(table) for table in report.tables().values() if _is_long(table)},
-        slot_of=slot_of,
-        drawings={figure.id: _inline(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
-        style=Markup(_style()),  # noqa: S704 - our own file
-        script=Markup((_TEMPLATES / "report.js").read_text(encoding="utf-8")),  # noqa: S704 - our own file
-        bundle=Markup(_script_text(javascript_bundle())),  # noqa: S704 - the Vega libraries
-        data=Markup(_script_json(_plot_data(report))),  # noqa: S704 - escaped for a script element
-    )
+    ).get_template("report.html.j2")
 
 
 def _drawn(report: Report, drawings: Mapping[str, str]) -> list[Figure]:
@@ -51,29 +67,52 @@ def _drawn(report: Report, drawings: Mapping[str, str]) -> list[Figure]:
 
 def _inline(svg: str, figure: Figure) -> Markup:
     """A drawing for the page: in the theme's colours, named for those who can't see it."""
-    named = svg.replace(_SVG_HEAD, "", 1).replace(_XLINK_HEAD, "", 1)
-    title = Markup('<svg role="img" aria-label="{}"').format(figure.alt)
-    return Markup(themed(named.replace("<svg", title, 1), LIGHT))  # noqa: S704 - drawn by us, alt escaped
+    named = svg.replace(_SVG_HEAD, "", 1).replace(_XLINK_HEAD, "", 1).replace("<svg", '<svg role="img"', 1)
+    head, _, rest = named.partition(">")
+    title = Markup("<title>{}</title>").format(figure.alt)
+    return Markup(f"{head}>{title}{themed(rest, LIGHT)}")  # noqa: S704 - drawn by us, alt escaped
 
 
 def _is_long(table: Table) -> bool:
+    """Whether the page shows the table only on demand, from the model."""
     return not table.printed and table.value_count > _LONGEST_TABLE
 
 
-def _as_list(table: Table) -> str:
-    """A table as comma-separated text: the thousands of values of a long run in a tenth of the markup."""
-    heads = ",".join(_quoted(column.label) for column in (table.head, *table.columns))
-    rows = (",".join(_plain(cell) for cell in (row.head, *row.cells)) for row in table.rows)
-    return "\n".join((heads, *rows))
+def _has_heat(table: Table) -> bool:
+    """Whether colours can tell small values of a column, or of a matrix, from large ones."""
+    columns = list(zip(*(row.cells for row in table.rows), strict=True))
+    sets = [[cell for column in columns for cell in column]] if table.group else columns
+    found = [[cell.value for cell in cells if cell.value is not None] for cells in sets]
+    return any(len(values) >= _LEAST_VALUES_TO_COLOUR and len(set(values)) > 1 for values in found)
 
 
-def _plain(cell: Cell) -> str:
-    """Numbers to nine significant digits, which no measurement exceeds; report.json has them whole."""
-    return _quoted(cell.text) if cell.value is None else f"{cell.value:.9g}"
+def _rows_of(page: Page) -> list[list[Block]]:
+    """The page's blocks in rows: of one block, or of figures that together are no wider than a page."""
+    rows: list[list[Block]] = []
+    for block in page.blocks:
+        if isinstance(block, Figure) and rows and _fits_beside(rows[-1], block):
+            rows[-1].append(block)
+        else:
+            rows.append([block])
+    return rows
 
 
-def _quoted(text: str) -> str:
-    return f'"{text.replace(chr(34), chr(34) * 2)}"' if set(text) & set(',"\n') else text
+def _fits_beside(row: Sequence[Block], figure: Figure) -> bool:
+    widths = [block.width_px for block in row if isinstance(block, Figure)]
+    return len(widths) == len(row) and sum(widths) + figure.width_px <= PLOT_WIDTH_PX
+
+
+def _units_of(figure: Figure) -> list[tuple[str, str]]:
+    """What else the axes can be read in: the script's name of the choice, and the button's text."""
+    if figure.kind != "lines":
+        return []
+    titles = (figure.x.title, figure.y.title)
+    found = []
+    if any("(ms)" in title for title in titles):
+        found.append(("time", "ms / us"))
+    if figure.transfer_bytes and any(title == "IOPS" or "(MB/s)" in title for title in titles):
+        found.append(("rate", "IOPS / MB/s"))
+    return found
 
 
 def _style() -> str:
@@ -84,7 +123,7 @@ def _style() -> str:
         f"@media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{color-scheme:dark;{dark}}}}}\n"
         f":root[data-theme=dark]{{color-scheme:dark;{dark}}}\n"
         f"@media print{{:root,:root:not(#never),:root[data-theme]{{color-scheme:light;{light}}}}}\n"
-        + (_TEMPLATES / "report.css").read_text(encoding="utf-8")
+        + _text("report.css")
     )
 
 
@@ -92,26 +131,13 @@ def _properties(scheme: Scheme) -> str:
     return "".join(f"--{name}:{color};" for name, color in scheme.tokens().items())
 
 
-def _plot_data(report: Report) -> dict[str, Any]:
-    """What the script needs: the interactive specifications and the configuration of each theme."""
-    tables = report.tables()
-    return {
-        "config": {
-            name: {**vega_config(scheme), "font": WEB_FONTS}
-            for name, scheme in (("light", LIGHT), ("dark", DARK))
-        },
-        "specs": {
-            figure.id: vega_lite_spec(figure, tables, interactive=True)
-            for figure in report.figures()
-            if figure.kind != "columns3d"
-        },
-    }
+def _script() -> str:
+    """The parts of the script in one function, so that nothing of it is seen outside."""
+    parts: Iterable[str] = (_text(f"script/{name}.js") for name in _SCRIPTS)
+    return (
+        "(() => {\n" + '"use strict";\nconst root = document.documentElement;\n' + "\n".join(parts) + "})();"
+    )
 
 
-def _script_json(value: object) -> str:
-    """JSON that can't end the script element it stands in."""
-    return msgspec.json.encode(value).decode().replace("<", "\\u003c")
-
-
-def _script_text(script: str) -> str:
-    return script.replace("</script", "<\\/script").replace("<!--", "<\\!--")
+def _text(name: str) -> str:
+    return (_TEMPLATES / name).read_text(encoding="utf-8")

@@ -94,8 +94,9 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
     ``by`` says what ``lines`` are: ``row`` (x from the column heads) or ``column`` (x from the row
     heads). With category axes each line gives the points of one category. ``color`` is an index into
     the figure's palette, from its start again beyond its end. ``style`` is ``measured`` (markers and line),
-    ``line``, ``points``, ``bars``, ``spline`` (markers, and a monotone cubic through them), ``mean`` (bold
-    line, no markers), ``fit``, or on a category axis ``whiskers`` (from the least point to the largest).
+    ``line``, ``dashed`` (it rests on few I/Os), ``points``, ``bars``, ``spline`` (markers, and a monotone
+    cubic through them), ``mean`` (bold line, no markers), ``fit``, or on a category axis ``whiskers`` (from
+    the least point to the largest).
     Lines go from point to point in the table's order. ``second_axis``: it belongs to the figure's ``y2``.
     """
 
@@ -155,6 +156,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
     below that of ``table_id``. Neighbours that together are no wider than a page (``width_px`` 240: three)
     stand side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
+    ``transfer_bytes`` is the size of all its I/Os, 0 where they differ: one size lets IOPS be read as MB/s.
     """
 
     id: str
@@ -176,6 +178,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     height_px: int = 380
     width_px: int = 720
     zoom_group: str = ""
+    transfer_bytes: int = 0
 
 
 class Repeat(msgspec.Struct, frozen=True, tag="repeat"):

@@ -8,11 +8,11 @@ from openpts.report.line_labels import EndLabel
 from openpts.report.mark_labels import RING_PX, placed_marks
 from openpts.report.model import Figure, Table
 from openpts.report.plot_axes import END_LABEL_PX, LINE_PX, Spec, datum, field, place
-from openpts.report.plot_series import SHOWN, marker, marker_size, slot_color, slot_of
+from openpts.report.plot_series import DASHES, SHOWN, marker, marker_size, slot_color, slot_of
 
 _FIRST_ROW_PX: Final = 5  # from the plot to the text's lower edge
 _WITH_MARKER: Final = {"measured", "points", "spline"}
-_COLORED_STROKE: Final = {"line", "mean"}
+_COLORED_STROKE: Final = {"line", "dashed", "mean"}
 
 
 def bands(figure: Figure) -> list[Spec]:
@@ -93,7 +93,7 @@ def marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> list[Sp
 def end_label_layers(figure: Figure, labels: Sequence[EndLabel], interactive: bool) -> list[Spec]:
     """Beside each line's end: a piece of the line or its marker, then its name.
 
-    Zooming clips all marks to the plot unless they say otherwise, and these stand outside it.
+    They stand outside the plot, so they say that they aren't clipped to it.
     """
     edge = {"x": {"value": "width"}, "y": field("y", figure.y)}
     layers: list[Spec] = []
@@ -145,7 +145,10 @@ def _rows(figure: Figure, labels: Sequence[EndLabel]) -> list[Spec]:
 
 
 def _stroke(style: str) -> Spec:
-    return {"strokeWidth": 2.4 if style == "mean" else 1.6} if style in _COLORED_STROKE else {"style": style}
+    if style not in _COLORED_STROKE:
+        return {"style": style}
+    dashes = {"strokeDash": DASHES} if style == "dashed" else {}
+    return {"strokeWidth": 2.4 if style == "mean" else 1.6, **dashes}
 
 
 def _stroke_color(figure: Figure, style: str) -> Spec:

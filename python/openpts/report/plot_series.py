@@ -12,12 +12,12 @@ from openpts.report.plot_axes import Spec, field, place, shows
 from openpts.report.theme import MARKERS
 
 SHOWN: Final = "indexof(hidden, datum.key) < 0"
+DASHES: Final = (5, 4)
 SLOTS: Final = list(range(len(MARKERS)))
 _RANGE_OF_PALETTE: Final = {"series": "category", "mix": "ordinal"}
 _PALETTE_LENGTH: Final = {"series": 8, "mix": 7}
 _LONG: Final = 2_000
 _COLUMNS_ON_PAPER: Final = 560
-_COLUMNS_ON_SCREEN: Final = 1_200
 _SCREEN_PX: Final = (1_000, 500)
 _DIGITS: Final = 7
 _MARKER: Final = 42
@@ -26,14 +26,18 @@ _CLOSE: Final = 150  # points of a series from which on markers would hide its l
 
 
 def series_layers(figure: Figure, table: Table, interactive: bool, *, right: bool) -> list[Spec]:
-    """All series of one of the figure's sides, those below others first."""
+    """All series of one of the figure's sides, those below others first.
+
+    An interactive one names its data, ``s0`` for the first series: the page has them in its tables.
+    """
     y = figure.y if not right or figure.y2 is None else figure.y2
     chosen = [(n, s) for n, s in enumerate(figure.series) if s.second_axis is right]
     layers: list[Spec] = []
     for n, series in sorted(chosen, key=lambda item: drawn_last(item[1])):
-        own = _layers_of(series, figure, table, y, interactive)
+        own = _layers_of(series, figure, table, y, {"name": f"s{n}"} if interactive else None)
         if interactive:
-            for layer in own:
+            for part, layer in enumerate(own):
+                layer["name"] = f"s{n}_{part}"
                 layer["transform"] = [{"filter": f"indexof(hidden, 's{n}') < 0"}]
         layers += own
     return layers
@@ -42,17 +46,6 @@ def series_layers(figure: Figure, table: Table, interactive: bool, *, right: boo
 def is_long(series: Series, table: Table) -> bool:
     """Whether the series is drawn as an envelope."""
     return series.style == "line" and len(points_of(series, table)) > _LONG
-
-
-def cursor_points(series: Series, figure: Figure, table: Table) -> list[tuple[float, float]]:
-    """Where the reader's cursor stops on a series: its points, or the means of an envelope."""
-    if series.style == "bars":
-        return [(start, value) for start, _, value in bars_of(series, table)]
-    points = points_of(series, table)
-    if len(points) <= _LONG:
-        return points
-    columns = envelope(points, figure.x, _COLUMNS_ON_SCREEN)
-    return [(_brief(column.x), _brief(column.mean)) for column in columns]
 
 
 def slot_color(figure: Figure, slot: int | None = None) -> Spec:
@@ -81,15 +74,17 @@ def marker_size() -> Spec:
     return {"condition": {"test": "datum.bold", "value": _BOLD_MARKER}, "value": _MARKER}
 
 
-def _layers_of(series: Series, figure: Figure, table: Table, y: Axis, interactive: bool) -> list[Spec]:
+def _layers_of(series: Series, figure: Figure, table: Table, y: Axis, named: Spec | None) -> list[Spec]:
     if series.style == "bars":
-        return [_bars(series, figure, table, y)]
+        return [_bars(series, figure, y, named or {"values": _bar_rows(series, figure, table, y)})]
     points = visible(points_of(series, table), y)
     if is_long(series, table):
-        return _envelope(series, figure, points, interactive)
-    source = _source(placed(_thinned(series, points, figure, y), figure.x, y))
+        return _envelope(series, figure, named or {"values": _envelope_rows(figure, points)})
+    source = {
+        "data": named or {"values": _point_rows(placed(_thinned(series, points, figure, y), figure.x, y))}
+    }
     position = {"x": field("x", figure.x), "y": field("y", y, right=series.second_axis)}
-    lines = {"measured", "line", "spline", "mean"} & {series.style}
+    lines = {"measured", "line", "dashed", "spline", "mean"} & {series.style}
     layers: list[Spec] = []
     if series.style == "fit":
         return [{**source, "mark": {"type": "line", "style": "fit", "clip": True}, "encoding": position}]
@@ -111,10 +106,9 @@ def _markers(series: Series, figure: Figure, source: Spec, position: Spec, *, cl
     return {**source, "mark": {"type": "point", "clip": True}, "encoding": encoding}
 
 
-def _source(points: Sequence[tuple[float, float]]) -> Spec:
+def _point_rows(points: Sequence[tuple[float, float]]) -> list[Spec]:
     brief = len(points) > _CLOSE
-    rows = [{"x": _brief(x), "y": _brief(y)} if brief else {"x": x, "y": y} for x, y in points]
-    return {"data": {"values": rows}}
+    return [{"x": _brief(x), "y": _brief(y)} if brief else {"x": x, "y": y} for x, y in points]
 
 
 def _thinned(
@@ -127,6 +121,8 @@ def _thinned(
 def _line(series: Series, figure: Figure, points: Sequence[tuple[float, float]], layer: Spec) -> Spec:
     mark: Spec = {"type": "line", "clip": True, **_curve(series, points)}
     mark["strokeWidth"] = 3 if series.emphasis else {"mean": 2.4, "line": 1.2}.get(series.style, 1.6)
+    if series.style == "dashed":
+        mark["strokeDash"] = DASHES
     layer["encoding"] = {
         **layer["encoding"],
         "color": slot_color(figure, slot_of(series.color, figure)),
@@ -146,17 +142,20 @@ def _curve(series: Series, points: Sequence[tuple[float, float]]) -> Spec:
     return {}
 
 
-def _bars(series: Series, figure: Figure, table: Table, y: Axis) -> Spec:
-    """A bar from each x to the next, standing on the plot's floor."""
-    rows = [
+def _bar_rows(series: Series, figure: Figure, table: Table, y: Axis) -> list[Spec]:
+    return [
         {"x": place(start, figure.x), "x2": place(end, figure.x), "y": place(value, y)}
         for start, end, value in bars_of(series, table)
         if value and shows(value, y)
     ]
+
+
+def _bars(series: Series, figure: Figure, y: Axis, data: Spec) -> Spec:
+    """A bar from each x to the next, standing on the plot's floor."""
     color = slot_color(figure, slot_of(series.color, figure))
     several = sum(other.style == "bars" for other in figure.series) > 1
     return {
-        "data": {"values": rows},
+        "data": data,
         "mark": {"type": "rect", "style": "bar-shared" if several else "bar-alone", "clip": True},
         "encoding": {
             "x": field("x", figure.x),
@@ -169,32 +168,33 @@ def _bars(series: Series, figure: Figure, table: Table, y: Axis) -> Spec:
     }
 
 
-def _envelope(
-    series: Series, figure: Figure, points: Sequence[tuple[float, float]], interactive: bool
-) -> list[Spec]:
-    """A strip from minimum to maximum, and the means in it unless a series of its own has them."""
+def _envelope_rows(figure: Figure, points: Sequence[tuple[float, float]]) -> list[Spec]:
     y = figure.y
-    columns = envelope(points, figure.x, _COLUMNS_ON_SCREEN if interactive else _COLUMNS_ON_PAPER)
-    rows = [
+    return [
         {
             "x": _brief(place(column.x, figure.x)),
             "low": _brief(place(column.low, y)),
             "high": _brief(place(column.high, y)),
             "y": _brief(place(column.mean, y)),
         }
-        for column in columns
+        for column in envelope(points, figure.x, _COLUMNS_ON_PAPER)
     ]
+
+
+def _envelope(series: Series, figure: Figure, data: Spec) -> list[Spec]:
+    """A strip from minimum to maximum, and the means in it unless a series of its own has them."""
+    y = figure.y
     color = slot_color(figure, slot_of(series.color, figure))
     x = {"x": field("x", figure.x)}
     strip: Spec = {
-        "data": {"values": rows},
+        "data": data,
         "mark": {"type": "area", "style": "envelope", "clip": True},
         "encoding": {**x, "y": field("high", y), "y2": {"field": "low"}, "fill": color, "stroke": color},
     }
     if any(other.style == "mean" for other in figure.series):
         return [strip]
     means: Spec = {
-        "data": {"values": rows},
+        "data": data,
         "mark": {"type": "line", "clip": True, "strokeWidth": 1.2},
         "encoding": {**x, "y": field("y", y), "color": color},
     }

@@ -1,9 +1,9 @@
 """Turns a figure of the model into a Vega-Lite specification: the one grammar of all plots.
 
 A specification names styles and ranges, never colours (the theme's configuration has them), and
-carries only values of the figure's tables. The interactive form adds tooltips, zoom and a ``hidden``
-signal with the keys of the series that are switched off; ``usermeta`` says which data the reader's
-cursor steps over.
+carries only values of the figure's tables. The interactive form has tooltips and a ``hidden`` signal with
+the keys of the series that are switched off; on numeric axes it names the series' data (``s0``, ``s1``, ...),
+which the page has in its tables.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,8 +12,8 @@ from typing import Any, Final
 from openpts.report.category_plots import bar_layers, heat_layers, strip_layers
 from openpts.report.labels_above import row_count
 from openpts.report.line_labels import end_labels
-from openpts.report.model import Figure, Series, Table
-from openpts.report.plot_axes import NUMBER, PADDING, Spec, field, inner_size_px, place
+from openpts.report.model import Figure, Table
+from openpts.report.plot_axes import PADDING, Spec, inner_size_px
 from openpts.report.plot_notes import (
     bands,
     end_label_layers,
@@ -22,15 +22,13 @@ from openpts.report.plot_notes import (
     rules,
     rules_and_labels_above,
 )
-from openpts.report.plot_series import SHOWN, cursor_points, series_layers
+from openpts.report.plot_series import series_layers
 from openpts.report.text_width import text_width_px
 from openpts.report.theme import PLOT_WIDTH_PX
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _ONE_ROW: Final[Spec] = {"values": [{}]}  # for layers that draw fixed values once
 _SHARED_FROM_ROWS: Final = 20
-_CURSOR: Final = "cursor_points"
-_ONE_DECIMAL_FROM: Final = 10
 
 
 def vega_lite_spec(figure: Figure, tables: Mapping[str, Table], *, interactive: bool = False) -> Spec:
@@ -76,16 +74,11 @@ def _lines(figure: Figure, table: Table, interactive: bool) -> Spec:
         *end_label_layers(figure, end_labels(figure, table, label_rows + legend_rows), interactive),
         *legend_layers(figure, label_rows),
     ]
-    cursor: Spec = {}
-    if interactive:
-        _add_zoom(left)
-        cursor = _cursor(figure, table)
-        left.append(_cursor_layer(figure, cursor["usermeta"]["tooltip"]))
     if figure.y2 is None:
-        return {**cursor, "layer": left}
+        return {"layer": left}
     right = series_layers(figure, table, interactive, right=True)
     sides = [{"layer": left}, {"layer": right}]
-    return {**cursor, "layer": sides, "resolve": {"scale": {"y": "independent"}}}
+    return {"layer": sides, "resolve": {"scale": {"y": "independent"}}}
 
 
 def _longest_label_px(figure: Figure, table: Table) -> float:
@@ -93,65 +86,9 @@ def _longest_label_px(figure: Figure, table: Table) -> float:
     return max((text_width_px(label.text, bold=label.bold) for label in labels), default=0.0)
 
 
-def _add_zoom(layers: list[Spec]) -> None:
-    """In x, by the wheel with the shift key or by dragging, on the topmost series."""
-    zoom = {"type": "interval", "encodings": ["x"], "zoom": "wheel![event.shiftKey]"}
-    series = [layer for layer in layers if layer.get("transform") and layer["mark"].get("clip")]
-    if series:
-        series[-1]["params"] = [{"name": "zoom", "select": zoom, "bind": "scales"}]
-
-
-def _cursor(figure: Figure, table: Table) -> Spec:
-    """The points at which the reader's cursor stops, with the figures that it reads out there."""
-    nines = figure.x.scale == "nines"
-    rows = [
-        {"x": place(x, figure.x), "y": y, "key": f"s{n}", **({"at": x} if nines else {})}
-        for n, series in enumerate(figure.series)
-        for x, y in cursor_points(series, figure, table)
-    ]
-    tooltip = [
-        {"field": "at" if nines else "x", "type": "quantitative", "title": figure.x.title, "format": NUMBER},
-        *(
-            {
-                "field": f"s{n}",
-                "type": "quantitative",
-                "title": series.label,
-                "format": _format(series, n, rows),
-            }
-            for n, series in enumerate(figure.series)
-        ),
-    ]
-    return {"datasets": {_CURSOR: rows}, "usermeta": {"tooltip": tooltip, "points": _CURSOR}}
-
-
-def _format(series: Series, number: int, rows: Sequence[Spec]) -> str:
-    """One decimal from 10 on, else three significant digits; nines as they are."""
-    if series.second_axis:
-        return NUMBER
-    largest = max((abs(row["y"]) for row in rows if row["key"] == f"s{number}"), default=0)
-    return ",.1f" if largest >= _ONE_DECIMAL_FROM else ",.3~r"
-
-
-def _cursor_layer(figure: Figure, tooltip: list[Spec]) -> Spec:
-    """A vertical line that snaps to the nearest measured x and lists all series there."""
-    select = {"type": "point", "fields": ["x"], "nearest": True, "on": "pointerover", "clear": "pointerout"}
-    places = ["x", "at"] if figure.x.scale == "nines" else ["x"]
-    return {
-        "data": {"name": _CURSOR},
-        "transform": [{"filter": SHOWN}, {"pivot": "key", "value": "y", "groupby": places}],
-        "mark": {"type": "rule", "style": "cursor", "tooltip": True},
-        "encoding": {
-            "x": field("x", figure.x),
-            "opacity": {"condition": {"param": "cursor", "empty": False, "value": 1}, "value": 0},
-            "tooltip": tooltip,
-        },
-        "params": [{"name": "cursor", "select": select}],
-    }
-
-
 def _sharing_data(drawn: Spec) -> Spec:
     """Long rows that several layers draw stand once, under a name."""
-    datasets: dict[str, Any] = dict(drawn.get("datasets", {}))
+    datasets: dict[str, Any] = {}
     names: dict[int, str] = {}
     for layer in _leaves(drawn["layer"]):
         rows = layer.get("data", {}).get("values")

@@ -58,7 +58,7 @@ def _report(parts: tuple[RunPart, ...], report_date: str, files: Sequence[Record
         run_name=f"{brief(model)} - {test_id if len(parts) == 1 else ', '.join(part.name for part in parts)}",
         report_date=report_date,
         red_line=_red_line(parts),
-        footer=f"{_FORMAT}  |  {test_id}",
+        footer=f"{_FORMAT}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
         front=_front(parts, report_date),
         sections=sections,
         back=(glossary_page(),),

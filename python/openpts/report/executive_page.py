@@ -14,6 +14,7 @@ from openpts.report.cover_page import (
 )
 from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time
+from openpts.report.key_values import key_values
 from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import printable
 from openpts.report.run_part import RunPart
@@ -86,13 +87,21 @@ def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
 
 
 def _key_values(parts: Sequence[RunPart]) -> Table:
-    tables = [with_pages(part.content.summary, part.sections) for part in parts]
-    rows = tuple(
-        replace(row, head=replace(row.head, text=part.name))
-        for part, table in zip(parts, tables, strict=True)
-        for row in table.rows
-    )
-    return replace(tables[0], rows=rows)
+    """A line for each key value, with the steady state that stands on its test's own cover."""
+    table = with_pages(parts[0].content.summary, parts[0].sections)
+    return replace(table, rows=tuple(row for part in parts for row in _key_rows(part)))
+
+
+def _key_rows(part: RunPart) -> list[Row]:
+    own = with_pages(part.content.summary, part.sections).rows
+    steady = {row.cells[0].text: row.cells[3:] for row in own}
+    return [
+        Row(
+            Cell(part.name),
+            (Cell(value.name), value.cell, Cell(value.unit), *steady.get(value.name, own[0].cells[3:])),
+        )
+        for value in key_values(part.run, part.content)
+    ]
 
 
 def _runs_table(parts: Sequence[RunPart]) -> Table:

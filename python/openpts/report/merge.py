@@ -102,27 +102,38 @@ class _Merging:
     order: list[Block | str] = field(default_factory=list)
 
     def add(self, name: str, page: Page) -> None:
+        """Take in the page of one more run."""
         own = {block.table_id for block in page.blocks if isinstance(block, Figure)}
+        place = 0
         for block in page.blocks:
-            match block:
-                case Table() if block.id not in own:
-                    if block.id not in self.tables:
-                        self.tables[block.id] = _Rows(block)
-                        self.order.append(block.id)
-                    self.tables[block.id].add(name, block)
-                case Verdict():
-                    if block not in self.sentences:
-                        self.order.append(block)
-                    self.sentences.setdefault(block, []).append(name)
-                case Table():
-                    self.order.append(replace(_of_run(block, name), title=f"{name}: {block.title}"))
-                case Figure():
-                    self.order.append(replace(_of_run(block, name), title=f"{name}: {block.title}"))
-                case Repeat():
-                    self.order.append(_of_run(block, name))
+            place = self._add_block(name, block, place, alone=isinstance(block, Table) and block.id in own)
 
     def blocks(self) -> tuple[Block, ...]:
+        """What the merged page shows."""
         return tuple(self._block(entry) for entry in self.order)
+
+    def _add_block(self, name: str, block: Block, place: int, *, alone: bool) -> int:
+        """Where the next block of the same page belongs."""
+        match block:
+            case Table() if not alone:
+                known = block.id in self.tables
+                self.tables.setdefault(block.id, _Rows(block)).add(name, block)
+                return self.order.index(block.id) + 1 if known else self._insert(block.id, place)
+            case Verdict():
+                known = block in self.sentences
+                self.sentences.setdefault(block, []).append(name)
+                return self.order.index(block) + 1 if known else self._insert(block, place)
+            case Table() | Figure():
+                return self._insert(replace(_of_run(block, name), title=f"{name}: {block.title}"), place)
+            case Repeat():
+                return self._insert(_of_run(block, name), place)
+
+    def _insert(self, entry: Block | str, place: int) -> int:
+        """Behind what other runs have to say at the same place."""
+        while place < len(self.order) and not isinstance(self.order[place], str):
+            place += 1
+        self.order.insert(place, entry)
+        return place + 1
 
     def _block(self, entry: Block | str) -> Block:
         if isinstance(entry, str):

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.report.model import Axis, Figure, Section
 
-_WANTED: Final = ("wsat-time", "lat-confidence", "dirth-demand", "cbw-demand", "iops-convergence-0")
+_WANTED: Final = ("wsat-iops-time-plot", "lat-clp-plot", "dirth-7-plot", "cbw-7-plot", "iops-a1-rw0-plot")
 _MOST: Final = 3
 _MOST_TICKS: Final = 4
 _WIDTH_PX: Final = 240

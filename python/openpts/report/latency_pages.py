@@ -99,6 +99,7 @@ def columns_3d_page(matrix: Matrix, name: PlotName, what: str, to_cell: Callable
         f"{format_latency_ms(max(values) * NS_PER_MS)} ms.",
         series=tuple(Series(f"R/W {c.label}", "column", (n,), n) for n, c in enumerate(table.columns)),
         palette="mix",
+        depth_title="R/W mix %",
         height_px=400,
     )
     return Page(name.id, name.title, (figure, table))

@@ -68,7 +68,7 @@ def placed(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[tupl
 
 def drawn_last(series: Series) -> int:
     """In which order series are painted: dots below lines, and what sums them up on top."""
-    order = ("bars", "points", "line", "measured", "spline", "mean", "fit")
+    order = ("bars", "points", "line", "dashed", "measured", "spline", "mean", "fit")
     return order.index(series.style)
 
 

@@ -1,27 +1,36 @@
-"""The figures on which steady state is judged, as reports write them."""
+"""The figures of rounds, as reports write them: those that steady state is judged by, and the slowest I/O."""
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
+from openpts.analysis.rounds import CompleteRound
 from openpts.report import cells
 from openpts.report.model import Cell
 from openpts.units import NS_PER_MS, format_latency_ms
+from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import UNITS
+from openpts.vocabulary.verdict import UNITS, TestPoint, figure_of
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """How a figure is named on axes and how its values are written: ``decimals``, or None for latencies."""
+    """``of`` what was measured, in ``unit``: IOPS, MB/s or ms. ``decimals`` is None for latencies."""
 
-    figure: SteadyFigure
+    of: Callable[[Measured], float]
+    unit: str
     axis_title: str
     decimals: int | None
 
     @property
-    def unit(self) -> str:
-        """IOPS, MB/s or ms."""
-        return UNITS[self.figure]
+    def is_latency(self) -> bool:
+        """Whether it is a response time, whose axes are logarithmic."""
+        return self.decimals is None
+
+    def by_round(self, rounds: Sequence[CompleteRound], point: TestPoint) -> tuple[float, ...]:
+        """The figure of a test point in rounds 1, 2, ...; empty if the point was never measured."""
+        return tuple(self.of(samples[point]) for samples in rounds if point in samples)
 
     def text(self, value: float) -> str:
         """The value without its unit."""
@@ -35,9 +44,16 @@ class Metric:
         return Cell(self.text(value), value, note)
 
 
+def _metric(figure: SteadyFigure, axis_title: str, decimals: int | None) -> Metric:
+    return Metric(partial(figure_of, figure), UNITS[figure], axis_title, decimals)
+
+
 METRICS: Final = {
-    SteadyFigure.IOPS: Metric(SteadyFigure.IOPS, "IOPS", 1),
-    SteadyFigure.THROUGHPUT: Metric(SteadyFigure.THROUGHPUT, "Throughput (MB/s)", 1),
-    SteadyFigure.MEAN_LATENCY: Metric(SteadyFigure.MEAN_LATENCY, "Average response time (ms)", None),
+    SteadyFigure.IOPS: _metric(SteadyFigure.IOPS, "IOPS", 1),
+    SteadyFigure.THROUGHPUT: _metric(SteadyFigure.THROUGHPUT, "Throughput (MB/s)", 1),
+    SteadyFigure.MEAN_LATENCY: _metric(SteadyFigure.MEAN_LATENCY, "Average response time (ms)", None),
 }
 IOPS: Final = METRICS[SteadyFigure.IOPS]
+MAX_LATENCY: Final = Metric(
+    lambda measured: (measured.max_latency_ns or 0) / NS_PER_MS, "ms", "Maximum response time (ms)", None
+)

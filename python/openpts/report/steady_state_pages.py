@@ -9,6 +9,7 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.report import cells, ticks
 from openpts.report.metric import IOPS, Metric
 from openpts.report.model import (
+    Axis,
     Band,
     Block,
     Cell,
@@ -103,7 +104,7 @@ def _convergence_figure(
         kind="lines",
         table_id=table.id,
         x=ticks.rounds_axis(len(results.rounds)),
-        y=ticks.amount_axis(metric.axis_title, values),
+        y=_convergence_axis(metric, values),
         alt=f"{name.title}: {len(points)} series over Rounds 1 to {len(results.rounds)}, from "
         f"{metric.text(min(values))} to {metric.text(max(values))} {metric.unit}. "
         + steady_state_sentence(results).text,
@@ -120,6 +121,13 @@ def _convergence_figure(
         bands=_window_band(results),
         height_px=height_over_rounds(len(results.rounds)),
     )
+
+
+def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
+    above_zero = [value for value in values if value > 0]
+    if metric.is_latency and above_zero:
+        return ticks.log_axis(metric.axis_title, above_zero)
+    return ticks.amount_axis(metric.axis_title, values)
 
 
 def _size_color(results: RoundTestResults, point: TestPoint) -> int:
@@ -148,7 +156,7 @@ def _rounds_table(
         rows=tuple(
             Row(
                 Cell(block_size_kib(point.block_size_bytes), point.block_size_bytes / 1024),
-                tuple(metric.cell(value) for value in by_round(results.rounds, point, metric.figure)),
+                tuple(metric.cell(value) for value in metric.by_round(results.rounds, point)),
             )
             for point in points
         ),

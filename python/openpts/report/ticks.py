@@ -10,6 +10,8 @@ from openpts.units import NS_PER_S
 
 _SPAN_FOR_LOG = 10
 _DECADES_FOR_125 = 2
+_FEWEST_TICKS = 3
+_FACTORS: Final = ((1,), (1, 2, 5), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
 _MINUTE_NS: Final = 60 * NS_PER_S
 _HOUR_NS: Final = 60 * _MINUTE_NS
 _HOURS_FROM_NS: Final = 3 * _HOUR_NS
@@ -40,13 +42,24 @@ def amount_axis(title: str, values: Sequence[float]) -> Axis:
 
 
 def log_axis(title: str, values: Sequence[float]) -> Axis:
-    """Logarithmic; ticks at 1, 2, 5 below two decades, else at powers of ten."""
+    """Logarithmic; ticks at powers of ten, below two decades at 1, 2, 5; closer where these are too few."""
     low, high = min(values), max(values)
     domain = (low / 1.35, high * 1.35)
+    below = math.log10(domain[1] / domain[0]) < _DECADES_FOR_125
+    ticks: tuple[float, ...] = ()
+    for factors in _FACTORS[1 if below else 0 :]:
+        ticks = _log_ticks(domain, factors)
+        if len(ticks) >= _FEWEST_TICKS:
+            break
+    return Axis(title, "log", domain, ticks)
+
+
+def _log_ticks(domain: tuple[float, float], factors: Sequence[float]) -> tuple[float, ...]:
+    """These multiples of powers of ten, as far as they lie on the axis."""
     first, last = math.floor(math.log10(domain[0])), math.ceil(math.log10(domain[1]))
-    factors = (1, 2, 5) if math.log10(domain[1] / domain[0]) < _DECADES_FOR_125 else (1,)
-    ticks = [factor * 10.0**exponent for exponent in range(first, last + 1) for factor in factors]
-    return Axis(title, "log", domain, tuple(tick for tick in ticks if domain[0] <= tick <= domain[1]))
+    # as decimal text has them: binary multiples leave dust that a label would show
+    ticks = [float(f"{factor}e{exponent}") for exponent in range(first, last + 1) for factor in factors]
+    return tuple(tick for tick in ticks if domain[0] <= tick <= domain[1])
 
 
 def block_size_axis(block_sizes_kib: Sequence[float]) -> Axis:

@@ -6,6 +6,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.analysis.latency import encode_counts
 from openpts.pts.workloads import WORKLOADS
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
@@ -14,7 +15,7 @@ from openpts.report.model import Figure, Report, Verdict, points_of
 from openpts.report.summary import summarise
 from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.sample import NOTHING, OperationSample, StepState
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
 
@@ -145,3 +146,52 @@ def test_sections_are_told_apart() -> None:
     """A PDF has a label for each of them."""
     report = build_report(made_up_run("wsat", adjust=three_workloads), REPORT_DATE)
     assert len({section.test for section in report.sections}) == 3
+
+
+def with_few_ios(run: Run, read_pct: int) -> Run:
+    """The run with 2,400 I/Os in each Round of 4 KiB at a mix: 100 us all, but the slowest three of 1 ms."""
+    slow, fast = 3, 2_397
+    measured = OperationSample(
+        ios=slow + fast,
+        bytes=(slow + fast) * 4096,
+        latency_sum_ns=slow * 1_000_000 + fast * 100_000,
+        latency_min_ns=100_000,
+        latency_max_ns=1_000_000,
+        histogram=encode_counts([(100_000, fast), (1_000_000, slow)]),
+    )
+    steps = []
+    for step in run.steps:
+        stimulus = step.sample.step.stimulus
+        wanted = stimulus and (stimulus.block_size_bytes, stimulus.read_pct) == (4096, read_pct)
+        few = replace(step.sample, read=NOTHING, write=measured)
+        steps.append(replace(step, sample=few) if wanted and step.place.part is Part.ROUND else step)
+    return replace(run, steps=tuple(steps))
+
+
+def test_response_times_of_low_n_are_told_apart_and_none_is_told_beyond_its_ios() -> None:
+    report = build_report(with_few_ios(WHOLE["lat"], 65), REPORT_DATE)
+    table = report.tables()["lat-levels-values"]
+    labels = [column.label for column in table.columns]
+    sure, low = labels.index("RW 65"), labels.index("RW 65, low n")
+    told = {row.head.text: (row.cells[sure].text, row.cells[low].text) for row in table.rows}
+    # 15 of 12,000 I/Os are slow: 99.875 % are not. 10,000 I/Os make 4 nines, 15,000 would be better.
+    assert told["90"] == ("0.100", "-")
+    assert told["99.5"] == ("0.100", "-")
+    assert told["99.9"] == ("1.00", "-")
+    assert told["99.95"] == ("1.00", "1.00")
+    assert told["99.99"] == ("-", "1.00")
+    assert told["99.995"] == ("-", "-")
+    assert told["N of I/Os"][0] == "12,000"
+    figure = next(figure for figure in report.figures() if figure.number == "Plot X-LAT-1")
+    styles = {series.label: series.style for series in figure.series}
+    assert styles["RW 65, low n"] == "dashed"
+    assert "RW 100, low n" not in styles
+
+
+def test_maximum_latencies_converge_on_a_page_of_their_own() -> None:
+    report = build_report(WHOLE["lat"], REPORT_DATE)
+    figure = next(figure for figure in report.figures() if figure.number == "Plot 9-1b")
+    assert figure.title == "Steady State Convergence Plot - Maximum Latency - 100% Writes"
+    assert (figure.y.title, figure.y.scale) == ("Maximum response time (ms)", "log")
+    # one I/O outstanding at 20,000 a second: 50 us each
+    assert {cell.text for row in report.tables()[figure.table_id].rows for cell in row.cells} == {"0.0500"}

@@ -89,3 +89,10 @@ def test_escapes_are_visible() -> None:
 def test_the_font_s_gaps_are_written_as_code_points() -> None:
     assert showable("Grüße ±10 %") == "Grüße ±10 %"
     assert showable("測\U0001f680") == "[U+6E2C][U+1F680]"
+
+
+@given(st.lists(st.floats(1e-3, 1e8), min_size=1, max_size=20))
+def test_logarithmic_axis_has_enough_ticks_to_be_read_and_not_too_many(values: list[float]) -> None:
+    found = ticks.log_axis("x", values).ticks
+    assert 2 <= len(found) <= 12
+    assert list(found) == sorted(set(found))

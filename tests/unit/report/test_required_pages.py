@@ -87,8 +87,6 @@ def test_without_steady_state_every_page_says_so(name: str) -> None:
     ("number", "page_id", "x", "y"),
     [
         ("Plot 9-1", "lat-convergence-rw0", "Round", "(ms)"),
-        ("Plot 9-1b", "lat-convergence-rw65", "Round", "(ms)"),
-        ("Plot 9-1c", "lat-convergence-rw100", "Round", "(ms)"),
         ("Plot 9-2", "lat-window-1", "Round", "(ms)"),
         ("Plot 9-4", "lat-clp", "(ms)", "count"),
     ],

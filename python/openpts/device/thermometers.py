@@ -17,10 +17,14 @@ _PLACES: Final = ("hwmon*", "hwmon/hwmon*", "device/hwmon/hwmon*")
 
 @dataclass(frozen=True, slots=True)
 class Thermometers:
-    """Files with millidegrees Celsius, by the name of the value; ``source`` says why there are none."""
+    """Files with millidegrees Celsius, by the name of the value; ``source`` says why there are none.
+
+    ``otherwise`` says how the temperature is told where it is not by files.
+    """
 
     source: str
     files: dict[str, Path] = field(default_factory=dict)
+    otherwise: str | None = None
 
 
 def thermometers(device: BlockDevice) -> Thermometers:

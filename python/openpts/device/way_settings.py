@@ -41,7 +41,7 @@ def _queue_facts(device: BlockDevice) -> Facts:
     facts = {"scheduler": Fact(_bracketed(device.text("queue/scheduler")), device.place("queue/scheduler"))}
     facts |= {name: Fact(device.text(f"queue/{name}"), device.place(f"queue/{name}")) for name in _QUEUE}
     used, most = device.text("queue/max_sectors_kb"), device.text("queue/max_hw_sectors_kb")
-    text = f"{used} of {most} KiB" if used and most else f"{used} KiB" if used else None
+    text = f"{used} KiB of {most} KiB" if used and most else f"{used} KiB" if used else None
     return facts | {"max_sectors_kb": Fact(text, device.place("queue/max_{,hw_}sectors_kb"))}
 
 
@@ -80,7 +80,7 @@ def _interrupts(functions: Iterable[Path], roots: SystemRoots) -> Fact:
         for vector in vectors
         if (text := read_text(roots.proc / "irq" / vector.name / "effective_affinity_list"))
     }
-    text = f"{len(vectors)} interrupts on {len(places)} sets of processors" if places else str(len(vectors))
+    text = f"{len(vectors)}, which end in {len(places)} places" if places else str(len(vectors))
     return Fact(text, f"{function}/msi_irqs, {roots.proc}/irq/*/effective_affinity_list")
 
 

@@ -47,8 +47,8 @@ class Run:
 
     @cached_property
     def telemetry(self) -> tuple[TelemetryPoint, ...]:
-        """What was sampled, and the temperatures that came with intervals (``temperature_c``), by time."""
-        points = [*self.sampled, *interval_temperatures(self.steps)]
+        """What was sampled, and what came with intervals (``temperature_c``, ``throttled``), by time."""
+        points = [*self.sampled, *_interval_telemetry(self.steps)]
         return tuple(sorted(points, key=lambda point: (point.t_ns, point.name)))
 
     def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
@@ -172,15 +172,12 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     )
 
 
-def interval_temperatures(steps: Iterable[StepRecord]) -> list[TelemetryPoint]:
-    """What the engine told of the device's temperature at the end of each interval."""
-    return [
-        TelemetryPoint(
-            sample.started_ns + interval.index * sample.interval_ns + interval.elapsed_ns,
-            "temperature_c",
-            interval.temperature_c,
-        )
-        for sample in (step.sample for step in steps)
-        for interval in sample.intervals
-        if interval.temperature_c is not None
-    ]
+def _interval_telemetry(steps: Iterable[StepRecord]) -> Iterator[TelemetryPoint]:
+    """What the engine told of the device itself, at the end of each interval; ``throttled`` is 0 or 1."""
+    for sample in (step.sample for step in steps):
+        for interval in sample.intervals:
+            end_ns = sample.started_ns + interval.index * sample.interval_ns + interval.elapsed_ns
+            if interval.temperature_c is not None:
+                yield TelemetryPoint(end_ns, "temperature_c", interval.temperature_c)
+            if interval.throttled is not None:
+                yield TelemetryPoint(end_ns, "throttled", float(interval.throttled))

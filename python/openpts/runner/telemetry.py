@@ -36,9 +36,8 @@ class Sampler:
     def facts(self) -> Facts:
         """What is sampled and how often, for the record."""
         names = ", ".join(self._given.files)
-        return {
-            "temperature": Fact(f"{names}; each {self._period_s:g} s" if names else None, self._given.source)
-        }
+        text = f"{names}; each {self._period_s:g} s" if names else self._given.otherwise
+        return {"temperature": Fact(text, self._given.source)}
 
     def take(self, engine_clock_offset_ns: int) -> tuple[TelemetryPoint, ...]:
         """All samples that were not taken yet; the offset turns monotonic time into the engine's."""

@@ -1,0 +1,45 @@
+"""What two readings of a drive's log say together: how far counters went, and write amplification."""
+
+from collections.abc import Mapping
+from typing import Final
+
+COUNTERS: Final = frozenset(
+    {
+        "host_read_bytes",
+        "host_write_bytes",
+        "host_read_commands",
+        "host_write_commands",
+        "nand_write_bytes",
+        "erases",
+        "erase_count_mean",
+        "erase_count_max",
+        "bad_superblocks",
+        "media_errors",
+        "error_log_entries",
+        "throttle_events",
+        "throttled_s",
+        "warning_temperature_s",
+        "critical_temperature_s",
+        "power_on_hours",
+        "power_cycles",
+        "unsafe_shutdowns",
+        "busy_s",
+        "energy_j",
+    }
+)
+"""Values that only grow over a device's life; all others are states."""
+
+
+def change(before: Mapping[str, float], after: Mapping[str, float], name: str) -> float | None:
+    """How far a counter went between two readings; None unless both have it and it did not go back."""
+    first, last = before.get(name), after.get(name)
+    if first is None or last is None or last < first:
+        return None
+    return last - first
+
+
+def write_amplification(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
+    """Bytes written to the media per byte that the host wrote between two readings; None if unknown."""
+    host = change(before, after, "host_write_bytes")
+    media = change(before, after, "nand_write_bytes")
+    return media / host if host and media is not None else None

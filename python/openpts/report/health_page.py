@@ -1,0 +1,238 @@
+"""Device health before and after a run: all that its own log has, and what the run did to it."""
+
+import re
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from openpts.analysis.health_change import COUNTERS, change, write_amplification
+from openpts.record.health import HealthRecord, Occasion
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.facts_table import items_table
+from openpts.report.header import date_and_time
+from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.report.printable import NOT_REPORTED, capitalised, fact_text, printable
+from openpts.units import GB
+
+
+class _Field(NamedTuple):
+    title: str
+    unit: str = ""
+    divisor: float = 1
+    decimals: int = 0
+
+
+_FIELDS: Final = {
+    "temperature_c": _Field("Temperature", "C"),
+    "warning_limit_c": _Field("Warning temperature", "C"),
+    "critical_limit_c": _Field("Critical temperature", "C"),
+    "critical_warning": _Field("Critical warning (bits)"),
+    "read_only": _Field("Read-only (1: yes)"),
+    "available_spare_pct": _Field("Available spare", "%"),
+    "available_spare_threshold_pct": _Field("Available spare, threshold", "%"),
+    "percentage_used_pct": _Field("Percentage used of rated life", "%", decimals=2),
+    "host_read_bytes": _Field("Host read", "GB", GB, 1),
+    "host_write_bytes": _Field("Host written", "GB", GB, 1),
+    "nand_write_bytes": _Field("Media written", "GB", GB, 1),
+    "host_read_commands": _Field("Host read commands"),
+    "host_write_commands": _Field("Host write commands"),
+    "erases": _Field("Erases"),
+    "erase_count_mean": _Field("Erase count, mean", decimals=1),
+    "erase_count_max": _Field("Erase count, highest"),
+    "bad_superblocks": _Field("Bad superblocks"),
+    "media_errors": _Field("Media and data integrity errors"),
+    "error_log_entries": _Field("Error log entries"),
+    "throttle_events": _Field("Throttle events"),
+    "throttled_s": _Field("Time throttled", "s"),
+    "warning_temperature_s": _Field("Time above warning temperature", "s"),
+    "critical_temperature_s": _Field("Time above critical temperature", "s"),
+    "power_on_hours": _Field("Power on", "h"),
+    "power_cycles": _Field("Power cycles"),
+    "unsafe_shutdowns": _Field("Unsafe shutdowns"),
+    "busy_s": _Field("Controller busy", "s"),
+    "energy_j": _Field("Energy", "J"),
+}
+_SENSOR: Final = re.compile(r"temperature_sensor_(\d+)_c")
+
+# counters that stand for an error or a reset of the drive; what is told of each of them, once and more often
+_ERRORS: Final = {
+    "media_errors": ("media error", "media errors"),
+    "bad_superblocks": ("superblock went bad", "superblocks went bad"),
+    "unsafe_shutdowns": ("unsafe shutdown", "unsafe shutdowns"),
+    "power_cycles": ("power cycle", "power cycles"),
+    "throttle_events": ("time throttled by heat", "times throttled by heat"),
+    "critical_temperature_s": ("s above the critical temperature", "s above the critical temperature"),
+}
+_STATES: Final = {
+    "critical_warning": "critical warning of the drive's log set",
+    "read_only": "drive is read-only",
+}
+
+
+def health_page(run: Run) -> Page:
+    """Before, after and difference of every value of the log; red lines for errors and resets."""
+    return Page("device-health", "Device Health Before and After", _blocks(run))
+
+
+def health_alerts(run: Run) -> tuple[str, ...]:
+    """Errors, resets and throttling that the drive's log, or its link, counted during the run: red lines."""
+    first, last = _around(run)
+    if first is None or last is None:
+        return _link_alerts(run)
+    before, after = first.reading.values, last.reading.values
+    alerts = [
+        f"device health: {_amount(went)} {words[went != 1]} during the run"
+        for name, words in _ERRORS.items()
+        if (went := change(before, after, name))
+    ]
+    alerts += [f"device health: {words}" for name, words in _STATES.items() if after.get(name)]
+    return (*alerts, *_link_alerts(run))
+
+
+def _link_alerts(run: Run) -> tuple[str, ...]:
+    """Errors of the PCIe link, where its counters went on."""
+    before, after = (
+        _counts(fact_text(facts, "aer", "")) for facts in (run.manifest.host_before, run.manifest.host_after)
+    )
+    return tuple(
+        f"PCIe link: {went:,} {name} {'error' if went == 1 else 'errors'} during the run"
+        for name, count in after.items()
+        if name in before and (went := count - before[name]) > 0
+    )
+
+
+def _counts(text: str) -> dict[str, int]:
+    """``correctable 3, fatal 0`` taken apart."""
+    return {name: int(count) for name, count in re.findall(r"(\w+) (\d+)", text)}
+
+
+def _amount(value: float) -> str:
+    return cells.fixed(value, 0 if value == int(value) else 1)
+
+
+def _around(run: Run) -> tuple[HealthRecord | None, HealthRecord | None]:
+    """The reading before the run, and the one after it, which a run that was killed does not have."""
+    by_occasion = {record.occasion: record for record in run.health}
+    return by_occasion.get(Occasion.BEFORE), by_occasion.get(Occasion.AFTER)
+
+
+def _blocks(run: Run) -> tuple[Block, ...]:
+    first, last = _around(run)
+    if first is None:
+        return (Verdict("not reported (the record holds no reading of the device's log)."),)
+    before = first.reading.values
+    after = {} if last is None else last.reading.values
+    readings = _readings(run)
+    if not before and not after:
+        return (Verdict(f"not reported ({printable(first.reading.source)})."), readings)
+    return (*_verdicts(run), _summary(before, after), _log(before, after), readings)
+
+
+def _verdicts(run: Run) -> list[Verdict]:
+    if alerts := health_alerts(run):
+        return [Verdict(f"{capitalised(alert)}.", "fail") for alert in alerts]
+    if _around(run)[1] is None:
+        return [Verdict("not reported (the log was not read after the run).", "fail")]
+    return [Verdict("The device's log counted no error, no reset and no throttling during the run.", "pass")]
+
+
+def _summary(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
+    """What the run cost the drive."""
+    gb = (
+        ("Host wrote", "host_write_bytes"),
+        ("Host read", "host_read_bytes"),
+        ("Written to the media", "nand_write_bytes"),
+    )
+    items: list[tuple[str, str | Cell]] = [
+        (title, _quantity(change(before, after, name), "GB", GB, 1)) for title, name in gb
+    ]
+    ratio = write_amplification(before, after)
+    items.append(("Write amplification (WAF)", _quantity(ratio, "", 1, 2)))
+    worn = _difference(before, after, "percentage_used_pct")
+    items.append(("Rated life used by this run", _quantity(worn, "%", 1, 2)))
+    return items_table(
+        "device-health-summary",
+        "What the run did",
+        items,
+        note="WAF: bytes written to the media per byte that the host wrote.",
+    )
+
+
+def _difference(before: Mapping[str, float], after: Mapping[str, float], name: str) -> float | None:
+    first, last = before.get(name), after.get(name)
+    return None if first is None or last is None else last - first
+
+
+def _quantity(value: float | None, unit: str, divisor: float, decimals: int) -> Cell:
+    if value is None:
+        return Cell(NOT_REPORTED, tone="missing")
+    return Cell(cells.fixed(value / divisor, decimals, unit), value / divisor)
+
+
+def _log(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
+    names = [*_FIELDS, *sorted({*before, *after} - set(_FIELDS))]
+    return Table(
+        id="device-health",
+        title="The device's log",
+        head=Column("Item", align="left", width=2),
+        columns=(Column("Before"), Column("After"), Column("Difference")),
+        rows=tuple(_row(name, before, after) for name in names if name in before or name in after),
+        note="GB are 10^9 bytes. Items that the log does not have are left out.",
+    )
+
+
+def _row(name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Row:
+    field = _field(name)
+    if field.divisor == 1 and all(float(log.get(name, 0)).is_integer() for log in (before, after)):
+        field = field._replace(decimals=0)
+    title = f"{field.title} ({field.unit})" if field.unit else field.title
+    return Row(
+        Cell(title),
+        (_value(field, before.get(name)), _value(field, after.get(name)), _delta(field, name, before, after)),
+    )
+
+
+def _field(name: str) -> _Field:
+    if name in _FIELDS:
+        return _FIELDS[name]
+    if sensor := _SENSOR.fullmatch(name):
+        return _Field(f"Temperature, sensor {sensor[1]}", "C")
+    return _Field(printable(name), decimals=1)
+
+
+def _value(field: _Field, value: float | None) -> Cell:
+    if value is None:
+        return Cell(NOT_REPORTED, tone="missing")
+    return cells.number(value / field.divisor, field.decimals)
+
+
+def _delta(field: _Field, name: str, before: Mapping[str, float], after: Mapping[str, float]) -> Cell:
+    """The difference of a counter, which can't be less than nothing, or of a state."""
+    difference = _difference(before, after, name)
+    if difference is None:
+        return cells.missing("one reading lacks it")
+    if name in COUNTERS and difference < 0:
+        return cells.missing("the counter went back")
+    tone = "fail" if name in {*_ERRORS, *_STATES} and difference > 0 else ""
+    value = difference / field.divisor
+    return Cell(cells.signed(value, field.decimals), value, tone=tone)
+
+
+def _readings(run: Run) -> Table:
+    """When the log was read, and from where."""
+    records = [record for record in _around(run) if record is not None]
+    during = sum(record.occasion is Occasion.DURING for record in run.health)
+    return items_table(
+        "device-health-readings",
+        "Readings",
+        [
+            *(
+                (
+                    capitalised(f"{record.occasion} the run"),
+                    f"{date_and_time(record.read_at)}: {printable(record.reading.source)}",
+                )
+                for record in records
+            ),
+            ("During the run", f"{during:,}"),
+        ],
+    )

@@ -1,0 +1,129 @@
+"""The host audit: each setting before and after the run, what is advised, and what the value is right for."""
+
+import msgspec
+
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.facts_table import sourced_table
+from openpts.report.host_advice import ADVICE, AS_SHIPPED, BOTH, NEITHER, SYNTHETIC, Advice, Suits
+from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.report.printable import NOT_REPORTED, fact_text, printable
+
+_TITLE = "Host Set-up Audit"
+
+
+def host_page(run: Run) -> Page:
+    """The audit of one run's host; of a simulated drive only that there is nothing to audit."""
+    return Page("host-audit", _TITLE, _blocks(run))
+
+
+def _blocks(run: Run) -> tuple[Block, ...]:
+    manifest = run.manifest
+    if manifest.target.simulation is not None:
+        return (Verdict("n/a (the drive is simulated: the host's set-up does not bear on its figures)."),)
+    if not manifest.host_before:
+        return (Verdict("not reported (the record holds no settings of the host)."),)
+    lines = [(advice, _suits(run, advice)) for advice in ADVICE]
+    return (*_verdicts(run, lines), _audit(run, lines), _sources(run))
+
+
+def _before(run: Run, advice: Advice) -> str:
+    return fact_text(run.manifest.host_before, advice.key)
+
+
+def _after(run: Run, advice: Advice) -> str:
+    return fact_text(run.manifest.host_after, advice.key)
+
+
+def _suits(run: Run, advice: Advice) -> Suits | None:
+    """What the value before the run is right for; None where it is only told, or nobody knows it."""
+    value = _before(run, advice)
+    if value == NOT_REPORTED or advice.suits is None:
+        return None
+    return advice.suits(value)
+
+
+def _has_changed(run: Run, advice: Advice) -> bool:
+    before, after = _before(run, advice), _after(run, advice)
+    return not advice.is_state and NOT_REPORTED not in {before, after} and before != after
+
+
+def _verdicts(run: Run, lines: list[tuple[Advice, Suits | None]]) -> list[Verdict]:
+    judged = [suits for _, suits in lines if suits is not None]
+    counts = {kind: sum(kind in suits for suits in judged) for kind in BOTH}
+    verdicts = [
+        Verdict(
+            f"Of {len(judged)} settings that are known and judged, {counts[AS_SHIPPED]} suit a measurement "
+            f"of a host as shipped, {counts[SYNTHETIC]} a synthetic one, where only the drive is to count."
+        )
+    ]
+    if wrong := [advice.title for advice, suits in lines if suits == NEITHER and suits is not None]:
+        verdicts.append(Verdict(f"Right for neither: {', '.join(wrong)}.", "fail"))
+    if changed := [advice.title for advice, _ in lines if _has_changed(run, advice)]:
+        verdicts.append(Verdict(f"Changed during the run: {', '.join(changed)}.", "fail"))
+    return verdicts
+
+
+def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:
+    return Table(
+        id="host-audit",
+        title="Settings and states of the host before and after the run",
+        head=Column("Item", align="left", width=2.3),
+        columns=(
+            Column("Before", align="left", width=1.3),
+            Column("After", align="left", width=1),
+            Column("Advice: as shipped", align="left", width=1.1),
+            Column("Advice: synthetic", align="left", width=1.1),
+            Column("Right for", align="left", width=0.7),
+        ),
+        rows=tuple(_row(run, advice, suits) for advice, suits in lines),
+        note="Read from files of the kernel, without changing anything. The specification demands none of "
+        "these settings.",
+    )
+
+
+def _row(run: Run, advice: Advice, suits: Suits | None) -> Row:
+    return Row(
+        Cell(advice.title, note=advice.reason),
+        (
+            _value(_before(run, advice)),
+            _after_cell(run, advice),
+            Cell(advice.as_shipped),
+            Cell(advice.synthetic),
+            _judged(suits, known=_before(run, advice) != NOT_REPORTED),
+        ),
+    )
+
+
+def _value(text: str) -> Cell:
+    return Cell(text, tone="missing" if text == NOT_REPORTED else "")
+
+
+def _after_cell(run: Run, advice: Advice) -> Cell:
+    before, after = _before(run, advice), _after(run, advice)
+    if _has_changed(run, advice):
+        return Cell(after, note="changed", tone="fail")
+    return Cell("unchanged") if before == after != NOT_REPORTED else _value(after)
+
+
+def _judged(suits: Suits | None, *, known: bool) -> Cell:
+    if suits is None:
+        return Cell("told only") if known else cells.words("n/a", tone="missing")
+    if suits == BOTH:
+        return Cell("both", tone="pass")
+    return Cell(suits[0]) if suits else Cell("neither", tone="fail")
+
+
+def _sources(run: Run) -> Table:
+    """Where each value was read: too wide for paper, and of use to whoever repeats it."""
+    facts = run.manifest.host_before
+    table = sourced_table(
+        "host-audit-sources",
+        "Where the values were read",
+        (
+            (advice.title, _before(run, advice), printable(facts[advice.key].source) or "-")
+            for advice in ADVICE
+            if advice.key in facts
+        ),
+    )
+    return msgspec.structs.replace(table, printed=False)

@@ -1,0 +1,168 @@
+"""What went on beside the I/O of a run: gaps without any, the engine's own share, processors, telemetry."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final
+
+from openpts.record.reader import Run, StepRecord
+from openpts.report import cells
+from openpts.report.facts_table import sourced, sourced_table
+from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.report.preparation_page import format_gap
+from openpts.report.printable import capitalised, printable, value_text
+from openpts.report.telemetry_blocks import telemetry_blocks
+from openpts.units import NS_PER_MS
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import CpuShares
+
+_ENGINE: Final = (
+    ("Engine", "engine"),
+    ("Own share of each latency", "own_latency"),
+    ("Own processor time", "own_cpu_time"),
+    ("Own share", "own_overhead"),
+    ("Clock", "clock"),
+    ("Latency", "latency"),
+    ("Path of the I/O", "io_path"),
+    ("Completion", "completion_wait"),
+    ("Processors of the threads", "processors"),
+)
+
+
+def run_conditions_page(run: Run) -> Page:
+    """All that was going on beside the I/O itself."""
+    return Page(
+        "run-conditions",
+        "Conditions During the Run",
+        (*_gap_blocks(run), _engine(run), *_processor_blocks(run), *telemetry_blocks(run)),
+    )
+
+
+def _by_part(steps: Iterable[StepRecord]) -> dict[Part, list[StepRecord]]:
+    """Steps of each part, all its numbers and cycles together, in the order in which parts first came."""
+    parts: dict[Part, list[StepRecord]] = defaultdict(list)
+    for step in steps:
+        parts[step.place.part].append(step)
+    return parts
+
+
+def _part_name(part: Part) -> str:
+    return (
+        "WIPC" if part is Part.WIPC else "WDPC" if part is Part.WDPC else capitalised(part.replace("_", " "))
+    )
+
+
+# PTS-FLOW-03
+def _gap_blocks(run: Run) -> tuple[Block, ...]:
+    steps = run.with_gaps
+    if not steps:
+        return (Verdict("Gaps between steps: n/a (no step followed another one)."),)
+    longest = max(steps, key=_gap_ns)
+    table = Table(
+        id="run-conditions-gaps",
+        title="Time without I/O before the steps of each part",
+        head=Column("Part", align="left", width=1.2),
+        columns=(
+            Column("Gaps", width=0.7),
+            Column("Median (ms)", width=0.8),
+            Column("Longest (ms)", width=0.8),
+            Column("Longest one before", align="left", width=2.5),
+        ),
+        rows=tuple(_gap_row(part, of_part) for part, of_part in _by_part(steps).items()),
+        note="From the last completion of a step to the first submission of the next one. Idle time that a "
+        "test asks for, and the purge before a cycle, are none.",
+    )
+    text = f"Longest gap without I/O: {format_gap(_gap_ns(longest))}, before {longest.place}."
+    return (Verdict(text), table)
+
+
+def _gap_ns(step: StepRecord) -> int:
+    return step.sample.gap_ns or 0
+
+
+def _gap_row(part: Part, steps: Sequence[StepRecord]) -> Row:
+    gaps_ns = [_gap_ns(step) for step in steps]
+    longest = max(steps, key=_gap_ns)
+    return Row(
+        Cell(_part_name(part)),
+        (
+            cells.number(len(gaps_ns), 0),
+            cells.number(statistics.median(gaps_ns) / NS_PER_MS, 3),
+            cells.number(max(gaps_ns) / NS_PER_MS, 3),
+            Cell(f"{longest.place}: {longest.sample.step}"),
+        ),
+    )
+
+
+def _engine(run: Run) -> Table:
+    """What the engine found out about itself before the run."""
+    facts = run.manifest.engine
+    missing = "n/a (computed, not measured)" if run.manifest.target.simulation else "not reported"
+    rows = [
+        sourced(label, facts, key, missing)
+        for label, key in _ENGINE
+        if key in facts or key in {"own_latency", "own_cpu_time"}
+    ]
+    rows += [
+        (f"Telemetry: {printable(name)}", value_text(fact, "not sampled"), printable(fact.source) or "-")
+        for name, fact in run.manifest.telemetry.items()
+    ]
+    return sourced_table("run-conditions-engine", "The engine and its own share", rows)
+
+
+def _processor_blocks(run: Run) -> tuple[Block, ...]:
+    steps = [step for step in run.steps if step.sample.cpu is not None and step.sample.elapsed_ns]
+    if not steps:
+        return (Verdict("Processor time: n/a (the engine does not tell it)."),)
+    parts = _by_part(steps)
+    return (
+        Table(
+            id="run-conditions-cpu",
+            title="Time of all processors of the host",
+            head=Column("Part", align="left", width=1.2),
+            columns=(
+                Column("User (%)"),
+                Column("Sys (%)"),
+                Column("Highest Sys (%)"),
+                Column("I/O wait (%)"),
+                Column("Highest I/O wait (%)"),
+                Column("openpts (processors)"),
+            ),
+            rows=(
+                *(_processor_row(_part_name(part), of_part) for part, of_part in parts.items()),
+                _processor_row("Whole run", steps),
+            ),
+            note="Means over time, highest of single steps. The last column is the processor time of openpts "
+            "itself, kernel work on its behalf included, in whole processors.",
+        ),
+    )
+
+
+def _processor_row(title: str, steps: Sequence[StepRecord]) -> Row:
+    sys_pct = _shares(steps, lambda cpu: cpu.sys_pct)
+    iowait_pct = _shares(steps, lambda cpu: cpu.iowait_pct)
+    elapsed_ns = sum(step.sample.elapsed_ns for step in steps)
+    own_ns = sum(step.sample.cpu.process_ns for step in steps if step.sample.cpu is not None)
+    return Row(
+        Cell(title),
+        (
+            cells.percent(_mean(_shares(steps, lambda cpu: cpu.user_pct))),
+            cells.percent(_mean(sys_pct)),
+            cells.percent(max(share for share, _ in sys_pct)),
+            cells.percent(_mean(iowait_pct)),
+            cells.percent(max(share for share, _ in iowait_pct)),
+            cells.number(own_ns / elapsed_ns, 2),
+        ),
+    )
+
+
+def _shares(steps: Iterable[StepRecord], share_of: Callable[[CpuShares], float]) -> list[tuple[float, int]]:
+    """A share of each step with the time over which it holds."""
+    return [
+        (share_of(step.sample.cpu), step.sample.elapsed_ns) for step in steps if step.sample.cpu is not None
+    ]
+
+
+def _mean(shares: Sequence[tuple[float, int]]) -> float:
+    values, weights = zip(*shares, strict=True)
+    return statistics.fmean(values, weights)

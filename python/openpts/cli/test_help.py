@@ -54,6 +54,30 @@ _PURPOSES: Final[Mapping[str, str]] = {
     of entropy, the user capacity written twice at random, 12 minutes of random writes at the same levels, and
     42 minutes of mixes with 0 to 100 % of writes. Each level is measured twice, up and down.
     """,
+    "profile": """The figures that users of CrystalDiskMark, AS SSD or ATTO know, each with its definition.
+
+    Each benchmark lays its test file and measures its rows, with its own pauses, warm-ups and passes. It is
+    done on the purged drive unless preconditioning is asked for: what was only purged shows its best.
+    """,
+    "precon": """What figures a drive has fresh, after sequential and after random writes.
+
+    At full length: the rows on the purged drive; a purge, the user capacity written twice in sequence, the
+    rows, random writes until single minutes are steady; a purge, random writes until steady, twice, and the
+    rows. Random writes end after 6 x user capacity or 12 hours at the latest, each of the three times.
+    """,
+    "thermal": """Whether a drive gets so hot under long writes that it slows down, after how long, by how much.
+
+    At full length: the user capacity written once, up to 30 minutes of idle time until the drive is cool,
+    30 minutes of sequential writes, 5 minutes idle, 30 minutes of writes on the warm drive, 5 minutes idle, and
+    30 minutes of 1 minute of writes and 2 minutes idle in turns. State air and cooling with --ambient-c and
+    --airflow: without them nobody can compare.
+    """,
+    "lifetime": """Speed, errors and wear over drive cycles: the whole range written, then read and compared.
+
+    USES THE DRIVE UP: each cycle takes one of the few hundred to few thousand that its flash has. It ends
+    after 5 cycles unless --cycles asks for more, when 100 % of the rated life are used, after a week, or with
+    the first error.
+    """,
 }
 
 _TARGET: Final = """

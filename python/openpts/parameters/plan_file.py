@@ -18,10 +18,12 @@ from openpts.parameters.continuous_tables import (
 )
 from openpts.parameters.contradictions import contradictions
 from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
+from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
 from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.places import Path as ValuePath
 from openpts.parameters.places import Place, PlacedError, PlacedText
+from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.shape import Wrong, wrong_values
@@ -39,6 +41,9 @@ _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
 _AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
 _LARGEST_BYTES: Final = 1024**2
 _MOST_SEED: Final = 2**63 - 1
+
+# `profile` is the set of settings, so the test of that name has a table of another.
+_TABLES_OF: Final[Mapping[str, str]] = {**{test: test for test in TABLES}, "profile": "profiles"}
 
 _Name = Annotated[str, Meta(max_length=200)]
 
@@ -85,9 +90,18 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[DemandIntensityParameters, Meta(description="Demand intensity / response time histogram.")]
         | UnsetType
     ) = UNSET
-    entropy: (
-        Annotated[EntropyParameters, Meta(description="Entropy and write-share sweeps.")] | UnsetType
+    entropy: Annotated[EntropyParameters, Meta(description="Entropy and write-share sweeps.")] | UnsetType = (
+        UNSET
+    )
+    profiles: (
+        Annotated[ProfileParameters, Meta(description="Benchmark profiles: the test named profile.")]
+        | UnsetType
     ) = UNSET
+    precon: Annotated[PreconParameters, Meta(description="Preconditioning comparison.")] | UnsetType = UNSET
+    thermal: Annotated[ThermalParameters, Meta(description="Thermal throttling.")] | UnsetType = UNSET
+    lifetime: Annotated[LifetimeParameters, Meta(description="Lifetime: full drive cycles.")] | UnsetType = (
+        UNSET
+    )
 
 
 class PlanFileError(UsageError):
@@ -109,12 +123,12 @@ class Plan:
     @property
     def settings(self) -> dict[str, Any]:
         """Profile, seed, purge and people, as far as the file has them."""
-        names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLES}]
+        names = [name for name in self.file.__struct_fields__ if name not in {"common", *_TABLES_OF.values()}]
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 
     def given(self, test: str) -> Given:
         """What the plan gives for a test: its own table over the common one."""
-        return self._given(test).over(self._given("common"))
+        return self._given(_TABLES_OF[test]).over(self._given("common"))
 
     def _given(self, table: str) -> Given:
         content = getattr(self.file, table)
@@ -171,7 +185,7 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     profile = Profile(plan.settings.get("profile", Profile.ENTERPRISE))
     found: dict[str, None] = {}
     for test in ALL_TESTS.values():
-        if getattr(plan.file, test.name) is UNSET and plan.file.common is UNSET:
+        if getattr(plan.file, _TABLES_OF[test.name]) is UNSET and plan.file.common is UNSET:
             continue
         given, standard = plan.given(test.name), test.standard_conditions(profile, 0)
         bad = dict.fromkeys(_refused(given, standard))

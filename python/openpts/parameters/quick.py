@@ -24,6 +24,18 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
     "cbw": {"time_scale": "1/300"},
     "dirth": {"time_scale": "1/300"},
     "entropy": {"time_scale": "1/60", "precondition_passes": 0.5, "write_pcts": [0, 5, 50, 100]},
+    "profile": {"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
+    "precon": {
+        "step_seconds": 0.2,
+        "longest_pass_seconds": 0.5,
+        "precondition_passes": 1,
+        "recondition_passes": 0.1,
+        "drive_fills": 1,
+        "longest_seconds": 20,
+        "tracking_seconds": 2,
+    },
+    "thermal": {"time_scale": "1/30", "precondition_passes": 0, "look_seconds": 10},
+    "lifetime": {"cycles": 2},
 }
 
 

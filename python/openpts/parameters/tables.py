@@ -14,7 +14,9 @@ from openpts.parameters.continuous_tables import (
     WriteSaturationParameters,
 )
 from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
+from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
 from openpts.parameters.entropy_table import EntropyParameters
+from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 
 TABLES: Final[Mapping[str, type[CommonParameters]]] = {
@@ -27,5 +29,9 @@ TABLES: Final[Mapping[str, type[CommonParameters]]] = {
     "cbw": CompositeParameters,
     "dirth": DemandIntensityParameters,
     "entropy": EntropyParameters,
+    "profile": ProfileParameters,
+    "precon": PreconParameters,
+    "thermal": ThermalParameters,
+    "lifetime": LifetimeParameters,
 }
 """The table of each test, by its short name."""

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.practice import entropy
+from openpts.practice import entropy, precon, profile
 from openpts.pts.definition import TestDefinition
 from openpts.pts.registry import TESTS
 
@@ -14,6 +14,22 @@ _TESTS: Final[tuple[TestDefinition, ...]] = (
         section=None,
         standard_conditions=entropy.standard_conditions,
         script=entropy.entropy_test,
+    ),
+    TestDefinition(
+        name="profile",
+        title="Benchmark Profiles",
+        section=None,
+        standard_conditions=profile.standard_conditions,
+        script=profile.profile_test,
+        possible_on=profile.possible_on,
+    ),
+    TestDefinition(
+        name="precon",
+        title="Preconditioning Comparison",
+        section=None,
+        standard_conditions=precon.standard_conditions,
+        script=precon.precon_test,
+        possible_on=precon.possible_on,
     ),
 )
 

@@ -11,6 +11,7 @@ from openpts.vocabulary.conditions import (
     WriteSaturationConditions,
 )
 from openpts.vocabulary.entropy_conditions import EntropyConditions
+from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
 
 TestConditions = (
     IopsConditions
@@ -22,4 +23,6 @@ TestConditions = (
     | CompositeConditions
     | DemandIntensityConditions
     | EntropyConditions
+    | ProfileConditions
+    | PreconConditions
 )

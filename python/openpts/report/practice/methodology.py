@@ -81,7 +81,10 @@ def _conditioning_rows(run: Run, number: int, step: StepRecord | None) -> Rows:
 def fills_text(run: Run, written_bytes: int) -> str:
     """An amount in user capacities: ``2.00 x User Capacity``."""
     capacity = run.manifest.target.user_capacity_bytes
-    return f"{written_bytes / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
+    if not capacity:
+        return "n/a (no capacity)"
+    share = written_bytes / capacity
+    return f"{share:.2f} x User Capacity" if share >= 0.1 else f"{share:.2g} x User Capacity"
 
 
 def stimulus_words(stimulus: Stimulus) -> str:

@@ -1,0 +1,94 @@
+"""The figure of a benchmark's row from its passes: what the tool would show, and how far they differ."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import fmean, median
+
+from openpts.units import MB, NS_PER_MS, NS_PER_US
+from openpts.vocabulary.benchmark_profile import FigureUnit, Statistic
+from openpts.vocabulary.sample import Measured
+
+
+@dataclass(frozen=True, slots=True)
+class RowFigure:
+    """``shown`` is the tool's statistic of the passes' ``values``, all in ``unit``."""
+
+    unit: FigureUnit
+    values: tuple[float, ...]
+    shown: float
+
+    @property
+    def median(self) -> float:
+        """Of an odd number of passes a value that was measured (SOL-STAT-01)."""
+        return median(self.values)
+
+    @property
+    def minimum(self) -> float:
+        """The smallest value of a pass."""
+        return min(self.values)
+
+    @property
+    def maximum(self) -> float:
+        """The largest value of a pass."""
+        return max(self.values)
+
+
+def row_figure(passes: Sequence[Measured], unit: FigureUnit, statistic: Statistic) -> RowFigure | None:
+    """The figure of a row in a unit; None if no pass had an I/O. The best response time is the lowest."""
+    values = tuple(value for one in passes if (value := _figure(one, unit)) is not None)
+    if not values:
+        return None
+    match statistic:
+        case Statistic.BEST:
+            shown = min(values) if unit.is_time else max(values)
+        case Statistic.MEAN:
+            shown = fmean(values)
+        case Statistic.MEDIAN:
+            shown = median(values)
+    return RowFigure(unit, values, shown)
+
+
+def _figure(measured: Measured, unit: FigureUnit) -> float | None:
+    latency_ns = measured.mean_latency_ns
+    if latency_ns is None:
+        return None
+    match unit:
+        case FigureUnit.MB_PER_S:
+            return measured.bandwidth_bytes_per_s / MB
+        case FigureUnit.IOPS:
+            return measured.iops
+        case FigureUnit.MICROSECONDS:
+            return latency_ns / NS_PER_US
+        case FigureUnit.MILLISECONDS:
+            return latency_ns / NS_PER_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """The score of AS SSD: points per MB/s, by the formula that reviews of the tool give."""
+
+    read: float
+    write: float
+    total: float
+
+
+AS_SSD_ROWS = ("Seq", "4K", "4K-64Thrd")
+"""The rows that the score of AS SSD is made of."""
+
+
+def as_ssd_score(read_mb_per_s: Mapping[str, float], write_mb_per_s: Mapping[str, float]) -> Score | None:
+    """The score from the MB/s of its rows by name; None unless all of them are there."""
+    if any(row not in of for row in AS_SSD_ROWS for of in (read_mb_per_s, write_mb_per_s)):
+        return None
+    seq_r, rnd_r, deep_r = (read_mb_per_s[row] for row in AS_SSD_ROWS)
+    seq_w, rnd_w, deep_w = (write_mb_per_s[row] for row in AS_SSD_ROWS)
+    return Score(
+        read=0.1 * seq_r + rnd_r + deep_r,
+        write=0.1 * seq_w + rnd_w + deep_w,
+        total=0.15 * seq_w + 0.1 * seq_r + 2 * rnd_r + rnd_w + deep_w + 1.5 * deep_r,
+    )
+
+
+def loss_pct(fresh: float, used: float) -> float | None:
+    """What is lost against the fresh figure, in per cent of it; None where that is 0."""
+    return 100 * (fresh - used) / fresh if fresh else None

@@ -1,0 +1,63 @@
+"""The conditions of the tests that measure the rows of benchmarks."""
+
+from enum import StrEnum
+
+from openpts.vocabulary.benchmark_profile import BenchmarkProfile
+from openpts.vocabulary.practice_conditions import PracticeConditions
+from openpts.vocabulary.workload import Workload
+
+
+class DriveState(StrEnum):
+    """What a drive has been through before it is measured, in the order of the test."""
+
+    FRESH = "FOB"
+    SEQUENTIAL = "after SEQ"
+    RANDOM = "after RND"
+
+
+class ProfileTestConditions(PracticeConditions, frozen=True, kw_only=True):
+    """What both have in common.
+
+    ``precondition_passes`` counts in user capacities that are written sequentially. No pass or warm-up of a
+    row lasts longer than ``longest_pass_ns``, no pause longer than ``longest_pause_ns``. ``impossible`` says
+    in words which rows the device's sectors rule out, or which of their sizes.
+    """
+
+    precondition_passes: float
+    precondition_block_size_bytes: int
+    precondition_tc: int
+    precondition_qd: int
+    longest_pass_ns: int
+    longest_pause_ns: int
+    impossible: tuple[str, ...] = ()
+
+
+class ProfileConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="profile"):
+    """The rows of benchmarks on a drive in one state; without preconditioning it was only purged."""
+
+    benchmarks: tuple[BenchmarkProfile, ...]
+
+
+# LSI-PRE-01 to 05
+class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
+    """The figures of one benchmark on a fresh drive, after sequential and after random writes.
+
+    ``workload`` at ``tc`` and ``qd`` is the random conditioning. Its course is tracked by single minutes that
+    begin ``tracking_period_ns`` apart, or ``tracking_fills`` user capacities where those are written before:
+    it ends when they are steady, but not before ``steady_after_drive_fills`` user capacities, and at
+    ``drive_fills`` or ``longest_ns`` at the latest. Before a row is measured in a state that the row before
+    has disturbed, ``recondition_passes`` user capacities are written to bring it back. Rows with a test file
+    have at most ``file_share_pct`` of the active range for it, so that a fresh drive stays fresh.
+    """
+
+    benchmark: BenchmarkProfile
+    recondition_passes: float
+    workload: Workload
+    tc: int
+    qd: int
+    drive_fills: float
+    longest_ns: int
+    tracking_period_ns: int
+    tracking_fills: float
+    steady_after_drive_fills: float
+    file_share_pct: float

@@ -14,9 +14,12 @@ from openpts.report.executive_page import executive_page
 from openpts.report.files_page import RecordFile, files_page
 from openpts.report.glossary_page import glossary_page
 from openpts.report.header import drive_name
+from openpts.report.health_page import health_page
+from openpts.report.host_page import host_page
 from openpts.report.merge import merged_page
 from openpts.report.model import SCHEMA_VERSION, Page, Report
 from openpts.report.printable import brief, fact_text, printable
+from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.run_part import RunPart, parts_of
 from openpts.report.setup_page import setup_page
 
@@ -61,7 +64,7 @@ def _report(parts: tuple[RunPart, ...], report_date: str, files: Sequence[Record
         footer=f"{_FORMAT}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
         front=_front(parts, report_date),
         sections=sections,
-        back=(glossary_page(),),
+        back=(_of_all(parts, lambda part: health_page(part.run)), glossary_page()),
         deviation_count=sum(len(part.run.ledger) for part in parts),
         stem=_stem(parts),
         paper=paper,
@@ -70,12 +73,14 @@ def _report(parts: tuple[RunPart, ...], report_date: str, files: Sequence[Record
 
 
 def _front(parts: Sequence[RunPart], report_date: str) -> tuple[Page, ...]:
-    """Summary, set-up and conformance: of several runs each once."""
+    """Summary, set-up, conformance, host and conditions: of several runs each once."""
     summary = cover_page(parts[0]) if len(parts) == 1 else executive_page(parts)
     return (
         summary,
         _of_all(parts, lambda part: setup_page(part.run, report_date)),
         _of_all(parts, lambda part: conformance_page(part.run, part.standing)),
+        _of_all(parts, lambda part: host_page(part.run)),
+        _of_all(parts, lambda part: run_conditions_page(part.run)),
     )
 
 

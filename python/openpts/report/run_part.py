@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from openpts.errors import RecordError
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
+from openpts.report.health_page import health_alerts
 from openpts.report.merge import prefixed
 from openpts.report.model import Section
 from openpts.report.standing import Standing, standing_of
@@ -55,7 +56,11 @@ def _part(run: Run, report_date: str, number: int) -> RunPart:
     test = run.manifest.conditions.test
     standing = standing_of(run)
     content = reported_test(test).report(run)
-    sections = tuple(_wanted(section, run) for section in content.sections(standing, report_date))
+    alerts = health_alerts(run)
+    sections = tuple(
+        replace(_wanted(section, run), alerts=(*section.alerts, *alerts))
+        for section in content.sections(standing, report_date)
+    )
     if number:
         sections = tuple(prefixed(section, f"{test}{number}-") for section in sections)
     name = f"{test.upper()} {number}" if number else test.upper()

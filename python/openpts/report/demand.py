@@ -4,7 +4,6 @@ from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.access_pattern_page import access_pattern_page
 from openpts.report.content import TestContent
-from openpts.report.cover_page import key_value, summary_table
 from openpts.report.demand_figures import demand_figures
 from openpts.report.demand_histogram_pages import histogram_page, histogram_prewrite_page, histograms
 from openpts.report.demand_pages import (
@@ -29,12 +28,14 @@ from openpts.report.header_rows import active_range_text, data_text, demand_text
 from openpts.report.model import Cell, Page, Section, Table
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
 from openpts.report.standing import Standing
+from openpts.report.summary_table import key_value, summary_table
 from openpts.report.tracking_pages import (
     tracking_rounds_page,
     tracking_sentence,
     tracking_time_page,
     tracking_window_page,
 )
+from openpts.report.transfer_size import with_transfer_size
 from openpts.units import block_size_kib, format_duration
 from openpts.vocabulary.part import Part
 
@@ -87,7 +88,9 @@ def _section(demand: DemandRun, title: str, standing: Standing, report_date: str
             test=_test_rows(demand),
         ),
         alerts=_alerts(demand, standing),
-        pages=_pages(demand),
+        pages=with_transfer_size(
+            _pages(demand), (size.block_size_bytes for size in demand.conditions.workload.block_sizes)
+        ),
     )
 
 
@@ -107,7 +110,7 @@ def _summary(demand: DemandRun) -> Table:
             (f"{name} at {measured.point}", key_value(measured.iops), "IOPS"),
             (
                 f"ART at {name}",
-                cells.missing("no I/O") if measured.art_ns is None else cells.latency(measured.art_ns),
+                cells.latency(measured.art_ns),
                 "ms",
             ),
         )

@@ -4,7 +4,6 @@ from typing import Any, Final
 
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
-from openpts.report.cover_page import key_value, summary_table
 from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
     active_range_amount_text,
@@ -20,7 +19,9 @@ from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import alerts, steady_rounds, summary_state, window_rounds
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import steady_state_sentence
+from openpts.report.summary_table import key_value, summary_table
 from openpts.report.throughput_pages import READ_PCTS, Cycle, cycle_pages
+from openpts.report.transfer_size import with_transfer_size
 from openpts.vocabulary.conditions import ThroughputConditions
 
 _TITLE: Final = "Throughput Test"
@@ -106,7 +107,7 @@ def _section(run: Run, cycle: Cycle, standing: Standing, report_date: str) -> Se
             cycle=cycle.number,
         ),
         alerts=red_lines,
-        pages=cycle_pages(run, cycle),
+        pages=with_transfer_size(cycle_pages(run, cycle), (cycle.size_bytes,)),
     )
 
 

@@ -43,6 +43,7 @@ from openpts.report.saturation_tables import preparation_page, zones_page
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import PlotName
 from openpts.report.summary_table import key_value, summary_table
+from openpts.report.transfer_size import with_transfer_size
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.conditions import WriteSaturationConditions
@@ -209,7 +210,10 @@ def _section(cycle: _Cycle, standing: Standing, report_date: str) -> Section:
             cycle=cycle.number,
         ),
         alerts=_alerts(cycle, standing),
-        pages=tuple(page for page in _pages(cycle, title) if page is not None),
+        pages=with_transfer_size(
+            (page for page in _pages(cycle, title) if page is not None),
+            (size.block_size_bytes for size in cycle.workload.block_sizes),
+        ),
     )
 
 

@@ -130,7 +130,7 @@ ADVICE: Final = (
     Advice(
         "governor",
         "Frequency governor",
-        "as the system sets it",
+        "default",
         "performance",
         "a slow clock lengthens each I/O, most at low queue depth",
         _either(performance=_TUNED),
@@ -138,7 +138,7 @@ ADVICE: Final = (
     Advice(
         "energy_preference",
         "Energy preference",
-        "as the system sets it",
+        "default",
         "performance",
         "it lets the clock fall between I/Os",
         _either(performance=_TUNED),
@@ -150,7 +150,7 @@ ADVICE: Final = (
     Advice(
         "c_states",
         "Sleep states (C-states)",
-        "as the system sets them",
+        "default",
         "none that is slow to leave",
         "waking up is part of the response time at queue depth 1",
         _c_states,
@@ -181,7 +181,7 @@ ADVICE: Final = (
     Advice(
         "scheduler",
         "I/O scheduler",
-        "the kernel's own choice",
+        "default",
         "none",
         "a scheduler holds and sorts what the test wants in its order",
         _either(none=BOTH),
@@ -205,7 +205,7 @@ ADVICE: Final = (
     Advice(
         "wbt_lat_usec",
         "Write-back throttling (wbt_lat_usec)",
-        "the kernel's own choice",
+        "default",
         "0",
         "it slows buffered writes of other programs, not direct ones",
         _either(**{"0": BOTH}),
@@ -245,7 +245,7 @@ ADVICE: Final = (
     Advice(
         "aspm",
         "Link power states (ASPM)",
-        "as the system sets them",
+        "default",
         "off",
         "waking the link is part of the response time",
         _aspm,
@@ -253,7 +253,7 @@ ADVICE: Final = (
     Advice(
         "apst",
         "Drive's power states (APST)",
-        "as the system sets them",
+        "default",
         "off",
         "waking the drive is part of the response time after idle",
         _apst,
@@ -269,7 +269,7 @@ ADVICE: Final = (
     Advice(
         "iommu",
         "IOMMU",
-        "as the system sets it",
+        "default",
         "off, or passing through",
         "translation takes processor time from each I/O",
         _iommu,

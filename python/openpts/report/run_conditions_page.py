@@ -9,10 +9,9 @@ from openpts.record.reader import Run, StepRecord
 from openpts.report import cells
 from openpts.report.facts_table import sourced, sourced_table
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.report.preparation_page import format_gap
 from openpts.report.printable import capitalised, printable, value_text
 from openpts.report.telemetry_blocks import telemetry_blocks
-from openpts.units import NS_PER_MS
+from openpts.units import NS_PER_MS, format_gap
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import CpuShares
 

@@ -13,6 +13,7 @@ from openpts.device.nvme_admin import (
     NvmeController,
     identify_controller,
     parse_identify_controller,
+    read_smart_log,
     set_volatile_write_cache,
     volatile_write_cache_enabled,
 )
@@ -96,6 +97,20 @@ def test_setting_the_cache_changes_feature_06h_and_saves_nothing(enabled: bool, 
     set_volatile_write_cache(3, enabled=enabled)
     # Set Features 09h; the save bit 31 of dword 10 is clear
     assert sent == [(0x09, 0x06, int(enabled), 0, 0)]
+
+
+def test_the_health_log_is_asked_for_as_a_whole_and_of_the_controller(controller) -> None:
+    told = bytes(range(256)) * 2
+
+    def answer(command: NvmePassthruCommand) -> int:
+        # Get Log Page: page 02h, 128 dwords told as 127, all namespaces
+        assert (command.opcode, command.nsid, command.data_len) == (0x02, 0xFFFFFFFF, 512)
+        assert (command.cdw10 & 0xFF, command.cdw10 >> 16) == (0x02, 127)
+        ctypes.memmove(command.addr, told, 512)
+        return 0
+
+    controller(answer)
+    assert read_smart_log(3) == told
 
 
 def test_a_status_of_the_controller_is_an_error(controller) -> None:

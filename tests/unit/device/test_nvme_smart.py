@@ -1,0 +1,107 @@
+"""The SMART log of NVMe, held against the specification's layout written down a second time."""
+
+import ctypes
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from openpts.device.nvme_smart import SMART_LOG_BYTES, parse_smart_log
+
+
+class SmartLog(ctypes.LittleEndianStructure):
+    """SMART / Health Information log page of the NVM Express Base Specification 2.0, in its order."""
+
+    _pack_ = 1
+    _fields_ = [
+        ("critical_warning", ctypes.c_uint8),
+        ("composite_temperature_k", ctypes.c_uint16),
+        ("available_spare", ctypes.c_uint8),
+        ("available_spare_threshold", ctypes.c_uint8),
+        ("percentage_used", ctypes.c_uint8),
+        ("endurance_group_warning", ctypes.c_uint8),
+        ("reserved_7", ctypes.c_uint8 * 25),
+        ("data_units_read", ctypes.c_uint64 * 2),
+        ("data_units_written", ctypes.c_uint64 * 2),
+        ("host_reads", ctypes.c_uint64 * 2),
+        ("host_writes", ctypes.c_uint64 * 2),
+        ("busy_minutes", ctypes.c_uint64 * 2),
+        ("power_cycles", ctypes.c_uint64 * 2),
+        ("power_on_hours", ctypes.c_uint64 * 2),
+        ("unsafe_shutdowns", ctypes.c_uint64 * 2),
+        ("media_errors", ctypes.c_uint64 * 2),
+        ("error_log_entries", ctypes.c_uint64 * 2),
+        ("warning_minutes", ctypes.c_uint32),
+        ("critical_minutes", ctypes.c_uint32),
+        ("sensors_k", ctypes.c_uint16 * 8),
+        ("light_transitions", ctypes.c_uint32),
+        ("heavy_transitions", ctypes.c_uint32),
+        ("light_s", ctypes.c_uint32),
+        ("heavy_s", ctypes.c_uint32),
+        ("reserved_232", ctypes.c_uint8 * 280),
+    ]
+
+
+assert ctypes.sizeof(SmartLog) == 512
+
+U8, U16, U32 = (st.integers(0, 2**bits - 1) for bits in (8, 16, 32))
+# the least significant half comes first
+WIDE = {
+    "host_read_bytes": ("data_units_read", 512_000),
+    "host_write_bytes": ("data_units_written", 512_000),
+    "host_read_commands": ("host_reads", 1),
+    "host_write_commands": ("host_writes", 1),
+    "busy_s": ("busy_minutes", 60),
+    "power_cycles": ("power_cycles", 1),
+    "power_on_hours": ("power_on_hours", 1),
+    "unsafe_shutdowns": ("unsafe_shutdowns", 1),
+    "media_errors": ("media_errors", 1),
+    "error_log_entries": ("error_log_entries", 1),
+}
+
+
+@given(st.data())
+def test_each_field_is_read_from_its_place_and_no_other(data: Any) -> None:
+    log = SmartLog()
+    for name in ("critical_warning", "available_spare", "available_spare_threshold", "percentage_used"):
+        setattr(log, name, data.draw(U8))
+    log.composite_temperature_k = data.draw(U16)
+    for name in ("warning_minutes", "critical_minutes", "light_transitions", "heavy_transitions"):
+        setattr(log, name, data.draw(U32))
+    log.light_s, log.heavy_s = data.draw(U32), data.draw(U32)
+    log.sensors_k[:] = data.draw(st.lists(U16, min_size=8, max_size=8))
+    wide = {name: data.draw(st.integers(0, 2**128 - 1)) for name in WIDE}
+    for name, (attribute, _) in WIDE.items():
+        getattr(log, attribute)[:] = (wide[name] % 2**64, wide[name] // 2**64)
+    log.reserved_7[:] = data.draw(st.binary(min_size=25, max_size=25))
+    log.reserved_232[:] = data.draw(st.binary(min_size=280, max_size=280))
+
+    expected = {
+        "critical_warning": log.critical_warning,
+        "available_spare_pct": log.available_spare,
+        "available_spare_threshold_pct": log.available_spare_threshold,
+        "percentage_used_pct": log.percentage_used,
+        "warning_temperature_s": 60 * log.warning_minutes,
+        "critical_temperature_s": 60 * log.critical_minutes,
+        "throttle_events": log.light_transitions + log.heavy_transitions,
+        "throttled_s": log.light_s + log.heavy_s,
+        **{name: float(wide[name] * factor) for name, (_, factor) in WIDE.items()},
+        # 0 K: not reported
+        **({"temperature_c": log.composite_temperature_k - 273} if log.composite_temperature_k else {}),
+        **{f"temperature_sensor_{n + 1}_c": k - 273 for n, k in enumerate(log.sensors_k) if k},
+    }
+    assert parse_smart_log(bytes(log)) == expected
+
+
+def test_a_data_unit_is_a_thousand_sectors_of_512_bytes() -> None:
+    log = SmartLog()
+    log.data_units_written[0] = 525  # 256 MiB, as a drive counts them: rounded up
+    written = parse_smart_log(bytes(log))["host_write_bytes"]
+    assert 256 * 2**20 <= written < 256 * 2**20 + 512_000
+
+
+@pytest.mark.parametrize("length", [0, SMART_LOG_BYTES - 1, SMART_LOG_BYTES + 1])
+def test_a_log_of_another_length_is_none(length: int) -> None:
+    with pytest.raises(ValueError, match="512"):
+        parse_smart_log(bytes(length))

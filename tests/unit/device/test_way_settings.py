@@ -1,0 +1,50 @@
+"""Settings of the way to a drive, on made-up machines."""
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.way_settings import way_settings
+from openpts.system_files import SystemRoots
+
+
+def _values(name: str, roots: SystemRoots) -> dict[str, str | None]:
+    facts = way_settings(BlockDevice.of_name(name, roots), roots)
+    assert all(fact.source for fact in facts.values())
+    return {key: fact.value for key, fact in facts.items()}
+
+
+def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoots) -> None:
+    assert _values("nvme0n1", server) == {
+        "numa_node": "node 1 of 2",
+        "scheduler": "none",
+        "nomerges": "0",
+        "rq_affinity": "1",
+        "iostats": "1",
+        "wbt_lat_usec": "2000",
+        "max_sectors_kb": "512 KiB of 2048 KiB",
+        "poll_queues": "4",
+        "interrupts": "3, which end in 2 places",
+        "link": "Gen 4 x4 of Gen 5 x4",
+        "aspm": "policy default; on: L1",
+        "apst": "on, up to 100000 us",
+        "power_state": "D0, kept awake",
+        "iommu": "translates (DMA-FQ)",
+        "aer": "correctable 2, nonfatal 0, fatal 0",
+    }
+
+
+def test_a_drive_that_sleeps_by_nobodys_leave(server: SystemRoots) -> None:
+    tolerance = server.sys / "class/block/nvme0n1/device/power/pm_qos_latency_tolerance_us"
+    tolerance.write_text("0\n")
+    assert _values("nvme0n1", server)["apst"] == "off"
+
+
+def test_a_sata_drive_has_no_power_states_of_nvme(server: SystemRoots) -> None:
+    values = _values("sda", server)
+    assert values["apst"] is None
+    assert values["poll_queues"] is None
+    assert values["iommu"] == "off"
+
+
+def test_what_a_machine_does_not_tell_is_left_open(malformed: SystemRoots) -> None:
+    values = _values("nvme0n1", malformed)
+    assert values.pop("iommu") == "off"
+    assert set(values.values()) == {None}

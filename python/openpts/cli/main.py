@@ -9,6 +9,7 @@ from importlib.metadata import version
 
 import click
 
+from openpts.cli.compare import compare
 from openpts.cli.conformance import conformance_command
 from openpts.cli.crosscheck import crosscheck_command
 from openpts.cli.devices import devices
@@ -68,6 +69,8 @@ Examples
       One report of all tests of a suite, without the drive's serial number.
   openpts verify openpts-runs/S3R1-20261120T220000Z-iops
       Derive every number of a report again from its record.
+  openpts compare suite-a suite-b --label suite-a=old --label suite-b=new --html
+      Put the runs of two drives beside each other.
 """
 
 
@@ -111,6 +114,7 @@ cli.add_command(plan_command)
 cli.add_command(io)
 cli.add_command(crosscheck_command)
 cli.add_command(report)
+cli.add_command(compare)
 cli.add_command(verify)
 cli.add_command(conformance_command)
 cli.add_command(sim)

@@ -94,9 +94,9 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
     ``by`` says what ``lines`` are: ``row`` (x from the column heads) or ``column`` (x from the row
     heads). With category axes each line gives the points of one category. ``color`` is an index into
     the figure's palette, from its start again beyond its end. ``style`` is ``measured`` (markers and line),
-    ``line``, ``dashed`` (it rests on few I/Os), ``points``, ``bars``, ``spline`` (markers, and a monotone
-    cubic through them), ``mean`` (bold line, no markers), ``fit``, or on a category axis ``whiskers`` (from
-    the least point to the largest).
+    ``line``, ``dashed`` (it rests on few I/Os, or lies among other lines), ``points``, ``bars``, ``spline``
+    (markers, and a monotone cubic through them), ``mean`` (bold line, no markers), ``fit``, or on a category
+    axis ``whiskers`` (from the least point to the largest).
     Lines go from point to point in the table's order. ``second_axis``: it belongs to the figure's ``y2``.
     """
 

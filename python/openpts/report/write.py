@@ -93,6 +93,11 @@ def make_report(runs: Sequence[Run], options: ReportOptions, *, files: Sequence[
     return redacted(report, runs) if options.redact else report
 
 
+def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS) -> WrittenReport:
+    """Write a report that was made elsewhere, under its own name. Raises RecordError."""
+    return _write(folder, report.stem, _contents(report, options))
+
+
 def missing_parts() -> list[str]:
     """One line for each optional package that is missing, with the way to get it."""
     return [note for note in (missing_plots_note(), missing_pdf_note()) if note]

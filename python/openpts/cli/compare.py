@@ -1,0 +1,99 @@
+"""`openpts compare`: runs of one or several drives beside each other."""
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from openpts.errors import UsageError
+
+if TYPE_CHECKING:
+    from openpts.report.model import Report
+
+_OUT = Path("openpts-comparison")
+
+
+@click.command("compare")
+@click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
+@click.option(
+    "--base", default="", metavar="NAME", help="What all others are held against. [default: the first]"
+)
+@click.option(
+    "--label",
+    "labels",
+    multiple=True,
+    metavar="RUN=NAME",
+    help="Name a run or suite; those of one name stand together as one set. May be repeated.",
+)
+@click.option(
+    "--cold",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="RUN",
+    help="A first run that stands apart and counts in no set. May be repeated.",
+)
+@click.option("--html", is_flag=True, help="Interactive page, one file.")
+@click.option("--pdf", is_flag=True, help="Pages for print.")
+@click.option("--csv", is_flag=True, help="Each table and series as a file.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help=f"Where to write; alone it stands for all three files. [default: ./{_OUT}]",
+)
+@click.option(
+    "--paper", type=click.Choice(["a4", "us-letter"]), default="a4", show_default=True, help="Of the PDF."
+)
+@click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")
+def compare(
+    runs: tuple[Path, ...],
+    *,
+    base: str,
+    labels: tuple[str, ...],
+    cold: tuple[Path, ...],
+    out: Path | None,
+    paper: str,
+    as_json: bool,
+    **files: bool,
+) -> None:
+    """Put runs beside each other: medians, spread, and what the difference is worth.
+
+    RUN is a run folder, or that of a suite, which stands for all of its runs. Runs of one drive (model,
+    serial number, firmware) under the same conditions make a set, of which the median counts. Three warm
+    runs or more, an odd number, are advised. Where runs were not made alike, a red list says in what.
+    """
+    from openpts.cli.compare_text import print_comparison  # noqa: PLC0415 slow to load, and help needs no report
+    from openpts.report.compare.build import build_comparison  # noqa: PLC0415 likewise
+    from openpts.report.compare.contenders import compare_runs  # noqa: PLC0415 likewise
+    from openpts.report.compare.figures import comparison_figures  # noqa: PLC0415 likewise
+    from openpts.report.compare.sources import read_entries  # noqa: PLC0415 likewise
+
+    comparison = compare_runs(read_entries(runs, _labels(labels), cold), base)
+    report = build_comparison(comparison, paper=paper)
+    written = _write(report, files, out) if any(files.values()) or out else []
+    if as_json:
+        click.echo(json.dumps({**comparison_figures(comparison), "reports": written}, indent=2))
+        return
+    print_comparison(click.get_text_stream("stdout"), report, comparison)
+    for path in written:
+        click.echo(f"report: {path}")
+
+
+def _labels(texts: tuple[str, ...]) -> dict[Path, str]:
+    """Raises UsageError for what is no RUN=NAME."""
+    labels = {}
+    for text in texts:
+        path, equals, name = text.rpartition("=")
+        if not (equals and path and name.strip()):
+            raise UsageError(f"--label {text!r}: write RUN=NAME, such as runs/first=old-firmware")
+        labels[Path(path)] = name.strip()
+    return labels
+
+
+def _write(report: "Report", wanted: dict[str, bool], out: Path | None) -> list[str]:
+    """Write the files that are wanted; all three where only their place was said."""
+    from openpts.report.write import ReportOptions, write_model  # noqa: PLC0415 slow to load
+
+    files = wanted if any(wanted.values()) else dict.fromkeys(wanted, True)
+    options = ReportOptions(html=files["html"], pdf=files["pdf"], csv=files["csv"])
+    return [str(path) for path in write_model(report, out or _OUT, options).documents]

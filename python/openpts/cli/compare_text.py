@@ -1,0 +1,48 @@
+"""A comparison of runs as text: the red list, and a table for each test."""
+
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+
+from openpts.report.compare.contenders import RunComparison
+from openpts.report.model import Cell, Report, Verdict
+from openpts.report.model import Table as ReportTable
+
+_WIDE = 150
+_DIFFERING = "-differing"
+_SETS = "compare-{}-sets"
+
+
+def print_comparison(stream: IO[str], report: Report, comparison: RunComparison) -> None:
+    """What the report's pages hold, as far as lines of text can show it."""
+    # wide enough for all columns where the stream is no terminal that could wrap them
+    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDE)
+    for line in report.alerts():
+        console.print(line, style="bold red")
+    for block in report.front[0].blocks:
+        if isinstance(block, Verdict) and block.tone != "info":
+            console.print(block.text, style="red" if block.tone == "fail" else "green")
+        elif isinstance(block, ReportTable) and block.id.endswith(_DIFFERING):
+            _print(console, block)
+    tables = report.tables()
+    for test in comparison.tests:
+        _print(console, tables[_SETS.format(test.test)])
+
+
+def _print(console: Console, shown: ReportTable) -> None:
+    table = Table(title=shown.title, title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False)
+    for column in (shown.head, *shown.columns):
+        table.add_column(column.label, justify="right" if column.align == "right" else "left")
+    last = ""
+    for row in shown.rows:
+        head = "" if row.head.text == last else row.head.text
+        last = row.head.text
+        table.add_row(head, *(_text(cell) for cell in row.cells))
+    console.print()
+    console.print(table)
+
+
+def _text(cell: Cell) -> str:
+    # why a value is missing stands in its row's statement
+    return f"{cell.text} ({cell.note})" if cell.note and cell.tone != "missing" else cell.text

@@ -1,0 +1,102 @@
+"""Builds the comparison of runs as a report: sets in, model out; no clock, no device, no file."""
+
+from collections.abc import Sequence
+
+from openpts.report.compare.conditions import Conditions, conditions_of
+from openpts.report.compare.conditions_page import conditions_page, red_list
+from openpts.report.compare.contenders import ComparedTest, RunComparison
+from openpts.report.compare.dots_page import dots_blocks
+from openpts.report.compare.matrix_page import matrix_blocks
+from openpts.report.compare.metrics import Metric, metrics_of
+from openpts.report.compare.overlays import overlay_blocks
+from openpts.report.compare.tables import detail_table, glance_table, sets_table
+from openpts.report.compare.words import RULES
+from openpts.report.model import SCHEMA_VERSION, Page, Report, Verdict
+from openpts.report.times import default_date
+
+_FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"
+_MOST_RED_LINES = 2
+
+
+def build_comparison(comparison: RunComparison, report_date: str = "", *, paper: str = "a4") -> Report:
+    """The comparison as data; ``report_date`` is ISO 8601, UTC, by default the end of the last run.
+
+    The same runs in the same order and date give an equal report.
+    """
+    conditions = conditions_of(comparison)
+    tests = [(test, metrics_of(test)) for test in comparison.tests]
+    names = " v ".join(comparison.names)
+    simulated = all(run.manifest.target.simulation for run in comparison.runs)
+    return Report(
+        schema_version=SCHEMA_VERSION,
+        title=f"{'SIMULATED ' if simulated else ''}SSD Performance Comparison",
+        subtitle=names,
+        run_name=names,
+        report_date=report_date or max(default_date(run.run) for run in comparison.runs),
+        red_line=_red_line(comparison),
+        footer=_FOOTER,
+        front=(
+            _front_page(comparison, conditions),
+            _key_values_page(comparison, tests),
+            *(_test_page(test, metrics) for test, metrics in tests),
+            conditions_page(comparison, conditions),
+        ),
+        sections=(),
+        back=(),
+        deviation_count=sum(len(run.run.ledger) for run in comparison.runs),
+        stem="comparison",
+        paper=paper,
+    )
+
+
+def _front_page(comparison: RunComparison, conditions: Sequence[Conditions]) -> Page:
+    """The red list, and the rules by which the pages are to be read."""
+    blocks = (
+        *red_list(comparison, conditions),
+        *_without_counterpart(comparison),
+        sets_table(comparison),
+        *(Verdict(rule) for rule in RULES),
+    )
+    return Page("compare", "What is compared", blocks, mandatory=True)
+
+
+def _key_values_page(
+    comparison: RunComparison, tests: Sequence[tuple[ComparedTest, tuple[Metric, ...]]]
+) -> Page:
+    """All key values at a glance; of several drives those that two of them have."""
+    least = min(2, len(comparison.names))
+    tables = (glance_table(test, metrics) for test, metrics in tests if len(test.contenders) >= least)
+    return Page("compare-key-values", "Key values of all runs", tuple(tables), mandatory=True)
+
+
+def _without_counterpart(comparison: RunComparison) -> list[Verdict]:
+    """Tests that stand alone, or without the base."""
+    sentences = []
+    for test in comparison.tests:
+        names = ", ".join(one.name for one in test.contenders)
+        if len(test.contenders) < 2 and len(comparison.names) > 1:
+            sentences.append(Verdict(f"{test.title}: only of {names}, compared with nothing."))
+        elif not test.has_base:
+            sentences.append(
+                Verdict(f"{test.title}: no run of the base, {comparison.names[0]}: no delta.", "fail")
+            )
+    return sentences
+
+
+def _test_page(test: ComparedTest, metrics: tuple[Metric, ...]) -> Page:
+    blocks = (
+        *dots_blocks(test, metrics),
+        detail_table(test, metrics),
+        *overlay_blocks(test, metrics),
+        *matrix_blocks(test, metrics),
+    )
+    return Page(f"compare-{test.test}", f"{test.title}: runs side by side", blocks, mandatory=True)
+
+
+def _red_line(comparison: RunComparison) -> str:
+    """What the runs are not, once; more kinds of it than a line holds stand at the runs."""
+    lines = list(dict.fromkeys(run.standing.red_line for run in comparison.runs if run.standing.red_line))
+    if len(lines) <= _MOST_RED_LINES:
+        return "; ".join(lines)
+    more = len(lines) - _MOST_RED_LINES
+    return f"{'; '.join(lines[:_MOST_RED_LINES])}; and {more} more: see the conditions of the runs"

@@ -1,0 +1,156 @@
+"""What the runs were made under, field by field, and where they differ."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.record.manifest import Manifest
+from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
+from openpts.report.condition_rows import LABELS, condition_rows
+from openpts.report.header import KINDS, first_known, of_cycle, purge_method, write_cache
+from openpts.report.printable import fact_text, printable
+from openpts.units import format_capacity
+
+_FIRMWARE: Final = "Firmware"
+_MODEL: Final = "Model"
+_NOT_SET: Final = "not set"
+_HOST: Final = (
+    ("System", "system"),
+    ("Motherboard", "motherboard"),
+    ("BIOS", "bios"),
+    ("CPU", "cpu"),
+    ("Memory", "memory"),
+    ("Operating system", "operating_system"),
+)
+# Of an engine's facts those that are chosen or built; the others are measured anew in each run.
+_ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
+# What an operator chooses for each run, or what is no condition of the figures.
+_UNJUDGED: Final = {LABELS["seed"], LABELS["secondary_metrics"]}
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    """One condition: for each name the different texts that its runs have.
+
+    ``judged`` is False for what makes a drive the drive it is, and for seeds: there a difference is none of
+    the conditions.
+    """
+
+    label: str
+    values: tuple[tuple[str, ...], ...]
+    judged: bool = True
+
+    @property
+    def differs(self) -> bool:
+        """Whether runs that are compared were made under different conditions."""
+        return self.judged and len({text for texts in self.values for text in texts}) > 1
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """The fields of a part of the comparison: ``test`` is empty for those of all tests."""
+
+    test: str
+    names: tuple[str, ...]
+    fields: tuple[Field, ...]
+
+    @property
+    def differing(self) -> tuple[Field, ...]:
+        """Those in which the runs differ."""
+        return tuple(field for field in self.fields if field.differs)
+
+
+def conditions_of(comparison: RunComparison) -> tuple[Conditions, ...]:
+    """Those of all tests first, then each test's own; tests that only one set has are not compared."""
+    groups = [comparison.runs_of(name) for name in comparison.names]
+    shared = Conditions("", comparison.names, tuple(_shared_fields(groups)))
+    return (shared, *(_of_test(test) for test in comparison.tests if len(test.contenders) > 1))
+
+
+_Read = Callable[[Manifest], str]
+
+
+def _shared_fields(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
+    for label, read in _IDENTITY:
+        yield _field(label, read, groups, judged=False)
+    models = _field(_MODEL, _fact("model"), groups).values
+    # another model has another firmware by nature; the same model with another one is another drive
+    yield _field(_FIRMWARE, _fact("firmware"), groups, judged=len(set(models)) == 1)
+    for label, read in _JUDGED:
+        yield _field(label, read, groups)
+    for label, key in _HOST:
+        yield _field(f"Host: {label}", _host(key), groups)
+    for key in _ENGINE:
+        if any(key in run.manifest.engine for group in groups for run in group):
+            yield _field(f"Engine: {key.replace('_', ' ')}", _engine(key), groups)
+
+
+def _fact(key: str) -> _Read:
+    return lambda manifest: fact_text(manifest.dut, key)
+
+
+def _host(key: str) -> _Read:
+    return lambda manifest: fact_text(manifest.host, key)
+
+
+def _engine(key: str) -> _Read:
+    return lambda manifest: fact_text(manifest.engine, key, _NOT_SET)
+
+
+def _software(key: str) -> _Read:
+    return lambda manifest: fact_text(manifest.software, key)
+
+
+def _simulation(manifest: Manifest) -> str:
+    simulation = manifest.target.simulation
+    return "no" if simulation is None else printable(str(simulation))
+
+
+def _path(key: str) -> _Read:
+    return lambda manifest: first_known(key, manifest.dut, manifest.host)
+
+
+_IDENTITY: Final[tuple[tuple[str, _Read], ...]] = (
+    ("Manufacturer", _fact("manufacturer")),
+    (_MODEL, _fact("model")),
+    ("Serial number", _fact("serial")),
+    ("User capacity", lambda manifest: format_capacity(manifest.target.user_capacity_bytes)),
+    ("Interface", _fact("interface")),
+    ("Form factor", _fact("form_factor")),
+    ("NAND type", _fact("nand_type")),
+    ("Simulated", _simulation),
+)
+_JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
+    ("Class", lambda manifest: manifest.conditions.profile.revision),
+    ("Kind of target", lambda manifest: KINDS[manifest.target.kind]),
+    ("Sector size", lambda manifest: f"{manifest.target.sector_bytes:,} bytes"),
+    ("File system", _path("file_system")),
+    ("PCIe", _path("pcie")),
+    ("HBA", _path("hba")),
+    ("Purge method", lambda manifest: purge_method(of_cycle(manifest.purges, 1))),
+    ("Write cache", lambda manifest: write_cache(of_cycle(manifest.write_caches, 1))),
+    ("Shortened", lambda manifest: "yes" if manifest.shortened else "no"),
+    ("State of the run", lambda manifest: manifest.state.value),
+    ("Kernel", _software("kernel")),
+    ("Test software", _software("test_software")),
+)
+
+
+def _field(label: str, read: _Read, groups: Sequence[Sequence[ComparedRun]], *, judged: bool = True) -> Field:
+    values = tuple(tuple(dict.fromkeys(read(run.manifest) for run in group)) for group in groups)
+    return Field(label, values, judged)
+
+
+def _of_test(test: ComparedTest) -> Conditions:
+    """The conditions of the test's stimulus; a field that a run does not have was not set."""
+    rows = [[dict(condition_rows(run.manifest.conditions)) for run in one.runs] for one in test.contenders]
+    labels = dict.fromkeys(label for runs in rows for run in runs for label in run)
+    fields = tuple(
+        Field(
+            label,
+            tuple(tuple(dict.fromkeys(run.get(label, _NOT_SET) for run in runs)) for runs in rows),
+            judged=label not in _UNJUDGED,
+        )
+        for label in labels
+    )
+    return Conditions(test.test, tuple(one.name for one in test.contenders), fields)

@@ -1,0 +1,129 @@
+"""Under which conditions the runs were made, and the red list of where they differ."""
+
+from collections.abc import Sequence
+
+from openpts.report import cells
+from openpts.report.compare.conditions import Conditions, Field
+from openpts.report.compare.contenders import RunComparison
+from openpts.report.header import date_and_time
+from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.report.printable import brief, fact_text, printable
+
+PAGE_ID = "conformance"  # the badge of every HTML report leads there
+
+
+def red_list(comparison: RunComparison, all_conditions: Sequence[Conditions]) -> tuple[Block, ...]:
+    """What stands on top of a comparison: conditions that differ, or that none do."""
+    blocks: list[Block] = [*_mixed_labels(comparison)]
+    differing = [(one, field) for one in all_conditions for field in one.differing]
+    if not differing:
+        same = "Host, class, profile, options, kernel and engine are the same in all runs compared."
+        return (*blocks, Verdict(same, "pass"))
+    count = len(differing)
+    noun = "condition differs" if count == 1 else "conditions differ"
+    blocks.append(
+        Verdict(
+            f"NOT MADE ALIKE: {count} {noun} between the runs. What the figures show may come from that.",
+            "fail",
+        )
+    )
+    blocks += [
+        _table(f"{table.test or 'shared'}-differing", f"{_of(table)}: what differs", table, table.differing)
+        for table in all_conditions
+        if table.differing
+    ]
+    return tuple(blocks)
+
+
+def _mixed_labels(comparison: RunComparison) -> list[Verdict]:
+    """Labels that hold several drives."""
+    sentences = []
+    for name in comparison.names:
+        serials = dict.fromkeys(
+            f"{fact_text(run.manifest.dut, 'model')} {fact_text(run.manifest.dut, 'serial')}"
+            for run in comparison.runs_of(name)
+        )
+        if len(serials) > 1:
+            sentences.append(
+                Verdict(
+                    f"{name} holds runs of {len(serials)} drives ({', '.join(serials)}): its spread is that "
+                    "between drives, not that of repeated runs of one.",
+                    "fail",
+                )
+            )
+    return sentences
+
+
+def conditions_page(comparison: RunComparison, all_conditions: Sequence[Conditions]) -> Page:
+    """All fields side by side, and the runs with their records."""
+    tables = [_table(table.test or "shared", _of(table), table, table.fields) for table in all_conditions]
+    note = Verdict(
+        "A field differs where runs that are compared have different values. What makes a drive itself "
+        "(model, serial number, capacity; its firmware, if the models differ) and seeds are not judged."
+    )
+    return Page(PAGE_ID, "Conditions of the runs", (_runs_table(comparison), note, *tables), mandatory=True)
+
+
+def _of(table: Conditions) -> str:
+    return f"Conditions of {table.test.upper()}" if table.test else "Conditions of all runs"
+
+
+def _table(table_id: str, title: str, of: Conditions, fields: Sequence[Field]) -> Table:
+    return Table(
+        id=f"compare-conditions-{table_id}",
+        title=title,
+        head=Column("Condition", align="left", width=1),
+        columns=(
+            *(Column(name, align="left", width=1.5) for name in of.names),
+            Column("", align="left", width=0.5),
+        ),
+        rows=tuple(
+            Row(Cell(field.label), (*(_cell(texts, field) for texts in field.values), _mark(field)))
+            for field in fields
+        ),
+    )
+
+
+def _cell(texts: tuple[str, ...], field: Field) -> Cell:
+    return Cell(" | ".join(printable(text) for text in texts) or "-", tone="fail" if field.differs else "")
+
+
+def _mark(field: Field) -> Cell:
+    if not field.judged:
+        return Cell("not judged", tone="missing")
+    return Cell("DIFFERS", tone="fail") if field.differs else Cell("same")
+
+
+def _runs_table(comparison: RunComparison) -> Table:
+    rows = []
+    for test in comparison.tests:
+        for one in test.contenders:
+            for run in one.runs:
+                ledger = len(run.run.ledger)
+                rows.append(
+                    Row(
+                        Cell(test.test.upper()),
+                        (
+                            Cell(one.name),
+                            Cell(brief(printable(run.manifest.test_id))),
+                            Cell(date_and_time(run.manifest.started_at)),
+                            Cell("cold" if run.cold else "warm"),
+                            Cell(run.manifest.state.value),
+                            cells.number(ledger, 0),
+                        ),
+                    )
+                )
+    return Table(
+        id="compare-runs",
+        title="Runs compared",
+        head=Column("Test", align="left", width=0.5),
+        columns=(
+            Column("Drive or label", align="left", width=1.3),
+            Column("Test ID No.", align="left", width=1.6),
+            Column("Started", align="left", width=1.35),
+            Column("Counted as", align="left", width=0.6),
+            Column("State", align="left", width=0.7),
+            Column("Deviations", width=0.6),
+        ),
+        rows=tuple(rows),
+    )

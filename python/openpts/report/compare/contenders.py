@@ -1,0 +1,192 @@
+"""Which runs stand together as a set, and which sets stand beside each other.
+
+A set is the runs of one drive (model, serial number, firmware), or of one label, of one test under the same
+conditions.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from openpts.errors import UsageError
+from openpts.record.manifest import Manifest
+from openpts.record.reader import Run
+from openpts.report.content import TestContent
+from openpts.report.key_values import KeyValue, key_values
+from openpts.report.printable import fact_text, printable
+from openpts.report.standing import Standing, standing_of
+from openpts.report.tests import REPORTS, reported_test
+
+# What differs between repeats by its nature, or concerns the report alone.
+_NO_CONDITION = ("seed", "secondary_metrics")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A run as an operator named it; ``label`` is empty where none was given."""
+
+    run: Run
+    label: str = ""
+    cold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRun:
+    """A run with what its report holds; ``cold`` runs stand apart and count in no set."""
+
+    run: Run
+    cold: bool
+    content: TestContent
+    values: tuple[KeyValue, ...]
+    standing: Standing
+
+    @property
+    def manifest(self) -> Manifest:
+        """The run's own."""
+        return self.run.manifest
+
+    def value(self, name: str) -> KeyValue | None:
+        """A key value by its name."""
+        return next((value for value in self.values if value.name == name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """A set of runs. ``owner`` is its drive or label; ``number`` is 0 for the only set of its owner."""
+
+    owner: str
+    number: int
+    runs: tuple[ComparedRun, ...]
+
+    @property
+    def name(self) -> str:
+        """The owner, and which of its conditions where it has several."""
+        return f"{self.owner}, conditions {self.number}" if self.number else self.owner
+
+    @property
+    def warm(self) -> tuple[ComparedRun, ...]:
+        """The runs that count."""
+        return tuple(run for run in self.runs if not run.cold)
+
+    @property
+    def cold(self) -> tuple[ComparedRun, ...]:
+        """The runs that stand apart."""
+        return tuple(run for run in self.runs if run.cold)
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedTest:
+    """One test with its sets, the base's first; ``has_base`` is False where the base has no run of it."""
+
+    test: str
+    title: str
+    contenders: tuple[Contender, ...]
+    has_base: bool
+
+    @property
+    def base(self) -> Contender | None:
+        """What all others are held against."""
+        return self.contenders[0] if self.has_base else None
+
+
+@dataclass(frozen=True, slots=True)
+class RunComparison:
+    """All tests in their order. ``names`` are those of all drives and labels, the base's first."""
+
+    names: tuple[str, ...]
+    tests: tuple[ComparedTest, ...]
+
+    @property
+    def runs(self) -> tuple[ComparedRun, ...]:
+        """All runs."""
+        return tuple(run for test in self.tests for one in test.contenders for run in one.runs)
+
+    def runs_of(self, name: str) -> tuple[ComparedRun, ...]:
+        """All runs of a drive or label, of whatever test."""
+        return tuple(
+            run for test in self.tests for one in test.contenders if one.owner == name for run in one.runs
+        )
+
+
+def compare_runs(entries: Sequence[Entry], base: str = "") -> RunComparison:
+    """Put runs into sets and these beside each other; the first drive is the base unless one is named.
+
+    Raises UsageError for fewer than two runs, for a base that is none of the names, and where no test was run
+    on two of them.
+    """
+    if len(entries) < 2:
+        raise UsageError(f"a comparison needs two runs or more, this is {len(entries) or 'none'}")
+    named = _named(entries)
+    names = list(dict.fromkeys(name for name, _ in named))
+    if base:
+        if base not in names:
+            raise UsageError(f"--base {base!r} is none of the names compared: {', '.join(names)}")
+        names = [base, *(name for name in names if name != base)]
+    order = [test for test in REPORTS if any(_test_of(entry.run) == test for _, entry in named)]
+    tests = [_compared_test(test, named, names) for test in order]
+    if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
+        told = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
+        raise UsageError(f"these runs have no test in common: {told}")
+    return RunComparison(tuple(names), tuple(tests))
+
+
+def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
+    """Each run with its label, or the shortest name that tells its drive from the others."""
+    drives = dict.fromkeys(_drive(entry.run.manifest) for entry in entries if not entry.label)
+    short = {drive: _shortest(drive, drives) for drive in drives}
+    return [(entry.label or short[_drive(entry.run.manifest)], entry) for entry in entries]
+
+
+def _drive(manifest: Manifest) -> tuple[str, str, str]:
+    dut = manifest.dut
+    model = fact_text(dut, "model", printable(manifest.target.name))
+    return model, fact_text(dut, "serial", "no S/N"), fact_text(dut, "firmware", "no firmware")
+
+
+def _shortest(drive: tuple[str, str, str], drives: Iterable[tuple[str, str, str]]) -> str:
+    known = list(drives)
+    for length in (1, 2):
+        if sum(other[:length] == drive[:length] for other in known) == 1:
+            return " ".join(drive[:length])
+    return " ".join(drive)
+
+
+def _test_of(run: Run) -> str:
+    return run.manifest.conditions.test
+
+
+def _tests_of(named: Iterable[tuple[str, Entry]], name: str) -> str:
+    return ", ".join(dict.fromkeys(_test_of(entry.run) for whose, entry in named if whose == name))
+
+
+def _compared_test(test: str, named: Sequence[tuple[str, Entry]], names: Sequence[str]) -> ComparedTest:
+    contenders: list[Contender] = []
+    for name in names:
+        runs = [entry for whose, entry in named if whose == name and _test_of(entry.run) == test]
+        contenders += _sets_of(name, runs)
+    has_base = bool(contenders) and contenders[0].owner == names[0]
+    return ComparedTest(test, reported_test(test).title, tuple(contenders), has_base)
+
+
+def _sets_of(name: str, entries: Sequence[Entry]) -> list[Contender]:
+    """One set for each of the conditions under which the runs were made."""
+    sets: dict[str, list[ComparedRun]] = {}
+    for entry in entries:
+        sets.setdefault(_conditions_key(entry.run), []).append(_compared(entry))
+    numbers = range(1, len(sets) + 1) if len(sets) > 1 else (0,)
+    return [Contender(name, n, tuple(runs)) for n, runs in zip(numbers, sets.values(), strict=False)]
+
+
+def _conditions_key(run: Run) -> str:
+    conditions: dict[str, Any] = msgspec.to_builtins(run.manifest.conditions)
+    for field in _NO_CONDITION:
+        conditions.pop(field, None)
+    return msgspec.json.encode(conditions).decode()
+
+
+def _compared(entry: Entry) -> ComparedRun:
+    content = reported_test(_test_of(entry.run)).report(entry.run)
+    values = key_values(entry.run, content)
+    return ComparedRun(entry.run, entry.cold, content, values, standing_of(entry.run))

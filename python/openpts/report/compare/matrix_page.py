@@ -1,0 +1,96 @@
+"""What a candidate makes of the base in each cell of the IOPS matrix, as a heat map."""
+
+from openpts.analysis.run_comparison import advantage_pct
+from openpts.report import cells
+from openpts.report.compare.contenders import ComparedRun, ComparedTest
+from openpts.report.compare.metrics import Metric, typical_run
+from openpts.report.model import Axis, Block, Cell, Column, Figure, Row, Table, Verdict
+from openpts.units import block_size_kib
+from openpts.vocabulary.better import Better
+
+_Point = tuple[int, int]
+
+
+def matrix_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
+    """A heat map for each candidate; none for other tests than IOPS, and without a base."""
+    if test.test != "iops" or test.base is None:
+        return ()
+    base = typical_run(test.base, metrics)
+    blocks: list[Block] = []
+    for number, one in enumerate(test.contenders[1:], start=1):
+        run = typical_run(one, metrics)
+        title = f"IOPS of {one.name} in % of {test.base.name}"
+        blocks += _heat_map(number, title, _matrix(base), _matrix(run))
+        blocks.append(
+            Verdict(
+                f"One run of each, those with the median of RND 4 KiB RW0: {run.manifest.test_id} beside "
+                f"{base.manifest.test_id}. The second line of each cell is the delta: plus is better."
+            )
+        )
+    return tuple(blocks)
+
+
+def _matrix(run: ComparedRun) -> dict[_Point, float]:
+    return {
+        (cell["block_size_bytes"], cell["read_pct"]): cell["iops"] for cell in run.content.figures["iops"]
+    }
+
+
+def _heat_map(number: int, title: str, base: dict[_Point, float], other: dict[_Point, float]) -> list[Block]:
+    points = [point for point in base if base[point] and other.get(point)]
+    if not points:
+        return [Verdict(f"{title}: no cell was measured in both.", "fail")]
+    sizes = sorted({size for size, _ in points})
+    mixes = sorted({read_pct for _, read_pct in points})
+    shares = {point: 100 * other[point] / base[point] for point in points}
+    deltas = {point: advantage_pct(base[point], other[point], Better.HIGHER) or 0.0 for point in points}
+    share_table = _table(f"compare-iops-share-{number}", title, sizes, mixes, shares, plus=False)
+    delta_table = _table(
+        f"compare-iops-delta-{number}", f"{title}: delta (%)", sizes, mixes, deltas, plus=True
+    )
+    figure = Figure(
+        id=f"compare-iops-heat-{number}",
+        number=f"Plot X-COMPARE-IOPS-{number + 1}",
+        title=title,
+        kind="heat",
+        table_id=share_table.id,
+        detail_table_id=delta_table.id,
+        x=Axis("R/W mix %", "category", (0, len(mixes)), (), tuple(c.label for c in share_table.columns)),
+        y=Axis(
+            "Block size (KiB)", "category", (0, len(sizes)), (), tuple(r.head.text for r in share_table.rows)
+        ),
+        alt=f"{title}: {len(points)} cells, {min(shares.values()):,.1f} to {max(shares.values()):,.1f} %.",
+        palette="mix",
+        height_px=360,
+    )
+    return [figure, share_table, delta_table]
+
+
+def _table(
+    table_id: str,
+    title: str,
+    sizes: list[int],
+    mixes: list[int],
+    values: dict[_Point, float],
+    *,
+    plus: bool,
+) -> Table:
+    return Table(
+        id=table_id,
+        title=title,
+        head=Column("Block size (KiB)", width=0.62),
+        columns=tuple(Column(f"{read_pct}/{100 - read_pct}", float(read_pct)) for read_pct in mixes),
+        rows=tuple(
+            Row(
+                Cell(block_size_kib(size), size / 1024),
+                tuple(_cell(values.get((size, read_pct)), plus=plus) for read_pct in mixes),
+            )
+            for size in sizes
+        ),
+        group="Read / Write Mix %",
+        printed=False,
+    )
+
+
+def _cell(value: float | None, *, plus: bool) -> Cell:
+    return cells.missing("not in both") if value is None else cells.percent(value, 1, plus=plus)

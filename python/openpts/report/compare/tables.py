@@ -1,0 +1,149 @@
+"""Tables of key values: at a glance, and with all that the rules ask for."""
+
+from openpts.report import cells
+from openpts.report.compare.contenders import ComparedTest, RunComparison
+from openpts.report.compare.metrics import Metric, SetValue
+from openpts.report.compare.words import absence, outcome_words, statement
+from openpts.report.key_values import KeyValue
+from openpts.report.model import Cell, Column, Row, Table
+
+
+def sets_table(comparison: RunComparison) -> Table:
+    """Who is compared, and how many runs of each test stand for them."""
+    tests = comparison.tests
+    return Table(
+        id="compare-sets",
+        title="Drives and labels, with their runs of each test",
+        head=Column("Drive or label", align="left", width=1.6),
+        columns=tuple(Column(test.test.upper(), align="center") for test in tests),
+        rows=tuple(
+            Row(Cell(name), tuple(_runs_cell(test, name) for test in tests)) for name in comparison.names
+        ),
+        note=f"{comparison.names[0]} is the base.",
+    )
+
+
+def _runs_cell(test: ComparedTest, name: str) -> Cell:
+    sets = [one for one in test.contenders if one.owner == name]
+    if not sets:
+        return cells.missing("not run")
+    texts = [f"{len(one.warm)} warm{f', {len(one.cold)} cold' if one.cold else ''}" for one in sets]
+    return Cell(" | ".join(texts))
+
+
+def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
+    """Medians and deltas of a test, a row for each key value."""
+    candidates = [one.name for one in test.contenders if one is not test.base]
+    deltas = tuple(Column(f"{name}: delta (%)") for name in candidates) if test.base else ()
+    return Table(
+        id=f"compare-{test.test}-glance",
+        title=f"{test.title}: medians" + (f" and deltas from {test.base.name}" if test.base else ""),
+        head=Column("Key value", align="left", width=1.5),
+        columns=(*(Column(one.name) for one in test.contenders), *deltas),
+        rows=tuple(
+            Row(
+                Cell(metric.title),
+                (
+                    *(_median_cell(one) for one in metric.sets),
+                    *(_delta_cell(one, metric) for one in metric.sets[1:] if test.base),
+                ),
+            )
+            for metric in metrics
+        ),
+    )
+
+
+def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
+    """A row for each key value of each set: how many runs, median, range, RSE, delta, what may be said."""
+    return Table(
+        id=f"compare-{test.test}-sets",
+        title=f"{test.title}: sets of runs",
+        head=Column("Key value", align="left", width=1.7),
+        columns=(
+            Column("Drive or label", align="left", width=1.2),
+            Column("Warm runs", align="center", width=0.5),
+            Column("Median", width=0.9),
+            Column("Min", width=0.8),
+            Column("Max", width=0.8),
+            Column("RSE (%)", width=0.6),
+            Column("Delta (%)", width=0.7),
+            Column("Statement", align="left", width=1.8),
+        ),
+        rows=tuple(
+            row for metric in metrics for one in metric.sets for row in _detail_rows(test, metric, one)
+        ),
+    )
+
+
+def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]:
+    head = Cell(metric.title)
+    is_base = one.contender is test.base
+    rows = [
+        Row(
+            head,
+            (
+                Cell(one.contender.name),
+                Cell(str(len(one.warm)), float(len(one.warm))),
+                _median_cell(one, spread=False),
+                *_range_cells(one),
+                _rse_cell(one),
+                Cell("base") if is_base else _delta_cell(one, metric, outcome=False),
+                Cell(statement(one) or "-"),
+            ),
+        )
+    ]
+    rows += [
+        Row(
+            head,
+            (
+                Cell(f"{one.contender.name}, cold"),
+                Cell("-"),
+                value.cell,
+                *[Cell("-")] * 4,
+                Cell("stands apart"),
+            ),
+        )
+        for value in one.cold
+    ]
+    return rows
+
+
+def _median_cell(one: SetValue, *, spread: bool = True) -> Cell:
+    """The median with its own note; ``spread`` adds the range of several runs."""
+    median = one.median
+    if median is None or one.runs is None:
+        return cells.missing(absence(one))
+    notes = [median.note] if median.note else []
+    if spread and one.runs.count > 1:
+        low, high = _ends(one)
+        notes.append(f"{low.text} to {high.text}, N = {one.runs.count}")
+    return Cell(median.text, median.value, "; ".join(notes))
+
+
+def _range_cells(one: SetValue) -> tuple[Cell, Cell]:
+    if one.runs is None:
+        return Cell("-"), Cell("-")
+    low, high = _ends(one)
+    return Cell(low.text, low.value), Cell(high.text, high.value)
+
+
+def _ends(one: SetValue) -> tuple[KeyValue, KeyValue]:
+    """The runs' values that are the least and the largest."""
+    in_order = sorted(one.warm, key=lambda value: value.value or 0.0)
+    return in_order[0], in_order[-1]
+
+
+def _rse_cell(one: SetValue) -> Cell:
+    if one.runs is None or one.runs.rse_pct is None:
+        return cells.missing("one run") if one.runs is not None and one.runs.count == 1 else Cell("-")
+    return cells.percent(one.runs.rse_pct, 2)
+
+
+def _delta_cell(one: SetValue, metric: Metric, *, outcome: bool = True) -> Cell:
+    """Plus is better; ``outcome`` says below what may be said of it."""
+    if one.comparison is None:
+        return cells.missing("base not measured" if metric.base is None else "not measured")
+    words = outcome_words(one) if outcome else ""
+    if one.comparison.delta_pct is None:
+        return cells.missing(words or "not judged")
+    return Cell(cells.signed(one.comparison.delta_pct, 1), one.comparison.delta_pct, words)

@@ -108,7 +108,7 @@ def _contents(report: Report, options: ReportOptions) -> dict[str, bytes]:
     drawings = draw_figures(report) if options.html or options.pdf else {}
     contents = {".json": msgspec.json.format(msgspec.json.encode(report), indent=1)}
     if options.html:
-        contents[".html"] = render_html(report, drawings).encode()
+        contents[".html"] = render_html(report, drawings, embed_full=options.embed_full).encode()
     if options.pdf and not missing_pdf_note():
         contents[".pdf"] = render_pdf(report, drawings)
     if options.csv:

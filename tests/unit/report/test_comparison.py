@@ -1,0 +1,205 @@
+"""Runs beside each other: who stands with whom, what differs, what is said of it."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from openpts.errors import UsageError
+from openpts.record.reader import Run, read_run
+from openpts.report.compare.build import build_comparison
+from openpts.report.compare.conditions import conditions_of
+from openpts.report.compare.contenders import Entry, RunComparison, compare_runs
+from openpts.report.compare.figures import comparison_figures
+from openpts.report.compare.sources import read_entries
+from openpts.report.model import Report, Table, Verdict
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.facts import Fact
+from tests.support.report_cases import Reports
+from tests.support.synthetic_run import Synthetic, write_synthetic_run
+
+OTHER = {"model": "Candidate X", "serial": "C-1", "firmware": "2"}
+
+
+@pytest.fixture(scope="module")
+def run(reports: Reports) -> Run:
+    return read_run(reports.folder("five rounds"))
+
+
+def with_facts(run: Run, room: str = "dut", **texts: str) -> Run:
+    facts = getattr(run.manifest, room) | {key: Fact(text, "test") for key, text in texts.items()}
+    return replace(run, manifest=replace(run.manifest, **{room: facts}))
+
+
+def under(run: Run, **conditions: Any) -> Run:
+    changed = msgspec.structs.replace(run.manifest.conditions, **conditions)
+    return replace(run, manifest=replace(run.manifest, conditions=changed))
+
+
+def at(run: Run, share: float) -> Run:
+    """The same run with its I/Os at another rate: each step takes longer or shorter."""
+    steps = tuple(
+        replace(step, sample=replace(step.sample, elapsed_ns=round(step.sample.elapsed_ns / share)))
+        for step in run.steps
+    )
+    return replace(run, steps=steps)
+
+
+def compared(*runs: Run, base: str = "") -> RunComparison:
+    return compare_runs([Entry(one) for one in runs], base)
+
+
+def differing(comparison: RunComparison) -> dict[str, list[str]]:
+    return {one.test: [field.label for field in one.differing] for one in conditions_of(comparison)}
+
+
+def sets_of(comparison: RunComparison, name: str = "RND 4 KiB RW0") -> dict[str, dict[str, Any]]:
+    (test,) = comparison_figures(comparison)["tests"]
+    (found,) = (value for value in test["key_values"] if value["name"] == name)
+    return {one["name"]: one for one in found["sets"]}
+
+
+def sentences(report: Report, tone: str) -> list[str]:
+    blocks = [block for page in report.pages() for block in page.blocks]
+    return [block.text for block in blocks if isinstance(block, Verdict) and block.tone == tone]
+
+
+def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(run: Run) -> None:
+    other = with_facts(run, **OTHER)
+    comparison = compared(at(run, 1.01), run, at(run, 0.99), at(other, 1.2), at(other, 1.22), at(other, 1.1))
+    sets = sets_of(comparison)
+    base, candidate = comparison.names
+    assert candidate == "Candidate X"
+    assert [len(sets[name]["warm"]) for name in (base, candidate)] == [3, 3]
+    # each step's time is a whole number of ns
+    assert sets[candidate]["delta_pct"] == pytest.approx(20, abs=1e-6)
+    assert sets[candidate]["outcome"] == "different"
+    assert sets[base]["median"] == sets[base]["warm"][1]
+
+
+def test_ranges_that_overlap_show_no_difference(run: Run) -> None:
+    other = with_facts(run, **OTHER)
+    runs = [at(run, share) for share in (1, 1.02, 1.04)] + [at(other, share) for share in (1.03, 1.05, 1.06)]
+    comparison = compared(*runs)
+    assert sets_of(comparison)["Candidate X"]["outcome"] == "no difference shown"
+    table = build_comparison(comparison).tables()["compare-iops-sets"]
+    assert {row.cells[-1].text for row in table.rows} == {"-", "no difference shown: ranges overlap"}
+
+
+def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run) -> None:
+    other = with_facts(run, **OTHER)
+    wild = [at(other, share / 100) for share in (90, 100, 140, 85, 130, 95, 120)]
+    found = sets_of(compared(run, *wild))["Candidate X"]
+    assert found["quality"] == "discarded"
+    assert found["rse_pct"] == pytest.approx(7.4335313, abs=1e-5)  # as published for these values
+    assert found["delta_pct"] is None
+    assert "set discarded: RSE 7.4 % above 5 % with 7 runs" in found["statement"]
+
+
+def test_a_single_run_says_nothing_about_spread(run: Run) -> None:
+    found = sets_of(compared(run, at(with_facts(run, **OTHER), 2)))["Candidate X"]
+    assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
+    assert found["rse_pct"] is None
+    assert found["statement"] == "one run: no statement about spread"
+
+
+def test_a_cold_run_stands_apart(run: Run) -> None:
+    entries = [Entry(at(run, 3), cold=True), Entry(run), Entry(with_facts(run, **OTHER))]
+    comparison = compare_runs(entries)
+    base = sets_of(comparison)[comparison.names[0]]
+    assert len(base["warm"]) == len(base["cold"]) == 1
+    assert base["cold"][0] == pytest.approx(3 * base["median"], rel=1e-6)
+    table = build_comparison(comparison).tables()["compare-iops-sets"]
+    assert [row.cells[-1].text for row in table.rows].count("stands apart") == 3
+
+
+def test_labels_put_runs_together_and_say_what_their_spread_is(run: Run) -> None:
+    runs = [with_facts(run, serial=f"N-{number}") for number in range(3)]
+    entries = [Entry(one, label="batch") for one in runs] + [Entry(with_facts(run, **OTHER), label="other")]
+    report = build_comparison(compare_runs(entries, base="other"))
+    assert report.subtitle == "other v batch"
+    (mixed,) = [text for text in sentences(report, "fail") if "holds runs of 3 drives" in text]
+    assert "spread is that between drives" in mixed
+
+
+def test_drives_of_one_model_are_told_apart_by_their_serial_numbers(run: Run) -> None:
+    comparison = compared(with_facts(run, serial="N-1"), with_facts(run, serial="N-2"))
+    assert [name.rsplit(" ", 1)[1] for name in comparison.names] == ["N-1", "N-2"]
+
+
+def test_other_conditions_make_another_set(run: Run) -> None:
+    comparison = compared(run, under(run, qd=7), under(run, seed=99))
+    assert [(one.number, len(one.runs)) for one in comparison.tests[0].contenders] == [(1, 2), (2, 1)]
+    assert differing(comparison) == {"": [], "iops": ["Queue depth (QD)"]}
+
+
+@pytest.mark.parametrize(
+    ("change", "label"),
+    [
+        (lambda run: with_facts(run, "host", cpu="another"), "Host: CPU"),
+        (lambda run: with_facts(run, "host", operating_system="another"), "Host: Operating system"),
+        (lambda run: with_facts(run, "software", kernel="Linux 1"), "Kernel"),
+        (lambda run: with_facts(run, "software", test_software="openpts 0"), "Test software"),
+        (lambda run: with_facts(run, "engine", engine="fio"), "Engine: engine"),
+        (lambda run: under(run, profile=Profile.CLIENT), "Class"),
+    ],
+)
+def test_what_was_not_made_alike_is_on_the_red_list(run: Run, change: Any, label: str) -> None:
+    comparison = compared(run, change(with_facts(run, **OTHER)))
+    assert differing(comparison)[""] == [label]
+    report = build_comparison(comparison)
+    assert "NOT MADE ALIKE: 1 condition differs" in sentences(report, "fail")[0]
+    front = report.front[0].blocks
+    assert isinstance(front[1], Table)
+    assert [row.head.text for row in front[1].rows] == [label]
+
+
+def test_firmware_is_judged_where_the_model_is_the_same(run: Run) -> None:
+    assert differing(compared(run, with_facts(run, firmware="old")))[""] == ["Firmware"]
+    assert differing(compared(run, with_facts(run, **OTHER)))[""] == []
+
+
+def test_runs_that_were_made_alike_say_so(run: Run) -> None:
+    report = build_comparison(compared(run, with_facts(run, **OTHER)))
+    assert any("are the same in all runs" in text for text in sentences(report, "pass"))
+
+
+@pytest.mark.parametrize("count", [0, 1])
+def test_one_run_is_no_comparison(run: Run, count: int) -> None:
+    with pytest.raises(UsageError, match="two runs or more"):
+        compared(*[run] * count)
+
+
+def test_a_base_that_is_not_there_is_refused_with_the_names_that_are(run: Run) -> None:
+    with pytest.raises(UsageError, match=r"none of the names compared: .*Candidate X"):
+        compared(run, with_facts(run, **OTHER), base="nobody")
+
+
+def test_folders_that_make_no_sense_are_refused(tmp_path: Path, reports: Reports) -> None:
+    folder = reports.folder("five rounds")
+    with pytest.raises(UsageError, match="named twice"):
+        read_entries([folder, folder])
+    with pytest.raises(UsageError, match=r"--label names .*elsewhere, which is none"):
+        read_entries([folder], {tmp_path / "elsewhere": "x"})
+    with pytest.raises(UsageError, match="--cold names"):
+        read_entries([folder], cold=[tmp_path])
+
+
+def test_labels_and_cold_runs_are_found_by_their_folders(tmp_path: Path) -> None:
+    folders = [write_synthetic_run(tmp_path / name, Synthetic()) for name in ("a", "b")]
+    entries = read_entries(folders, {tmp_path / "x" / ".." / "a": "first"}, [folders[1]])
+    assert [(entry.label, entry.cold) for entry in entries] == [("first", False), ("", True)]
+
+
+def test_a_run_without_values_says_that_they_are_missing(run: Run, reports: Reports) -> None:
+    nothing = with_facts(read_run(reports.folder("preconditioned only")), **OTHER)
+    found = sets_of(compared(run, nothing))["Candidate X"]
+    assert (found["median"], found["delta_pct"], found["statement"]) == (None, None, "not measured")
+    build_comparison(compared(nothing, run))
+
+
+def test_the_same_runs_give_the_same_comparison(run: Run) -> None:
+    runs = (run, with_facts(run, **OTHER))
+    assert build_comparison(compared(*runs)) == build_comparison(compared(*runs))

@@ -86,6 +86,15 @@ def _cells_by_category(series: Series, figure: Figure, table: Table) -> list[tup
     return list(zip(figure.x.labels, own, strict=True))
 
 
+def _ends_by_category(series: Series, figure: Figure, table: Table) -> list[tuple[str, tuple[Cell, ...]]]:
+    """Both ends of each category's range."""
+    lines = [row.cells for row in table.rows]
+    if series.by == "column":
+        lines = list(zip(*lines, strict=True))
+    low, high = (lines[line] for line in series.lines)
+    return list(zip(figure.x.labels, zip(low, high, strict=True), strict=True))
+
+
 def _bars(figure: Figure, rows: list[dict[str, Any]], interactive: bool, *, grouped: bool) -> Spec:
     layer: Spec = {
         "data": {"values": rows},
@@ -153,14 +162,18 @@ def _bar_texts(figure: Figure, rows: list[dict[str, Any]], series_count: int) ->
 
 
 def _beside_bars(number: int, series: Series, figure: Figure, table: Table) -> Spec:
-    """Points, or whiskers from the least to the largest of them."""
+    """Points, or whiskers: from the least to the largest of them, or of a range from one line to another."""
     found = {
         label: [cell.value for cell in cells if cell.value is not None]
-        for label, cells in _cells_by_category(series, figure, table)
+        for label, cells in (
+            _ends_by_category(series, figure, table)
+            if series.style == "range"
+            else _cells_by_category(series, figure, table)
+        )
     }
     common = {"key": f"s{number}", "slot": slot_of(series.color, figure)}
     x = {"x": _category(figure)}
-    if series.style == "whiskers":
+    if series.style in {"whiskers", "range"}:
         rows = [
             {"category": label, "y": min(values), "high": max(values), **common}
             for label, values in found.items()

@@ -17,9 +17,9 @@ from openpts.report.header_rows import (
     head_line,
     segments_text,
 )
+from openpts.report.idle_recovery_gain_pages import cycles_page, gain_page
 from openpts.report.idle_recovery_pages import (
     all_wait_states_page,
-    gain_page,
     secondary_page,
     wait_state_page,
 )
@@ -35,6 +35,7 @@ from openpts.report.tracking_pages import (
     tracking_time_page,
     tracking_window_page,
 )
+from openpts.report.transfer_size import with_transfer_size
 from openpts.units import NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.conditions import IdleRecoveryConditions
 from openpts.vocabulary.part import Part
@@ -65,7 +66,10 @@ def report(run: Run) -> TestContent:
                     test=_test_rows(run, conditions, tracked),
                 ),
                 alerts=_alerts(standing, tracked),
-                pages=_pages(run, conditions, tracked, results),
+                pages=with_transfer_size(
+                    _pages(run, conditions, tracked, results),
+                    (size.block_size_bytes for size in conditions.workload.block_sizes),
+                ),
             ),
         ),
         figures=_figures(results, tracked),
@@ -104,7 +108,14 @@ def _pages(
         all_wait_states_page(results, "IOPS v Time for All Wait States"),
         *(wait_state_page(results, segment) for segment in results.segments),
         secondary_page(results, "HIR Secondary Metrics", _head_line(run, conditions)),
-        *((gain_page(results, "HIR Gain by Wait State"),) if results.segments else ()),
+        *(
+            (
+                gain_page(results, "HIR Gain by Wait State"),
+                cycles_page(results, "HIR Accesses of Each Wait State"),
+            )
+            if results.segments
+            else ()
+        ),
     )
 
 

@@ -10,12 +10,12 @@ from openpts.analysis.idle_recovery import Access, SegmentSummary
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, Segment
 from openpts.report import cells, ticks
 from openpts.report.minutes_table import elapsed_cell, elapsed_column
-from openpts.report.model import Band, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.ticks import TimeAxis
-from openpts.units import NS_PER_MS, NS_PER_S, format_duration
+from openpts.units import NS_PER_MS, NS_PER_S
 
-_WAIT_COLOR: Final = 2
-_RETURN_COLOR: Final = 0
+WAIT_COLOR: Final = 2
+RETURN_COLOR: Final = 0
 
 
 def all_wait_states_page(results: IdleRecoveryResults, title: str) -> Page:
@@ -31,10 +31,10 @@ def all_wait_states_page(results: IdleRecoveryResults, title: str) -> Page:
         kind="lines",
         table_id=table.id,
         x=time.axis,
-        y=ticks.linear_axis("IOPS", 0, _highest_iops(results)),
-        alt=f"{title}: {len(table.rows):,} accesses. {_gains_text(results)}",
+        y=ticks.linear_axis("IOPS", 0, highest_iops(results)),
+        alt=f"{title}: {len(table.rows):,} accesses. {gains_text(results)}",
         series=_series(),
-        rules=_baseline_rule(results),
+        rules=baseline_rule(results),
         bands=tuple(
             Band(
                 "x",
@@ -47,7 +47,7 @@ def all_wait_states_page(results: IdleRecoveryResults, title: str) -> Page:
         ),
         height_px=420,
     )
-    return Page("hir-3", title, (figure, Verdict(_gains_text(results)), table), mandatory=True)
+    return Page("hir-3", title, (figure, Verdict(gains_text(results)), table), mandatory=True)
 
 
 def wait_state_page(results: IdleRecoveryResults, segment: Segment) -> Page:
@@ -55,7 +55,7 @@ def wait_state_page(results: IdleRecoveryResults, segment: Segment) -> Page:
     name = f"hir-ws{segment.state.number}"
     title = (
         f"HIR IOPS v Time - Wait State {segment.state.number} "
-        f"({format_duration(segment.state.idle_ns)} idle) and Return to Baseline"
+        f"({idle_text(segment)} idle) and Return to Baseline"
     )
     time = ticks.time_axis("Time", segment.began_ns, segment.ended_ns)
     table = _accesses_table(f"{name}-values", (segment,), time)
@@ -66,55 +66,12 @@ def wait_state_page(results: IdleRecoveryResults, segment: Segment) -> Page:
         kind="lines",
         table_id=table.id,
         x=time.axis,
-        y=ticks.linear_axis("IOPS", 0, _highest_iops(results)),
+        y=ticks.linear_axis("IOPS", 0, highest_iops(results)),
         alt=f"{title}: {len(segment.active)} accesses with pauses, {len(segment.returned)} without.",
         series=_series(),
-        rules=_baseline_rule(results),
+        rules=baseline_rule(results),
     )
     return Page(name, title, (figure, *_edges(segment), table), mandatory=True)
-
-
-def gain_page(results: IdleRecoveryResults, title: str) -> Page:
-    """How much each wait state gains over the baseline, and how exact its pauses were (ours)."""
-    table = Table(
-        id="hir-x1-values",
-        title="IOPS of each wait state beside the baseline and its return to baseline",
-        head=Column("Wait state", align="left", width=0.8),
-        columns=tuple(
-            Column(label)
-            for label in (
-                "Idle (s)",
-                "IOPS",
-                "5th percentile",
-                "95th percentile",
-                "Gain v baseline (%)",
-                "Return: IOPS",
-                "Pause, mean error (ms)",
-                "Pause, largest error (ms)",
-                "Burst, longest excess (ms)",
-            )
-        ),
-        rows=tuple(_gain_row(results, segment) for segment in results.segments),
-        note="A burst's excess is the time that the drive took to answer what was outstanding at its end.",
-    )
-    blocks: tuple[Block, ...] = (table,)
-    gains = [gain for segment in results.segments if (gain := results.gain_pct(segment)) is not None]
-    if len(gains) > 1:
-        figure = Figure(
-            id="hir-x1-plot",
-            number="Plot X-HIR-1",
-            title=title,
-            kind="lines",
-            table_id=table.id,
-            x=ticks.linear_axis("Idle time (s)", 0, results.segments[-1].state.idle_ns / NS_PER_S),
-            y=ticks.linear_axis("Gain v baseline (%)", min(0.0, *gains), max(0.0, *gains)),
-            alt=f"{title}: {_gains_text(results)}",
-            series=(Series("Gain over the baseline", "column", (4,), _WAIT_COLOR),),
-            rules=(Rule("Baseline", 0, "average"),),
-            height_px=300,
-        )
-        blocks = (figure, *blocks)
-    return Page("hir-x1", title, blocks)
 
 
 def secondary_page(results: IdleRecoveryResults, title: str, head_line: str) -> Page:
@@ -148,40 +105,13 @@ def _secondary_cell(name: str, summary: SegmentSummary | None) -> Cell:
     return values[name]()
 
 
-def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Row:
-    active, returned, gain = segment.active_summary, segment.returned_summary, results.gain_pct(segment)
-    idle_s = segment.state.idle_ns / NS_PER_S
-    return Row(
-        Cell(f"WS {segment.state.number}", idle_s),
-        (
-            Cell(f"{idle_s:g}", idle_s),
-            _whole(active.iops if active else None),
-            _whole(active.low_iops if active else None),
-            _whole(active.high_iops if active else None),
-            cells.missing("not reached") if gain is None else cells.percent(gain, plus=True),
-            _whole(returned.iops if returned else None),
-            _ms(active.mean_off_error_ns if active else None),
-            _ms(active.largest_off_error_ns if active else None),
-            _ms(active.longest_on_excess_ns if active else None),
-        ),
-    )
-
-
-def _whole(value: float | None) -> Cell:
-    return cells.missing("too few accesses") if value is None else cells.number(value, 0)
-
-
-def _ms(value_ns: float | None) -> Cell:
-    return cells.missing("no pause") if value_ns is None else cells.number(value_ns / NS_PER_MS, 3)
-
-
 def _edges(segment: Segment) -> tuple[Verdict, ...]:
     summary = segment.active_summary
     if summary is None or summary.largest_off_error_ns is None:
         return ()
     return (
         Verdict(
-            f"{summary.accesses} bursts. Pauses of {format_duration(segment.state.idle_ns)}: largest error "
+            f"{summary.accesses} bursts. Pauses of {idle_text(segment)}: largest error "
             f"{cells.fixed(summary.largest_off_error_ns / NS_PER_MS, 3)} ms; bursts until the drive's last "
             f"answer: at most {cells.fixed(summary.longest_on_excess_ns / NS_PER_MS, 3)} ms longer than "
             "planned."
@@ -225,27 +155,35 @@ def _access_row(access: Access, time: TimeAxis, *, returned: bool) -> Row:
 
 def _series() -> tuple[Series, ...]:
     return (
-        Series("Access A (with pauses)", "column", (0,), _WAIT_COLOR, style="points"),
-        Series("Access C (return to baseline)", "column", (1,), _RETURN_COLOR, style="points"),
+        Series("Access A (with pauses)", "column", (0,), WAIT_COLOR, style="points"),
+        Series("Access C (return to baseline)", "column", (1,), RETURN_COLOR, style="points"),
     )
 
 
-def _baseline_rule(results: IdleRecoveryResults) -> tuple[Rule, ...]:
+def baseline_rule(results: IdleRecoveryResults) -> tuple[Rule, ...]:
+    """The baseline as a line, if there is one."""
     return (Rule("Baseline", results.baseline.iops, "average"),) if results.baseline else ()
 
 
-def _highest_iops(results: IdleRecoveryResults) -> float:
+def highest_iops(results: IdleRecoveryResults) -> float:
+    """The fastest access: where the axes of all plots over accesses end."""
     return max(
         (access.iops for segment in results.segments for access in (*segment.active, *segment.returned)),
         default=1.0,
     )
 
 
+def idle_text(segment: Segment) -> str:
+    """How long the drive idles after each access: ``5 s``."""
+    return f"{segment.state.idle_ns / NS_PER_S:g} s"
+
+
 def _state_name(segment: Segment) -> str:
-    return f"WS {segment.state.number}: {format_duration(segment.state.idle_ns)}"
+    return f"WS {segment.state.number}: {idle_text(segment)}"
 
 
-def _gains_text(results: IdleRecoveryResults) -> str:
+def gains_text(results: IdleRecoveryResults) -> str:
+    """What each wait state gains, in a sentence."""
     if results.baseline is None:
         return "No baseline: steady state was not reached."
     gains = ", ".join(

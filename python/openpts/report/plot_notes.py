@@ -177,7 +177,7 @@ def _legend_symbol(figure: Figure, entry: LegendEntry, y: float) -> Spec:
         encoding = {**middle, "fill": slot_color(figure)}
         mark = {"type": "point", "shape": "square", "size": 80, "strokeWidth": 0, "clip": False}
         return {**source, "mark": mark, "encoding": encoding}
-    if entry.style == "whiskers":
+    if entry.style in {"whiskers", "range"}:
         ends = {**middle, "y": {"value": y - 5}, "y2": {"value": y + 5}}
         return {"mark": {"type": "rule", "style": "whisker", "clip": False}, "encoding": ends}
     ends = {"x": {"value": entry.x_px}, "x2": {"value": entry.x_px + 15}, "y": {"value": y}}

@@ -199,3 +199,19 @@ def test_wait_states_stand_beside_the_baseline_and_their_returns() -> None:
 )
 def test_cross_stimulus_recovery(number: str, page_id: str) -> None:
     assert_plot("xsr", number, "Time", "MB/s", page_id)
+
+
+def test_the_gain_of_a_wait_state_has_its_range_and_its_accesses_stand_side_by_side() -> None:
+    figure = figure_of("hir", "Plot X-HIR-1")
+    assert figure.x.labels == ("5 s", "10 s", "15 s", "25 s", "50 s")
+    columns = [column.label for column in table_of("hir", figure.table_id).columns]
+    mean, percentiles = figure.series
+    assert columns[mean.lines[0]] == "Gain v baseline (%)"
+    assert [columns[line] for line in percentiles.lines] == ["at the 5th (%)", "at the 95th (%)"]
+    # accesses as fast as the baseline gain nothing
+    gains = {row.cells[4].text for row in table_of("hir", figure.table_id).rows}
+    assert gains <= {"0.0", "+0.1", "-0.1"}
+    panels = [figure_of("hir", f"Plot X-HIR-2{letter}") for letter in "abcde"]
+    assert len({panel.y for panel in panels}) == 1
+    assert {panel.zoom_group for panel in panels} == {"hir-cycles"}
+    assert len(table_of("hir", "hir-x2-values").rows) == 360

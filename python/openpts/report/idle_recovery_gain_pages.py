@@ -1,0 +1,183 @@
+"""Our own pages of HIR: what each wait state gains, and its accesses one by one (PTS-HIR-26, PTS-HIR-28)."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.analysis.comparison import gain_pct
+from openpts.analysis.idle_recovery_results import IdleRecoveryResults, Segment
+from openpts.report import cells, ticks
+from openpts.report.idle_recovery_pages import WAIT_COLOR, baseline_rule, gains_text, highest_iops, idle_text
+from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.units import NS_PER_MS, NS_PER_S
+
+_GAIN, _LOW_GAIN, _HIGH_GAIN = 4, 5, 6
+_RANGE_COLOR: Final = 0
+_PANEL_PX: Final = 105
+
+
+def gain_page(results: IdleRecoveryResults, title: str) -> Page:
+    """How much each wait state gains over the baseline, and how exact its pauses were."""
+    table = _gains_table(results)
+    gains = [
+        cell.value
+        for row in table.rows
+        for cell in row.cells[_GAIN : _HIGH_GAIN + 1]
+        if cell.value is not None
+    ]
+    if not gains:
+        return Page("hir-x1", title, (Verdict(gains_text(results)), table, _pauses_table(results)))
+    figure = Figure(
+        id="hir-x1-plot",
+        number="Plot X-HIR-1",
+        title=title,
+        kind="bars",
+        table_id=table.id,
+        x=Axis(
+            "Idle time after each access",
+            "category",
+            (0, len(results.segments)),
+            (),
+            tuple(idle_text(segment) for segment in results.segments),
+        ),
+        y=ticks.linear_axis("Gain v baseline (%)", min(0.0, *gains), max(0.0, *gains)),
+        alt=f"{title}: {gains_text(results)}",
+        series=(
+            Series("Mean", "column", (_GAIN,), WAIT_COLOR, style="bars"),
+            Series("5th to 95th percentile", "column", (_LOW_GAIN, _HIGH_GAIN), _RANGE_COLOR, style="range"),
+        ),
+        rules=(Rule("Baseline", 0, "average"),),
+        height_px=300,
+    )
+    blocks = (figure, Verdict(gains_text(results)), table, _pauses_table(results))
+    return Page("hir-x1", title, blocks)
+
+
+def cycles_page(results: IdleRecoveryResults, title: str) -> Page:
+    """The accesses of each wait state in a plot of its own, all on the same axes."""
+    table = _cycles_table(results)
+    y = ticks.linear_axis("IOPS", 0, highest_iops(results))
+    y = replace(y, ticks=y.ticks[::2])  # the plots are low
+    figures = tuple(
+        Figure(
+            id=f"hir-x2-ws{segment.state.number}-plot",
+            number=f"Plot X-HIR-2{letter}",
+            title=f"Wait State {segment.state.number}: {idle_text(segment)} idle",
+            kind="lines",
+            table_id=table.id,
+            x=ticks.span_axis("Cycle", 1, max(2, len(table.rows))),
+            y=y,
+            alt=f"{title}, {idle_text(segment)} idle: IOPS of {len(segment.active)} accesses.",
+            series=(Series("Access", "column", (n,), WAIT_COLOR, style="points"),),
+            rules=baseline_rule(results),
+            height_px=_PANEL_PX,
+            zoom_group="hir-cycles",
+        )
+        for n, (segment, letter) in enumerate(zip(results.segments, "abcdefgh", strict=False))
+    )
+    return Page("hir-x2", title, (*figures, table))
+
+
+def _idle_s(segment: Segment) -> float:
+    return segment.state.idle_ns / NS_PER_S
+
+
+def _gains_table(results: IdleRecoveryResults) -> Table:
+    return Table(
+        id="hir-x1-values",
+        title="IOPS of each wait state beside the baseline and its return to baseline",
+        head=Column("Wait state", align="left", width=0.8),
+        columns=tuple(
+            Column(label)
+            for label in (
+                "Idle (s)",
+                "IOPS",
+                "5th percentile",
+                "95th percentile",
+                "Gain v baseline (%)",
+                "at the 5th (%)",
+                "at the 95th (%)",
+                "Return: IOPS",
+            )
+        ),
+        rows=tuple(_gain_row(results, segment) for segment in results.segments),
+        note="Percentiles are those of the accesses' IOPS.",
+    )
+
+
+def _gain_row(results: IdleRecoveryResults, segment: Segment) -> Row:
+    active, returned = segment.active_summary, segment.returned_summary
+    found = (active.iops, active.low_iops, active.high_iops) if active else (None, None, None)
+    return Row(
+        Cell(f"WS {segment.state.number}", _idle_s(segment)),
+        (
+            Cell(f"{_idle_s(segment):g}", _idle_s(segment)),
+            *(_whole(iops) for iops in found),
+            *(_gain(results, iops) for iops in found),
+            _whole(returned.iops if returned else None),
+        ),
+    )
+
+
+def _gain(results: IdleRecoveryResults, iops: float | None) -> Cell:
+    if iops is None or results.baseline is None:
+        return cells.missing("too few accesses" if iops is None else "no baseline")
+    gain = gain_pct(results.baseline.iops, iops)
+    return cells.missing("no baseline") if gain is None else cells.percent(gain, plus=True)
+
+
+def _whole(value: float | None) -> Cell:
+    return cells.missing("too few accesses") if value is None else cells.number(value, 0)
+
+
+def _pauses_table(results: IdleRecoveryResults) -> Table:
+    return Table(
+        id="hir-x1-pauses",
+        title="How exact the pauses and the accesses were",
+        head=Column("Wait state", align="left", width=0.8),
+        columns=(
+            Column("Pause, mean error (ms)"),
+            Column("Pause, largest error (ms)"),
+            Column("Access, longest excess (ms)"),
+        ),
+        rows=tuple(_pause_row(segment) for segment in results.segments),
+        note="An access's excess is the time that the drive took to answer what was outstanding at its end.",
+    )
+
+
+def _pause_row(segment: Segment) -> Row:
+    active = segment.active_summary
+    values = (
+        (active.mean_off_error_ns, active.largest_off_error_ns, active.longest_on_excess_ns)
+        if active
+        else (None, None, None)
+    )
+    return Row(Cell(f"WS {segment.state.number}", _idle_s(segment)), tuple(_ms(value) for value in values))
+
+
+def _ms(value_ns: float | None) -> Cell:
+    return cells.missing("no pause") if value_ns is None else cells.number(value_ns / NS_PER_MS, 3)
+
+
+def _cycles_table(results: IdleRecoveryResults) -> Table:
+    """A row for each cycle, a column for each wait state."""
+    length = max((len(segment.active) for segment in results.segments), default=0)
+    return Table(
+        id="hir-x2-values",
+        title="Values plotted: IOPS of each access",
+        head=Column("Cycle", width=0),
+        columns=tuple(Column(f"WS {segment.state.number}") for segment in results.segments),
+        rows=tuple(
+            Row(
+                Cell(str(number), float(number)),
+                tuple(
+                    cells.number(segment.active[number - 1].iops, 0)
+                    if number <= len(segment.active)
+                    else Cell("-")
+                    for segment in results.segments
+                ),
+            )
+            for number in range(1, length + 1)
+        ),
+        printed=False,
+    )

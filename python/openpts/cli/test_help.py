@@ -48,6 +48,11 @@ _PURPOSES: Final[Mapping[str, str]] = {
     rounds of 49 minutes with pre-writes of 5 to 30 minutes before each (4 h 30 min to 32 h 55 min), and three
     histograms of 70 minutes each.
     """,
+    "sustained": """What a long load leaves of the figures of a fresh drive, and of its data sheet.
+
+    At full length: 2 minutes of short figures, RND 4 KiB writes until 4 x user capacity are written or for
+    72 hours, and the short figures again at once.
+    """,
     "entropy": """Whether a drive gains from data that can be compressed, and what a few writes cost its reads.
 
     At full length: the user capacity written twice in sequence, 12 minutes of sequential writes at six levels

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from openpts.device.block_device import DeviceKind
-from openpts.device.nvme_admin import NvmeCommandError, read_smart_log
+from openpts.device.nvme_admin import NvmeCommandError, identify_controller, read_smart_log
 from openpts.device.nvme_smart import parse_smart_log
 from openpts.device.open_target import OpenTarget
 from openpts.vocabulary.health import HealthReading
@@ -46,17 +46,28 @@ def read_health(target: OpenTarget) -> HealthReading:
     if device.kind is not DeviceKind.NVME:
         return HealthReading(f"openpts reads no health log of this kind of device ({device.kind})")
     try:
-        return HealthReading(NVME_LOG, parse_smart_log(read_smart_log(target.fd)))
+        log = parse_smart_log(read_smart_log(target.fd))
+        return HealthReading(NVME_LOG, log | identify_controller(target.fd).temperature_limits_c)
     except NvmeCommandError as error:
         return HealthReading(f"{NVME_LOG} can't be read: {error}")
 
 
-def simulated_health(log: Mapping[str, float | None], *, has_flash: bool) -> HealthReading:
-    """The log of a simulated drive; one that follows a script has no flash, so nothing is written to it."""
+def simulated_health(
+    log: Mapping[str, float | None], *, has_flash: bool, limits_c: Mapping[str, float]
+) -> HealthReading:
+    """The log of a simulated drive; one that follows a script has no flash, so nothing is written to it.
+
+    ``limits_c`` are the preset's ``warning_c`` and ``critical_c``, as far as it has them.
+    """
     values = {
         _SIMULATED_NAMES.get(name, name): float(value)
         for name in (*_SIMULATED_AS_THEY_ARE, *_SIMULATED_NAMES)
         if (value := log.get(name)) is not None
+    }
+    values |= {
+        f"{name.removesuffix('_c')}_limit_c": float(limits_c[name])
+        for name in ("warning_c", "critical_c")
+        if name in limits_c
     }
     pages = log.get("nand_pages_total")
     if has_flash and pages is not None:

@@ -24,6 +24,8 @@ _ALL_NAMESPACES: Final = 0xFFFFFFFF
 _SET_FEATURES: Final = 0x09
 _GET_FEATURES: Final = 0x0A
 _VOLATILE_WRITE_CACHE: Final = 0x06
+# the log counts whole kelvin: its 273 is 0 degrees
+_ZERO_CELSIUS_K: Final = 273
 
 
 class NvmeCommandError(Exception):
@@ -40,6 +42,8 @@ class NvmeController:
     oncs: int
     fna: int
     vwc: int
+    wctemp: int = 0
+    cctemp: int = 0
 
     @property
     def version(self) -> str | None:
@@ -53,6 +57,12 @@ class NvmeController:
     def has_volatile_write_cache(self) -> bool:
         """Bit 0 of VWC."""
         return bool(self.vwc & 1)
+
+    @property
+    def temperature_limits_c(self) -> dict[str, float]:
+        """WCTEMP and CCTEMP in degrees Celsius, under the names of vocabulary.health; 0 K is none."""
+        limits = {"warning_limit_c": self.wctemp, "critical_limit_c": self.cctemp}
+        return {name: float(kelvin - _ZERO_CELSIUS_K) for name, kelvin in limits.items() if kelvin}
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -83,9 +93,19 @@ def parse_identify_controller(data: bytes) -> NvmeController:
     """Pick the fields out of the 4096 bytes that Identify Controller returns."""
     (ver,) = struct.unpack_from("<I", data, 80)
     (oacs,) = struct.unpack_from("<H", data, 256)
+    wctemp, cctemp = struct.unpack_from("<HH", data, 266)
     (sanicap,) = struct.unpack_from("<I", data, 328)
     (oncs,) = struct.unpack_from("<H", data, 520)
-    return NvmeController(ver=ver, oacs=oacs, sanicap=sanicap, oncs=oncs, fna=data[524], vwc=data[525])
+    return NvmeController(
+        ver=ver,
+        oacs=oacs,
+        sanicap=sanicap,
+        oncs=oncs,
+        fna=data[524],
+        vwc=data[525],
+        wctemp=wctemp,
+        cctemp=cctemp,
+    )
 
 
 def read_smart_log(fd: int) -> bytes:

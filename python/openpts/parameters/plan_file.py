@@ -27,6 +27,7 @@ from openpts.parameters.profile_tables import PreconParameters, ProfileParameter
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.shape import Wrong, wrong_values
+from openpts.parameters.sustained_table import SustainedParameters
 from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
@@ -93,6 +94,9 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     entropy: Annotated[EntropyParameters, Meta(description="Entropy and write-share sweeps.")] | UnsetType = (
         UNSET
     )
+    sustained: (
+        Annotated[SustainedParameters, Meta(description="Sustained performance and claims.")] | UnsetType
+    ) = UNSET
     profiles: (
         Annotated[ProfileParameters, Meta(description="Benchmark profiles: the test named profile.")]
         | UnsetType

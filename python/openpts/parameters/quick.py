@@ -23,6 +23,7 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
     "xsr": {"time_scale": "1/720"},
     "cbw": {"time_scale": "1/300"},
     "dirth": {"time_scale": "1/300"},
+    "sustained": {"time_scale": "1/60", "drive_fills": 0.5, "longest_seconds": 60},
     "entropy": {"time_scale": "1/60", "precondition_passes": 0.5, "write_pcts": [0, 5, 50, 100]},
     "profile": {"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
     "precon": {

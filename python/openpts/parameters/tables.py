@@ -18,6 +18,7 @@ from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParam
 from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
+from openpts.parameters.sustained_table import SustainedParameters
 
 TABLES: Final[Mapping[str, type[CommonParameters]]] = {
     "iops": IopsParameters,
@@ -29,6 +30,7 @@ TABLES: Final[Mapping[str, type[CommonParameters]]] = {
     "cbw": CompositeParameters,
     "dirth": DemandIntensityParameters,
     "entropy": EntropyParameters,
+    "sustained": SustainedParameters,
     "profile": ProfileParameters,
     "precon": PreconParameters,
     "thermal": ThermalParameters,

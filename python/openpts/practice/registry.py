@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.practice import entropy, precon, profile
+from openpts.practice import entropy, lifetime, precon, profile, sustained, thermal
 from openpts.pts.definition import TestDefinition
 from openpts.pts.registry import TESTS
 
 _TESTS: Final[tuple[TestDefinition, ...]] = (
+    TestDefinition(
+        name="sustained",
+        title="Sustained Performance",
+        section=None,
+        standard_conditions=sustained.standard_conditions,
+        script=sustained.sustained_test,
+    ),
     TestDefinition(
         name="entropy",
         title="Entropy and Write Share",
@@ -30,6 +37,21 @@ _TESTS: Final[tuple[TestDefinition, ...]] = (
         standard_conditions=precon.standard_conditions,
         script=precon.precon_test,
         possible_on=precon.possible_on,
+    ),
+    TestDefinition(
+        name="thermal",
+        title="Thermal Throttling",
+        section=None,
+        standard_conditions=thermal.standard_conditions,
+        script=thermal.thermal_test,
+    ),
+    TestDefinition(
+        name="lifetime",
+        title="Lifetime",
+        section=None,
+        standard_conditions=lifetime.standard_conditions,
+        script=lifetime.lifetime_test,
+        without_data=lifetime.without_data,
     ),
 )
 

@@ -9,7 +9,7 @@ from openpts.errors import RecordError
 from openpts.record.reader import Run, read_manifest, read_run
 from openpts.report import cross_stimulus, demand, idle_recovery, iops, latency, throughput, write_saturation
 from openpts.report.content import TestContent
-from openpts.report.practice import entropy, profile
+from openpts.report.practice import entropy, precon, profile, sustained, thermal
 from openpts.report.printable import printable
 
 
@@ -34,8 +34,11 @@ REPORTS: Final[Mapping[str, ReportedTest]] = {
     "xsr": ReportedTest("Cross Stimulus Recovery", cross_stimulus.report),
     "cbw": ReportedTest("Composite Block Size Workload", demand.composite_report),
     "dirth": ReportedTest("Demand Intensity / Response Time Histogram", demand.demand_intensity_report),
+    "sustained": ReportedTest("Sustained Performance", sustained.report),
     "entropy": ReportedTest("Entropy and Write Share", entropy.report),
     "profile": ReportedTest("Benchmark Profiles", profile.report),
+    "precon": ReportedTest("Preconditioning Comparison", precon.report),
+    "thermal": ReportedTest("Thermal Throttling", thermal.report),
 }
 
 

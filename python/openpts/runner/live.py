@@ -156,6 +156,8 @@ class LiveDriver:
             self._place = replace(place, position=place.position + 1)
             self.emit(finished)
             if sample.state is not StepState.COMPLETE:
+                if apply.may_fail and sample.state is StepState.FAILED:
+                    break
                 raise RunFailedError(failure_text(sample))
             if len(samples) < len(steps):
                 self._write_down()

@@ -89,6 +89,8 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
         wanted = order.adjust(standard)
         order.admit(wanted, device.facts)
         conditions = test.possible_on(wanted, device.facts.sector_bytes)
+        if device.facts.simulation is not None:
+            conditions = test.without_data(conditions)
         plan = dry_run(
             test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST
         )

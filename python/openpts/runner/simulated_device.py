@@ -20,9 +20,11 @@ from openpts.host.memory import available_memory_bytes
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
+from openpts.units import MB
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.short_figures import SHORT_FIGURES
 from openpts.vocabulary.stimulus import Step
 
 DEFAULT_SEED: Final = 1
@@ -61,7 +63,7 @@ class SimulatedDevice:
 
     def identity(self) -> Facts:
         """See the protocol."""
-        return simulated_facts(self.facts, self.drive.simulation)
+        return {**simulated_facts(self.facts, self.drive.simulation), **_rated_facts(self.preset)}
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
         """See the protocol: there is no device, and a scale changes its shape."""
@@ -132,7 +134,8 @@ class SimulatedDevice:
 
     def health(self) -> HealthReading:
         """See the protocol."""
-        return simulated_health(self.drive.smart(), has_flash=self.drive.has_flash)
+        thermal = self.preset.parameters.get("page_mapped", {}).get("thermal", {})
+        return simulated_health(self.drive.smart(), has_flash=self.drive.has_flash, limits_c=thermal)
 
     def host_settings(self) -> Facts:
         """See the protocol."""
@@ -140,7 +143,7 @@ class SimulatedDevice:
 
     def thermometers(self) -> Thermometers:
         """See the protocol: its temperature comes with the intervals."""
-        return Thermometers("a simulated drive tells its temperature with each interval")
+        return Thermometers("the simulated drive", otherwise="temperature_c; with each interval")
 
 
 def simulated_deviations(
@@ -170,6 +173,20 @@ def simulated_deviations(
             for concern in concerns
         ),
     )
+
+
+def _rated_facts(preset: Preset) -> Facts:
+    """What the data sheet of such a drive says of the short figures, under the names of claims."""
+    source = f"rated by the preset {preset.name}"
+    factors = {"iops": ("iops", 1.0), "mb_per_s": ("bytes_per_s", 1 / MB)}
+    found = {}
+    for figure in SHORT_FIGURES.values():
+        unit = figure.claim_name.removeprefix(f"{figure.name}_")
+        rated_unit, factor = factors[unit]
+        rated = preset.rated.get(f"{figure.name}_{rated_unit}")
+        if rated is not None:
+            found[f"rated_{figure.claim_name}"] = Fact(f"{rated * factor:.12g}", source)
+    return found
 
 
 def check_preset(preset: Preset) -> None:

@@ -5,6 +5,8 @@ device's life and are told by the difference of two readings; states are told as
 
     temperature_c                    state, composite
     temperature_sensor_1_c ...       state, each sensor
+    warning_limit_c, critical_limit_c
+                                     composite temperatures from which the drive calls itself too hot
     available_spare_pct, available_spare_threshold_pct, percentage_used_pct
                                      states; used is a share of the rated life and may pass 100
     critical_warning                 state, bits of the log; 0 is well

@@ -40,13 +40,15 @@ class Apply:
 
     ``number`` counts from 1 within the part (see there); a further request with the same part and number goes
     on with it. ``most`` is how many of this part there will be at the most, None where only one is or nobody
-    knows.
+    knows. ``may_fail``: a step that fails is a result. Its sample is then the last of the answer, and the
+    script may ask for no more I/O.
     """
 
     part: Part
     number: int
     steps: tuple[Step, ...]
     most: int | None = None
+    may_fail: bool = False
 
 
 @dataclass(frozen=True, slots=True)

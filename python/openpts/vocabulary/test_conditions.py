@@ -11,7 +11,10 @@ from openpts.vocabulary.conditions import (
     WriteSaturationConditions,
 )
 from openpts.vocabulary.entropy_conditions import EntropyConditions
+from openpts.vocabulary.sustained_conditions import SustainedConditions
+from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
+from openpts.vocabulary.thermal_conditions import ThermalConditions
 
 TestConditions = (
     IopsConditions
@@ -23,6 +26,9 @@ TestConditions = (
     | CompositeConditions
     | DemandIntensityConditions
     | EntropyConditions
+    | SustainedConditions
     | ProfileConditions
     | PreconConditions
+    | ThermalConditions
+    | LifetimeConditions
 )

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
+from openpts.parameters.sustained_table import ClaimsTable
 from openpts.parameters.workload_table import WorkloadTable
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
@@ -58,6 +59,23 @@ CHANGED: Final[Mapping[str, Any]] = {
     "random_block_size": "8KiB",
     "entropies_pct": [0.0, 50.0, 99.5],
     "write_pcts": [0, 5, 30],
+    "figure_seconds": 4,
+    "span_pct": 12.5,
+    "claims": ClaimsTable(random_write_iops=70_000, sequential_read_mb_per_s=3500),
+    "cool_c": 35.0,
+    "longest_cooling_seconds": 70,
+    "look_seconds": 7,
+    "load_seconds": 77,
+    "stable_minutes": 3,
+    "rest_seconds": 17,
+    "busy_seconds": 4,
+    "duty_seconds": 40,
+    "ambient_c": 23.5,
+    "airflow": "heat sink, no fan",
+    "block_size": "256KiB",
+    "write_limit": "10GiB",
+    "wear_limit_pct": 90.0,
+    "verify": False,
 }
 
 

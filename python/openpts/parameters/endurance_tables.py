@@ -1,0 +1,170 @@
+"""The parameters of the tests that heat a drive up and use it up: thermal and lifetime."""
+
+from typing import Annotated, Final
+
+from msgspec import UNSET, UnsetType
+
+from openpts.parameters import readers
+from openpts.parameters.annotations import QD, TC, one_number, seconds, switch
+from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.setting import as_it_is, sets
+from openpts.parameters.words import amount_bytes
+
+_COLDEST_C: Final = -60
+_HOTTEST_C: Final = 150
+_LONGEST_WORDS: Final = 200
+
+_BLOCK_SIZE = sets(
+    "block_size_bytes",
+    "Block size of the sequential transfers.",
+    readers.block_size_bytes,
+    readers.size_text,
+    examples=["128KiB"],
+)
+
+
+class ThermalParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Thermal throttling: a cold run, a warm run and a duty cycle of sequential writes."""
+
+    block_size: Annotated[str, _BLOCK_SIZE] | UnsetType = UNSET
+    tc: Annotated[int, TC] | UnsetType = UNSET
+    qd: Annotated[int, QD] | UnsetType = UNSET
+    precondition_passes: (
+        Annotated[
+            float,
+            one_number(
+                "precondition_passes",
+                "Times the user capacity written before the first rest, so that a full cache is no heat.",
+                ge=0,
+                le=1000,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    cool_c: (
+        Annotated[
+            float,
+            one_number(
+                "cool_c",
+                "Begin the cold run at this temperature of the drive; otherwise when it cools no more.",
+                ge=_COLDEST_C,
+                le=_HOTTEST_C,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    longest_cooling_seconds: (
+        Annotated[float, seconds("longest_cooling_ns", "Idle for so long at the most to cool the drive.")]
+        | UnsetType
+    ) = UNSET
+    look_seconds: (
+        Annotated[float, seconds("look_ns", "Read the log of the idle drive each time after so long.")]
+        | UnsetType
+    ) = UNSET
+    load_seconds: (
+        Annotated[float, seconds("load_ns", "Length of the cold run, and of the warm run, at the most.")]
+        | UnsetType
+    ) = UNSET
+    stable_minutes: (
+        Annotated[
+            int,
+            one_number(
+                "stable_minutes",
+                "End a run sooner when the drive throttles and its speed was stable for so many minutes.",
+                ge=2,
+                le=10_000,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    rest_seconds: (
+        Annotated[float, seconds("rest_ns", "Idle time before the warm run, and before the duty cycle.")]
+        | UnsetType
+    ) = UNSET
+    busy_seconds: (
+        Annotated[float, seconds("busy_ns", "Writes of the duty cycle from one idle time to the next.")]
+        | UnsetType
+    ) = UNSET
+    idle_seconds: (
+        Annotated[float, seconds("idle_ns", "Idle time of the duty cycle after each of its writes.")]
+        | UnsetType
+    ) = UNSET
+    duty_seconds: (
+        Annotated[float, seconds("duty_ns", "Length of the duty cycle, busy and idle together.")] | UnsetType
+    ) = UNSET
+    ambient_c: (
+        Annotated[
+            float,
+            one_number(
+                "ambient_c",
+                "Temperature of the air around the drive, as you measured it, for the report.",
+                ge=_COLDEST_C,
+                le=_HOTTEST_C,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    airflow: (
+        Annotated[
+            str,
+            sets(
+                "airflow",
+                "How the drive is cooled, in words, for the report.",
+                as_it_is,
+                max_length=_LONGEST_WORDS,
+                examples=["heat sink, fan at 1 m/s"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+
+
+class LifetimeParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):
+    """Lifetime: how many drive cycles, and what ends them sooner. Each uses the drive up a little."""
+
+    block_size: Annotated[str, _BLOCK_SIZE] | UnsetType = UNSET
+    qd: Annotated[int, QD] | UnsetType = UNSET
+    cycles: (
+        Annotated[
+            int,
+            one_number(
+                "cycles",
+                "Write and read the whole range so often. USES THE DRIVE UP: a few thousand end its life.",
+                ge=1,
+                le=1_000_000,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    write_limit: (
+        Annotated[
+            str,
+            sets(
+                "write_limit_bytes",
+                "End after so much was written by this test.",
+                amount_bytes,
+                readers.size_text,
+                examples=["100TB"],
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    wear_limit_pct: (
+        Annotated[
+            float,
+            one_number(
+                "wear_limit_pct",
+                "End when the drive's log has so much of its rated life as used; more than 100 is beyond it.",
+                gt=0,
+                le=1000,
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    longest_seconds: (
+        Annotated[float, seconds("longest_ns", "End with the cycle in which so much time has passed.")]
+        | UnsetType
+    ) = UNSET
+    verify: (
+        Annotated[bool, switch("verify", "Compare all that is read with what was written.")] | UnsetType
+    ) = UNSET

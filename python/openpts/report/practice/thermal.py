@@ -1,0 +1,120 @@
+"""The report of thermal throttling (SOL-BMK-06, HYP-TMP-02)."""
+
+from typing import Any, Final
+
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.header import Rows
+from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.report.model import Cell, Section, Table
+from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.practice.thermal_pages import course_page, duty_cycle_page, scatter_page
+from openpts.report.practice.thermal_run import NAMES, Load, ThermalRun
+from openpts.report.practice.thermal_table import results_page
+from openpts.report.practice.thermal_words import highest_temperature_c, load_verdict
+from openpts.report.standing import Standing
+from openpts.report.summary_table import summary_table
+from openpts.units import MB, NS_PER_S, format_block_size, format_duration
+from openpts.vocabulary.thermal_conditions import ThermalConditions
+
+_TITLE: Final = "Thermal Throttling"
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the record."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, ThermalConditions)  # noqa: S101 the registry calls by test
+    measured = ThermalRun(run, conditions)
+    return TestContent(
+        verdicts=tuple(load_verdict(measured, number, name) for number, name in NAMES.items()),
+        summary=_summary(measured),
+        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
+        figures={"loads": {_key(number): _figures(measured, number) for number in NAMES}},
+    )
+
+
+def _key(number: int) -> str:
+    return NAMES[number].lower().replace(" ", "_")
+
+
+def _summary(measured: ThermalRun) -> Table:
+    values: list[tuple[str, Cell, str]] = []
+    for number, name in NAMES.items():
+        load = measured.loads.get(number)
+        values += [
+            (f"{name}, time to first throttle", _first_throttle(load), "min"),
+            (f"{name}, speed before", _rate(load and load.throttling.before_bytes_per_s), "MB/s"),
+            (f"{name}, speed throttled", _rate(load and load.throttling.throttled_bytes_per_s), "MB/s"),
+        ]
+    return summary_table("Thermal", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+
+
+def _first_throttle(load: Load | None) -> Cell:
+    if load is None:
+        return cells.missing("not measured")
+    first_ns = load.throttling.first_ns
+    if first_ns is None:
+        return cells.missing(f"no throttling seen in {format_duration(load.length_ns)}")
+    return cells.number(first_ns / (60 * NS_PER_S), 1)
+
+
+def _rate(bytes_per_s: float | None) -> Cell:
+    return cells.missing("none") if bytes_per_s is None else cells.number(bytes_per_s / MB, 0)
+
+
+def _section(measured: ThermalRun, standing: Standing, report_date: str) -> Section:
+    return methodology_section(
+        measured.run,
+        standing,
+        report_date,
+        title=_TITLE,
+        test_rows=_test_rows(measured),
+        pages=(
+            state_page(measured.run, "Purge and Pre-conditioning"),
+            course_page(measured),
+            results_page(measured),
+            scatter_page(measured),
+            duty_cycle_page(measured),
+        ),
+    )
+
+
+def _test_rows(measured: ThermalRun) -> Rows:
+    conditions = measured.conditions
+    lengths = [
+        format_duration(load.length_ns) if (load := measured.loads.get(number)) else "NOT RUN"
+        for number in NAMES
+    ]
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(measured.run)),
+        ("Test Stimulus", f"SEQ {format_block_size(conditions.block_size_bytes)} W"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Cold run", lengths[0]),
+        ("Warm run", lengths[1]),
+        ("Duty cycle", lengths[2]),
+        ("Busy / idle", f"{format_duration(conditions.busy_ns)} / {format_duration(conditions.idle_ns)}"),
+        ("Air", "not stated" if conditions.ambient_c is None else f"{conditions.ambient_c:g} °C, as stated"),
+        ("Cooling", conditions.airflow or "not stated"),
+    )
+
+
+def _figures(measured: ThermalRun, number: int) -> dict[str, Any] | None:
+    """Key numbers of a load, JSON-ready."""
+    load = measured.loads.get(number)
+    if load is None:
+        return None
+    throttling = load.throttling
+    return {
+        "elapsed_s": load.length_ns / NS_PER_S,
+        "written_bytes": load.written_bytes,
+        "temperature_at_start_c": measured.temperature_at(load.started_ns),
+        "highest_temperature_c": highest_temperature_c(load),
+        "evidence": throttling.evidence.value,
+        "first_throttle_s": None if throttling.first_ns is None else throttling.first_ns / NS_PER_S,
+        "written_before_throttle_bytes": throttling.bytes_before,
+        "before_bytes_per_s": throttling.before_bytes_per_s,
+        "throttled_bytes_per_s": throttling.throttled_bytes_per_s,
+        "throttled_share": throttling.share,
+    }

@@ -1,0 +1,21 @@
+"""The conditions of the lifetime test."""
+
+from openpts.vocabulary.practice_conditions import PracticeConditions
+
+
+class LifetimeConditions(PracticeConditions, frozen=True, kw_only=True, tag_field="test", tag="lifetime"):
+    """Drive cycles: the whole active range written once in sequence, then read once.
+
+    It ends after ``cycles``, or sooner: with the first I/O that fails, when the drive counts a media error or
+    takes no more writes, when it has used ``wear_limit_pct`` of its rated life, after ``write_limit_bytes``
+    (None: no limit), or after ``longest_ns``. ``verify``: what is read must be what this cycle wrote.
+    """
+
+    block_size_bytes: int
+    tc: int
+    qd: int
+    cycles: int
+    write_limit_bytes: int | None = None
+    wear_limit_pct: float
+    longest_ns: int
+    verify: bool = True

@@ -1,5 +1,6 @@
 """The live driver: what is asked is done, what was measured is kept, in every ending."""
 
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -307,6 +308,28 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
         (Occasion.AFTER, 1, None, None, 10**9),
     ]
     assert all(record.reading == HEALTH for record in kept)
+
+
+def test_samples_are_written_with_the_step_beside_which_they_were_taken(
+    bench: Callable[..., Bench], tmp_path: Path
+) -> None:
+    file = tmp_path / "temp1_input"
+    file.write_text("41000\n")
+
+    def once_sampled(running: Step) -> Sample:
+        while not subject.driver.sampler._sampled:
+            time.sleep(0.001)
+        return complete(running)
+
+    subject = bench(once_sampled)
+    subject.driver.sampler = Sampler(Thermometers("x", {"temperature_c": file}), period_s=0.001)
+    with subject.driver.sampler.running():
+        subject.driver.drive(short_test())
+    points = read_run(subject.folder).telemetry
+    assert points
+    assert {(point.name, point.value) for point in points} == {("temperature_c", 41.0)}
+    # the steps of this engine all begin at 0 and take a second by its clock, and no time by that of the wall
+    assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
 
 
 def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:

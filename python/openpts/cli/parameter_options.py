@@ -46,7 +46,7 @@ def given_as_options(table: Table, options: dict[str, Any]) -> Given:
     for name, parameter in parameters_of(table).items():
         value = options.pop(f"{_PREFIX}{name}")
         if value is not None:
-            values[name], names[name] = value, parameter.option
+            values[name], names[name] = value, _option_name(parameter)
     return Given(values, names)
 
 
@@ -75,11 +75,12 @@ class Values(click.ParamType[Any]):
 
 
 def _option(test: TestDefinition, parameter: Parameter) -> Callable[[Any], Any]:
-    info = inspect.type_info(parameter.type)
-    kind = info.type if isinstance(info, inspect.Metadata) else info
-    declarations = [parameter.option, f"{_PREFIX}{parameter.name}"]
+    kind = _kind(parameter)
+    declarations = [_option_name(parameter), f"{_PREFIX}{parameter.name}"]
     help_text = _help(test, parameter)
     match kind:
+        case inspect.StructType():
+            return _entries_option(parameter, kind, declarations, help_text)
         case inspect.BoolType():
             both = f"{parameter.option}/--no-{parameter.option.removeprefix('--')}"
             return click.option(both, declarations[1], default=None, help=help_text)
@@ -92,6 +93,45 @@ def _option(test: TestDefinition, parameter: Parameter) -> Callable[[Any], Any]:
         case _:
             type_ = Values(parameter, kind)
     return click.option(*declarations, type=type_, metavar=_metavar(parameter, kind), help=help_text)
+
+
+def _kind(parameter: Parameter) -> inspect.Type:
+    """The type of a value, without its limits."""
+    info = inspect.type_info(parameter.type)
+    return info.type if isinstance(info, inspect.Metadata) else info
+
+
+def _option_name(parameter: Parameter) -> str:
+    """The parameter's option; that of a table names one of its entries, and may come again: ``--claim``."""
+    is_table = isinstance(_kind(parameter), inspect.StructType)
+    return parameter.option.removesuffix("s") if is_table else parameter.option
+
+
+def _entries_option(
+    parameter: Parameter, kind: inspect.StructType, declarations: list[str], help_text: str
+) -> Callable[[Any], Any]:
+    """An option that may be repeated: each time an entry of the table as NAME=VALUE."""
+    known = ", ".join(field.name for field in kind.fields)
+
+    def read(_ctx: click.Context, param: click.Parameter, words: tuple[str, ...]) -> Any:
+        entries: dict[str, str] = {}
+        for word in words:
+            name, equals, value = (piece.strip() for piece in word.partition("="))
+            if not equals or name in entries:
+                reason = "is there twice" if equals else "write it as NAME=VALUE"
+                raise click.BadParameter(f"{word!r}: {reason}", param=param)
+            entries[name] = value
+        try:
+            table = msgspec.convert(entries, parameter.type, strict=False)
+        except msgspec.ValidationError as error:
+            message = f"{', '.join(words)}: {_in_words(str(error))}; known are {known}"
+            raise click.BadParameter(message, param=param) from error
+        if any(isinstance(v, float) and not math.isfinite(v) for v in msgspec.structs.astuple(table)):
+            raise click.BadParameter(f"{', '.join(words)}: is no number", param=param)
+        return table if entries else None
+
+    text = f"{help_text} May be repeated. Names: {known}."
+    return click.option(*declarations, multiple=True, callback=read, metavar="NAME=VALUE", help=text)
 
 
 def _metavar(parameter: Parameter, kind: inspect.Type) -> str | None:

@@ -53,7 +53,7 @@ def cycle_line(cycle: int, finished: CycleFinished, conditions: TestConditions |
     if outcome.steady_round is not None or judged:
         found.append(f"steady state {reached_text(outcome, conditions)}")
     if outcome.ended_by:
-        found.append(f"({outcome.ended_by})")
+        found.append(f"({outcome.ended_by})" if found else f"ended by: {outcome.ended_by}")
     name = finished.title or (f"cycle {cycle}" if cycle > 1 else "")
     text = " ".join(found) or "all parts done"
     return f"{name}: {text}" if name else text

@@ -1,0 +1,71 @@
+"""Sustained performance of a drive with a small cache, of a steady one, and of one that follows a script."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.report.build import build_report
+from openpts.report.summary import summarise
+from openpts.report.times import default_date
+from openpts.runner.run import Adjust
+from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.short_figures import Claim
+from openpts.vocabulary.sustained_conditions import SustainedConditions
+from openpts.vocabulary.test_conditions import TestConditions
+from tests.simulated.whole_tests import run_whole
+from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+
+
+def adjusted(**changes: object) -> Adjust:
+    def adjust(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, SustainedConditions)
+        return replace(conditions, **changes)
+
+    return adjust
+
+
+def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
+    run = run_whole("sustained", Profile.CLIENT, tmp_path / "run", adjusted(drive_fills=1.0))
+    figures = summarise(run)
+    kept = {figure["figure"]: figure["sustained_pct"] for figure in figures["figures"]}
+    # random writes are what the load wears the drive out with: the talk has 1 to 39 % for such drives
+    assert kept["random_write"] < 39
+    assert kept["sequential_write"] < 60
+    assert figures["load"]["written_bytes"] == pytest.approx(256e9, rel=1e-3)
+    # nobody gave claims: those that the preset is rated at stand in
+    claims = {claim["figure"]: claim for claim in figures["claims"]}
+    assert claims["random_write"]["claimed"] == 520_000
+    assert claims["sequential_write"]["claimed"] == 2950
+    assert not claims["random_write"]["kept"]
+    build_report(run, default_date(run))
+
+
+def test_every_figure_of_a_drive_that_follows_a_script(tmp_path: Path) -> None:
+    """Steps: laying, four figures, the load in one step, laying, four figures."""
+    rates = [1000.0, 100, 200, 300, 400, 500, 1000, 86.2, 100, 30, 380]
+    preset = write_oracle(tmp_path, rates)
+    adjust = adjusted(drive_fills=0.5, claims=(Claim("random_write", 300), Claim("random_read", 400)))
+    run = run_whole("sustained", Profile.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
+    figures = summarise(run)
+    kept = {figure["figure"]: figure["sustained_pct"] for figure in figures["figures"]}
+    assert kept == pytest.approx(
+        {"sequential_write": 86.2, "sequential_read": 50, "random_write": 10, "random_read": 95}, rel=5e-3
+    )
+    load = figures["load"]
+    assert load["elapsed_s"] == pytest.approx(CAPACITY_BYTES / 2 / 4096 / 500, rel=0.01)
+    # one after the other at 500 a second, 128 outstanding: the last of them waits 128 / 500 s
+    assert load["max_response_time_ms"] == pytest.approx(1000 * 128 / 500, rel=0.01)
+    write, read = figures["claims"]
+    assert (write["kept"], read["kept"]) == (False, True)
+    assert write["held_s"] == pytest.approx(load["elapsed_s"], rel=0.05)
+    assert read["held_s"] is None
+
+
+def test_the_load_ends_after_its_longest_time(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [50.0])
+    adjust = adjusted(longest_ns=3600 * NS_PER_S)
+    run = run_whole("sustained", Profile.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
+    assert run.manifest.cycles[0].outcome.ended_by == "1 h 0 min elapsed"
+    assert summarise(run)["load"]["elapsed_s"] == pytest.approx(3600, rel=1e-3)

@@ -7,6 +7,7 @@ first group's level, which a second lab can repeat.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Final
 
 from openpts.analysis.minutes import Minute, mean_cpu, minutes_of, whole_minutes
@@ -15,6 +16,7 @@ from openpts.vocabulary.sample import Sample
 
 RECOVERED_SHARES: Final = (0.80, 0.90, 0.95, 1.00)
 STABLE_SHARE: Final = 0.95
+MEDIAN_MINUTES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +59,17 @@ class Recovery:
 
 
 @dataclass(frozen=True, slots=True)
+class MedianPeak:
+    """The highest median of five consecutive minutes of group 3: a peak that one minute of noise can't make.
+
+    ``after_ns`` is from the end of group 2 to the end of the fifth minute.
+    """
+
+    bandwidth_bytes_per_s: float
+    after_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class CrossStimulusResults:
     """``peak_recovery_ns`` is the specification's recovery time: to the end of group 3's best minute."""
 
@@ -64,6 +77,7 @@ class CrossStimulusResults:
     peak_recovery_ns: int | None
     recoveries: tuple[Recovery, ...]
     stable_recovery: Recovery | None
+    median_peak: MedianPeak | None = None
 
 
 def analyse_cross_stimulus(groups: Sequence[Sequence[Sample]], minute_ns: int) -> CrossStimulusResults:
@@ -88,6 +102,7 @@ def analyse_cross_stimulus(groups: Sequence[Sequence[Sample]], minute_ns: int) -
         stable_recovery=_first_at(
             minutes, second, third, STABLE_SHARE, STABLE_SHARE * first.bandwidth_bytes_per_s
         ),
+        median_peak=_median_peak(minutes, second, third),
     )
 
 
@@ -128,6 +143,16 @@ def _first_at(
     reached = (minute for minute in minutes if minute.bandwidth_bytes_per_s >= wanted)
     minute = next(reached, None)
     return Recovery(share, wanted, None if minute is None else _after_ns(minute, second, third))
+
+
+def _median_peak(minutes: Sequence[Minute], second: GroupSummary, third: GroupSummary) -> MedianPeak | None:
+    """The first five minutes whose median is the highest; None where there are fewer."""
+    fives = [minutes[last - MEDIAN_MINUTES : last] for last in range(MEDIAN_MINUTES, len(minutes) + 1)]
+    medians = [median(minute.bandwidth_bytes_per_s for minute in five) for five in fives]
+    if not medians:
+        return None
+    highest = max(medians)
+    return MedianPeak(highest, _after_ns(fives[medians.index(highest)][-1], second, third))
 
 
 def _after_ns(minute: Minute, second: GroupSummary, third: GroupSummary) -> int:

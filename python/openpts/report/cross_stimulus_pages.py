@@ -12,7 +12,7 @@ from openpts.analysis.cross_stimulus import (
     CrossStimulusResults,
     GroupSummary,
 )
-from openpts.analysis.minutes import Minute, Piece, pieces_of
+from openpts.analysis.minutes import Minute, pieces_between
 from openpts.report import cells, ticks
 from openpts.report.cross_stimulus_words import group_name, rate_cell
 from openpts.report.header_rows import demand_text
@@ -32,14 +32,16 @@ from openpts.report.model import (
     Verdict,
 )
 from openpts.report.ticks import TimeAxis
-from openpts.units import MB, NS_PER_MS, format_duration
+from openpts.units import MB, format_duration, format_latency_ms
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.sample import Measured, Sample
 
 _COLOR: Final = 2
+_INTERVAL_COLOR: Final = 6
 _MINUTES_BEFORE: Final = 10
 _MINUTES_AFTER: Final = 60
 _VALUES: Final = "xsr-values"
+_Placed = tuple[int, Cell, bool]  # when, throughput, whether it is a minute's
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +125,15 @@ def transition_page(
         return Page(name, title, (reason,), mandatory=True)
     first_ns, last_ns = -_MINUTES_BEFORE * conditions.minute_ns, _MINUTES_AFTER * conditions.minute_ns
     time = ticks.time_axis("Time from the change", first_ns, last_ns)
-    table = _transition_table(f"{name}-values", before, after, time, (first_ns, last_ns))
-    values = _column(table, 0)
+    table = _transition_table(
+        f"{name}-values",
+        [
+            *_intervals(before, after, (first_ns, last_ns)),
+            *_minutes(results.groups[number - 1], results.groups[number], (first_ns, last_ns)),
+        ],
+        time,
+    )
+    values = [*_column(table, 0), *_column(table, 1)]
     figure = Figure(
         id=f"{name}-plot",
         number=f"Plot 12-1.{number}",
@@ -134,10 +143,18 @@ def transition_page(
         x=time.axis,
         y=_throughput_axis(values),
         alt=f"{title}: {_span_text(values, 'MB/s')}",
-        series=(Series("as measured", "column", (0,), _COLOR, style="line"),),
+        series=(
+            Series("as measured", "column", (0,), _INTERVAL_COLOR, style="line"),
+            Series("1 min", "column", (1,), _COLOR, style="mean", emphasis=True),
+        ),
         marks=_recovery_mark(results, time, last_ns) if number == 2 else (),
     )
-    return Page(name, title, (figure, Verdict(_span_text(values, "MB/s")), table), mandatory=True)
+    return Page(
+        name,
+        title,
+        (figure, Verdict(f"Intervals as measured: {_span_text(values, 'MB/s')}"), table),
+        mandatory=True,
+    )
 
 
 def response_times_page(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Page:
@@ -147,7 +164,7 @@ def response_times_page(results: CrossStimulusResults, conditions: CrossStimulus
         return _nothing("xsr-4", title)
     table = _minutes_table(results)
     figures = tuple(
-        _course("xsr-4", "Plot 12-2", f"{title}: {q.name}", table, results, conditions, q, 150)
+        _course("xsr-4", "Plot 12-2", f"{title}: {q.name}", table, results, conditions, q, 175)
         for q in _QUANTITIES
     )
     return Page("xsr-4", title, figures, mandatory=True)
@@ -186,6 +203,7 @@ def _course(  # noqa: PLR0917 a figure has as many facts
             for group in results.groups
         ),
         height_px=height_px,
+        zoom_group="xsr-time",
     )
 
 
@@ -221,26 +239,43 @@ def _minute_cells(minute: Minute) -> tuple[Cell, ...]:
     )
 
 
-def _transition_table(
-    table_id: str,
-    before: Sequence[Sample],
-    after: Sequence[Sample],
-    time: TimeAxis,
-    span_ns: tuple[int, int],
-) -> Table:
-    change_ns = after[0].started_ns
-    pieces = [*_near(before, change_ns, span_ns[0], 0), *_near(after, change_ns, 0, span_ns[1])]
+def _transition_table(table_id: str, placed: Sequence[_Placed], time: TimeAxis) -> Table:
     return Table(
         id=table_id,
-        title="Values plotted: each interval",
+        title="Values plotted: each interval at its middle, each minute at its middle",
         head=Column(time.axis.title, width=0),
-        columns=(Column("Throughput (MB/s)"),),
+        columns=(Column("Throughput (MB/s)"), Column("Throughput, 1 min (MB/s)")),
         rows=tuple(
-            Row(elapsed_cell(at_ns, time), (rate_cell(measured.bandwidth_bytes_per_s),))
-            for at_ns, measured in pieces
+            Row(elapsed_cell(at_ns, time), (Cell("-"), rate) if is_minute else (rate, Cell("-")))
+            for at_ns, rate, is_minute in sorted(placed, key=lambda entry: entry[0])
         ),
         printed=False,
     )
+
+
+def _intervals(before: Sequence[Sample], after: Sequence[Sample], span_ns: tuple[int, int]) -> list[_Placed]:
+    """What was measured around the change, at its middle, counted from the change."""
+    change_ns = after[0].started_ns
+    near = [*_near(before, change_ns, span_ns[0], 0), *_near(after, change_ns, 0, span_ns[1])]
+    return [(at_ns, rate_cell(measured.bandwidth_bytes_per_s), False) for at_ns, measured in near]
+
+
+def _minutes(before: GroupSummary, after: GroupSummary, span_ns: tuple[int, int]) -> list[_Placed]:
+    """The minutes of both groups around the change; the one that the span cuts is left out."""
+    placed = [
+        (
+            group.start_ns - after.start_ns + minute.start_ns,
+            group.start_ns - after.start_ns + minute.end_ns,
+            minute,
+        )
+        for group in (before, after)
+        for minute in group.minutes
+    ]
+    return [
+        ((start_ns + end_ns) // 2, rate_cell(minute.bandwidth_bytes_per_s), True)
+        for start_ns, end_ns, minute in placed
+        if span_ns[0] <= start_ns and end_ns <= span_ns[1]
+    ]
 
 
 def _near(
@@ -248,8 +283,8 @@ def _near(
 ) -> list[tuple[int, Measured]]:
     """Intervals between two moments, counted from the change, each at its middle."""
     offset_ns = samples[0].started_ns - change_ns
-    placed: list[tuple[int, Piece]] = [(offset_ns + piece.middle_ns, piece) for piece in pieces_of(samples)]
-    return [(at_ns, piece.measured) for at_ns, piece in placed if first_ns <= at_ns <= last_ns]
+    near = pieces_between(samples, first_ns - offset_ns, last_ns - offset_ns)
+    return [(offset_ns + piece.middle_ns, piece.measured) for piece in near]
 
 
 def _recovery_mark(results: CrossStimulusResults, time: TimeAxis, last_ns: int) -> tuple[Mark, ...]:
@@ -276,8 +311,8 @@ def _band_name(number: int, conditions: CrossStimulusConditions) -> str:
 
 
 def _summary_text(group: GroupSummary) -> str:
-    art = "n/a" if group.art_ns is None else f"{group.art_ns / NS_PER_MS:,.3g} ms"
-    mrt = "n/a" if group.mrt_ns is None else f"{group.mrt_ns / NS_PER_MS:,.3g} ms"
+    art = "n/a" if group.art_ns is None else f"{format_latency_ms(group.art_ns)} ms"
+    mrt = "n/a" if group.mrt_ns is None else f"{format_latency_ms(group.mrt_ns)} ms"
     return (
         f"Access group {group.number}: {cells.fixed(group.bandwidth_bytes_per_s / MB, 1)} MB/s on average "
         f"over {format_duration(group.duration_ns)}, ART {art}, MRT {mrt}."

@@ -6,7 +6,13 @@ Implements: PTS-XSR-22, PTS-XSR-24, PTS-XSR-25.
 from collections.abc import Callable
 from typing import Final
 
-from openpts.analysis.cross_stimulus import STABLE_SHARE, CrossStimulusResults, GroupSummary, Recovery
+from openpts.analysis.cross_stimulus import (
+    MEDIAN_MINUTES,
+    STABLE_SHARE,
+    CrossStimulusResults,
+    GroupSummary,
+    Recovery,
+)
 from openpts.report import cells
 from openpts.report.cross_stimulus_words import group_name, rate_cell
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
@@ -91,10 +97,21 @@ def _recovery_blocks(results: CrossStimulusResults) -> tuple[Block, ...]:
                 (rate_cell(recovery.bandwidth_bytes_per_s), _minutes_cell(recovery.after_ns)),
             )
             for recovery in results.recoveries
-        ),
+        )
+        + _peak_rows(results),
+        note="Each time ends with the minute named; the time to the highest minute (12.1) stands above.",
     )
     stable = results.stable_recovery
     return (table, *(() if stable is None else (Verdict(_stable_text(stable)),)))
+
+
+def _peak_rows(results: CrossStimulusResults) -> tuple[Row, ...]:
+    """The peak of group 3, where noise of single minutes is left out."""
+    peak = results.median_peak
+    if peak is None:
+        return ()
+    rule = f"Highest median of {MEDIAN_MINUTES} minutes of group 3: its last minute"
+    return (Row(Cell(rule), (rate_cell(peak.bandwidth_bytes_per_s), _minutes_cell(peak.after_ns))),)
 
 
 def _stable_text(recovery: Recovery) -> str:

@@ -132,3 +132,20 @@ def test_groups_that_were_not_reached_leave_the_others() -> None:
     assert len(results.groups) == 2
     assert (results.peak_recovery_ns, results.recoveries, results.stable_recovery) == (None, (), None)
     assert analyse_cross_stimulus([[], [], []], MINUTE_NS).groups == ()
+
+
+def test_one_minute_of_noise_makes_no_median_peak() -> None:
+    second = group(0, [300] * 5)
+    noisy = [100, 900, 400, 450, 474, 480, 499, 500, 510, 505, 490]
+    groups = [group(0, FIRST), second, group(second[0].elapsed_ns + START, noisy)]
+    peak = analyse_cross_stimulus(groups, MINUTE_NS).median_peak
+    assert peak is not None
+    # medians of five: 450, 474, 474, 480, 499, 500, 500 - minutes 6 to 10 are the first to have 500
+    assert peak.bandwidth_bytes_per_s == pytest.approx(500 * MB)
+    assert peak.after_ns == START + 10 * MINUTE_NS
+
+
+def test_fewer_than_five_minutes_have_no_median_peak() -> None:
+    second = group(0, [300] * 5)
+    groups = [group(0, FIRST), second, group(second[0].elapsed_ns + START, [100, 200, 300, 400])]
+    assert analyse_cross_stimulus(groups, MINUTE_NS).median_peak is None

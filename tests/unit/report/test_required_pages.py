@@ -215,3 +215,10 @@ def test_the_gain_of_a_wait_state_has_its_range_and_its_accesses_stand_side_by_s
     assert len({panel.y for panel in panels}) == 1
     assert {panel.zoom_group for panel in panels} == {"hir-cycles"}
     assert len(table_of("hir", "hir-x2-values").rows) == 360
+
+
+@pytest.mark.proves("PTS-XSR-22")
+def test_recovery_is_told_by_five_rules_beside_that_of_the_specification() -> None:
+    rules = [row.head.text for row in table_of("xsr", "xsr-recovery").rows]
+    assert len(rules) == 5
+    assert rules[-1].startswith("Highest median of 5 minutes")

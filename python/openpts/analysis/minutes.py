@@ -6,8 +6,10 @@ PTS 10.2 step 2.2.2, 11.2 step 3.1, 12.2 step 2.3, 13.2 step 3.2.1. The specific
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
+from typing import Final, NamedTuple
 
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, OperationSample, Sample
@@ -16,9 +18,10 @@ TAIL_PERCENTILE = 99.999
 
 # Intervals are whole in one minute or another, so that a row may lack one: a rest is shorter than that.
 _WHOLE = 0.9
+_OPERATIONS: Final = ("read", "write", "trim", "flush", "fsync")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Minute(Measured):
     """What happened in one minute of elapsed time, with every figure that a step has: ``iops``, ...
 
@@ -39,14 +42,13 @@ class Minute(Measured):
         """Bytes written from the start of the stimulus to the end of this minute."""
         return self.written_before_bytes + self.write.bytes
 
-    @property
+    @cached_property
     def tail_ns(self) -> int | None:
         """The 99.999 % response time; None unless the minute has the 100,000 I/Os that five nines need."""
         return _percentile_ns(self, TAIL_PERCENTILE)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(NamedTuple):
     """The shortest that was measured of a stimulus: an interval, or a step without intervals.
 
     ``start_ns`` counts from the start of the first step. ``rest`` is what a step has beyond its last whole
@@ -77,6 +79,17 @@ def pieces_of(samples: Sequence[Sample]) -> tuple[Piece, ...]:
         piece
         for start_ns, sample in zip(starts_ns(samples), samples, strict=True)
         for piece in _of(sample, start_ns)
+    )
+
+
+def pieces_between(samples: Sequence[Sample], first_ns: int, last_ns: int) -> tuple[Piece, ...]:
+    """Those of ``pieces_of`` whose middles lie between two moments of its time axis."""
+    return tuple(
+        piece
+        for start_ns, sample in zip(starts_ns(samples), samples, strict=True)
+        if start_ns <= last_ns and first_ns <= start_ns + sample.elapsed_ns + sample.interval_ns
+        for piece in _of(sample, start_ns)
+        if first_ns <= piece.middle_ns <= last_ns
     )
 
 
@@ -134,7 +147,6 @@ def _of(sample: Sample, start_ns: int) -> Iterator[Piece]:
 
 def _merged(number: int, pieces: Sequence[Piece], written_before_bytes: int) -> Minute:
     measured = [piece.measured for piece in pieces]
-    names = dict.fromkeys(name for part in measured for name in part.operations)
     return Minute(
         number=number,
         start_ns=pieces[0].start_ns,
@@ -142,7 +154,7 @@ def _merged(number: int, pieces: Sequence[Piece], written_before_bytes: int) -> 
         written_before_bytes=written_before_bytes,
         elapsed_ns=sum(part.elapsed_ns for part in measured),
         cpu=mean_cpu(measured),
-        **{name: _sum([part.operations[name] for part in measured]) for name in names},
+        **{name: _sum([getattr(part, name) for part in measured]) for name in _OPERATIONS},
     )
 
 

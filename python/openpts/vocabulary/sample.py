@@ -108,12 +108,12 @@ class Measured:
     @property
     def ios(self) -> int:
         """I/Os completed."""
-        return sum(operation.ios for operation in self.transfers)
+        return self.read.ios + self.write.ios + self.trim.ios
 
     @property
     def bytes(self) -> int:
         """Bytes moved or trimmed."""
-        return sum(operation.bytes for operation in self.transfers)
+        return self.read.bytes + self.write.bytes + self.trim.bytes
 
     @property
     def iops(self) -> float:

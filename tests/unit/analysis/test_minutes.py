@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from openpts.analysis.minutes import minutes_of, pieces_of, starts_ns, whole_minutes
+from openpts.analysis.minutes import minutes_of, pieces_between, pieces_of, starts_ns, whole_minutes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING
 from tests.support.interval_samples import SIZE_BYTES, step_of
@@ -107,3 +107,13 @@ def test_nothing_measured_is_nothing() -> None:
     idle = replace(step_of([[]]), intervals=(), write=NOTHING)
     (row,) = minutes_of([idle], MINUTE_NS)
     assert (row.iops, row.mean_latency_ns, row.tail_ns) == (0, None, None)
+
+
+def test_pieces_between_two_moments_are_those_whose_middles_lie_there() -> None:
+    samples = [step_of([[1]] * 60), step_of([[1]] * 60)]
+    pieces = pieces_of(samples)
+    first_ns, last_ns = 50 * NS_PER_S, 70 * NS_PER_S
+    expected = tuple(piece for piece in pieces if first_ns <= piece.middle_ns <= last_ns)
+    assert 0 < len(expected) < len(pieces)
+    assert pieces_between(samples, first_ns, last_ns) == expected
+    assert pieces_between(samples, first_ns - 10**15, last_ns + 10**15) == pieces

@@ -13,6 +13,7 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
+from openpts.report.health_page import health_alerts
 
 LAB = os.environ.get("OPENPTS_LAB")
 
@@ -206,3 +207,42 @@ def test_bad_sectors_are_counted_with_their_places(tmp_path: Path) -> None:
     stopped = json.loads((tmp_path / "stopped").read_text())
     assert stopped["state"] == "failed"
     assert 4096 * 512 <= stopped["failure"]["offset_bytes"] < 4160 * 512
+
+
+def test_a_drives_own_log_and_temperature_are_in_the_record(tmp_path: Path) -> None:
+    ended = in_lab(
+        tmp_path,
+        "--nvme",
+        "512M",
+        script=f"""
+        {OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 {SHORT} --out {tmp_path}/run &
+        openpts=$!
+        until [ -e {tmp_path}/run/run.db ]; do sleep 0.2; done
+        sleep 2
+        lab-ctl warn nvme0 0x4
+        wait $openpts || exit 10
+        nvme smart-log /dev/nvme0 -o json > {tmp_path}/smart.json
+        """,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    run = read_run(tmp_path / "run")
+    before, after = (record.reading for record in run.health)
+    assert before.source == after.source == "NVMe log page 02h"
+    told = json.loads((tmp_path / "smart.json").read_text())
+    assert after.values["host_write_bytes"] == int(told["data_units_written"]) * 512_000
+    assert after.values["temperature_c"] == told["temperature"] - 273
+    written = sum(step.sample.write.bytes for step in run.steps)
+    counted = after.values["host_write_bytes"] - before.values["host_write_bytes"]
+    # the purge of this drive writes its marks as well
+    assert written <= counted < 1.2 * written
+    assert (before.values["critical_warning"], after.values["critical_warning"]) == (0, 4)
+    assert health_alerts(run) == ("device health: critical warning of the drive's log set",)
+    began_ns = run.steps[0].sample.started_ns
+    last = run.steps[-1].sample
+    ended_ns = last.started_ns + last.elapsed_ns
+    during = [p for p in run.telemetry if p.name == "temperature_c" and began_ns <= p.t_ns <= ended_ns]
+    assert len(during) >= (ended_ns - began_ns) // 10**9 // 2
+    # the kernel converts the same 323 K exactly
+    assert {point.value for point in during} == {49.85}
+    assert run.manifest.host_before["scheduler"].value
+    assert run.manifest.host_before.keys() == run.manifest.host_after.keys()

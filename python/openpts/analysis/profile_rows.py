@@ -14,6 +14,7 @@ class RowFigure:
     """``shown`` is the tool's statistic of the passes' ``values``, all in ``unit``."""
 
     unit: FigureUnit
+    statistic: Statistic
     values: tuple[float, ...]
     shown: float
 
@@ -45,7 +46,7 @@ def row_figure(passes: Sequence[Measured], unit: FigureUnit, statistic: Statisti
             shown = fmean(values)
         case Statistic.MEDIAN:
             shown = median(values)
-    return RowFigure(unit, values, shown)
+    return RowFigure(unit, statistic, values, shown)
 
 
 def _figure(measured: Measured, unit: FigureUnit) -> float | None:

@@ -10,7 +10,7 @@ from openpts.analysis.profile_rows import RowFigure, row_figure
 from openpts.report import cells
 from openpts.report.model import Cell, Column, Row, Table
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow
+from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_pattern import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.sample import Sample, StepState
@@ -56,13 +56,14 @@ def measured_row(row: ProfileRow, samples: Sequence[Sample]) -> MeasuredRow:
 
 
 def figure_cell(figure: RowFigure | None) -> Cell:
-    """What the tool would show, and below it median and range of several passes."""
+    """What the tool would show; below it the range of several passes, and their median if that is another."""
     if figure is None:
         return cells.missing(_NOT_MEASURED)
     note = ""
     if len(figure.values) > 1:
         low, high = (value_text(value, figure.unit) for value in (figure.minimum, figure.maximum))
-        note = f"median {value_text(figure.median, figure.unit)} ({low}-{high})"
+        middle = f"median {value_text(figure.median, figure.unit)}, "
+        note = f"{'' if figure.statistic is Statistic.MEDIAN else middle}{low} to {high}"
     return Cell(value_text(figure.shown, figure.unit), figure.shown, note)
 
 

@@ -1,0 +1,145 @@
+"""The report of the preconditioning comparison: courses of random writes, and rows, from three states.
+
+Implements: LSI-PRE-01 to 05, LSI-PROC-03 to 06.
+"""
+
+from typing import Any, Final
+
+from openpts.analysis.profile_rows import loss_pct
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.header import Rows
+from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.report.model import Block, Cell, Page, Table, Verdict
+from openpts.report.practice.methodology import conditioning_tables, methodology_section
+from openpts.report.practice.precon_courses import course_pages, course_verdicts
+from openpts.report.practice.precon_rows import rows_pages
+from openpts.report.practice.precon_states import STATES, Comparison, comparison_of, counting_state
+from openpts.report.practice.profile_tables import value_text
+from openpts.report.preparation_page import purge_table, purge_verdict
+from openpts.report.printable import capitalised
+from openpts.report.summary_table import key_value, summary_table
+from openpts.units import NS_PER_S
+from openpts.vocabulary.profile_conditions import DriveState
+
+_TITLE: Final = "Preconditioning Comparison"
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    comparison = comparison_of(run)
+    return TestContent(
+        verdicts=course_verdicts(comparison),
+        summary=_summary(comparison),
+        sections=lambda standing, report_date: (
+            methodology_section(
+                run,
+                standing,
+                report_date,
+                title=_TITLE,
+                test_rows=_test_rows(comparison),
+                pages=(_preparation_page(comparison), *course_pages(comparison), *rows_pages(comparison)),
+            ),
+        ),
+        figures=_figures(comparison),
+    )
+
+
+def _summary(comparison: Comparison) -> Table:
+    """The course of random writes, and of each row the figure that counts."""
+    fresh, random = (comparison.courses[state] for state in (DriveState.FRESH, DriveState.RANDOM))
+    title = comparison.conditions.workload.title
+    values: list[tuple[str, Cell, str]] = [
+        (f"{title}, first minute FOB", key_value(fresh.first_iops), "IOPS"),
+        (f"{title}, steady", key_value(fresh.steady_iops or random.steady_iops), "IOPS"),
+    ]
+    for place, row in enumerate(comparison.conditions.benchmark.rows):
+        counting = counting_state(row)
+        value = comparison.rows[counting][place].value
+        cell = (
+            cells.missing("not measured") if value is None else Cell(value_text(value, row.units[0]), value)
+        )
+        values.append((f"{row.title}, {counting}", cell, row.units[0].value))
+    return summary_table("Precon", _state_text(comparison), len(comparison.run.ledger), tuple(values))
+
+
+def _state_text(comparison: Comparison) -> str:
+    reached = sum(course.steady_round is not None for course in comparison.courses.values())
+    return f"reached from {reached} of {len(STATES)} states"
+
+
+def _test_rows(comparison: Comparison) -> Rows:
+    conditions = comparison.conditions
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(comparison.run)),
+        ("Test Stimulus 1", f"{conditions.workload.title}, from each state"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Duration", f"until steady, {conditions.drive_fills:g} x User Capacity"),
+        ("Test Stimulus 2", conditions.benchmark.title),
+        ("TOIO - TC/QD", "see definition"),
+        ("Rows", str(len(conditions.benchmark.rows))),
+        ("States", ", ".join(STATES)),
+        ("Steady State", _state_text(comparison)),
+    )
+
+
+def _preparation_page(comparison: Comparison) -> Page:
+    """The purge that each state begins with, and what was written to make or restore it."""
+    page_id, run = "precon-preparation", comparison.run
+    begun = range(1, run.cycle_count + 1)
+    blocks: list[Block] = [
+        Verdict(
+            "FOB: purge, a test file for the rows that read. After SEQ: purge, sequential conditioning. "
+            "After RND: purge, random writes until steady, which are the course of the fresh drive as well."
+        ),
+    ]
+    for cycle in begun:
+        verdict = purge_verdict(run, cycle)
+        blocks.append(Verdict(f"{capitalised(STATES[cycle - 1])}: {verdict.text}", verdict.tone))
+    blocks += [purge_table(run, page_id), *conditioning_tables(run, page_id)]
+    return Page(page_id, "Purge and Conditioning of Each State", tuple(blocks), mandatory=True)
+
+
+def _figures(comparison: Comparison) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    return {
+        "courses": {
+            state.name.lower(): {
+                "first_minute_iops": course.first_iops,
+                "steady_iops": course.steady_iops,
+                "factor": course.factor,
+                "steady_after_s": None
+                if course.steady_after_ns is None
+                else course.steady_after_ns / NS_PER_S,
+                "steady_after_drive_fills": None
+                if course.steady_after_bytes is None
+                else comparison.fills(course.steady_after_bytes),
+                "elapsed_s": course.elapsed_ns / NS_PER_S,
+                "drive_fills": comparison.fills(course.written_bytes),
+            }
+            for state, course in comparison.courses.items()
+        },
+        "rows": [
+            _row_figures(comparison, place) for place in range(len(comparison.conditions.benchmark.rows))
+        ],
+    }
+
+
+def _row_figures(comparison: Comparison, place: int) -> dict[str, Any]:
+    row = comparison.conditions.benchmark.rows[place]
+    values = {state: comparison.rows[state][place].value for state in STATES}
+    fresh = values[DriveState.FRESH]
+    return {
+        "row": row.title,
+        "unit": row.units[0].value,
+        "counts": counting_state(row).name.lower(),
+        **{state.name.lower(): values[state] for state in STATES},
+        **{
+            f"loss_{state.name.lower()}_pct": None
+            if fresh is None or (used := values[state]) is None
+            else loss_pct(fresh, used)
+            for state in (DriveState.SEQUENTIAL, DriveState.RANDOM)
+        },
+    }

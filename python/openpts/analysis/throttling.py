@@ -147,7 +147,7 @@ def merged(points: Sequence[HeatPoint], length_ns: int) -> tuple[HeatPoint, ...]
 
 
 def whole_minutes(points: Sequence[HeatPoint], minute_ns: int) -> tuple[HeatPoint, ...]:
-    """Points put together by minutes, without those of little I/O: the end of a run, pauses of a duty cycle."""
+    """Points put together by minutes, without those of little I/O: a run's end, pauses of a duty cycle."""
     minutes = merged(points, minute_ns)
     return tuple(minute for minute in minutes if 2 * minute.elapsed_ns >= minute_ns) or minutes
 

@@ -88,7 +88,7 @@ def lifetime_test(conditions: LifetimeConditions, user_capacity_bytes: int) -> S
         for sample in samples:
             life.take(sample)
         if ended_by := life.ended_by(samples[-1], reading.values, number):
-            yield CycleFinished(Outcome(None, number, ended_by))
+            yield CycleFinished(Outcome(None, 0, ended_by))
             return
 
 

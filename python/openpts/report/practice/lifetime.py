@@ -1,0 +1,132 @@
+"""The report of the lifetime test (HYP-LIFE-01 to 04)."""
+
+from typing import Any, Final
+
+from openpts.analysis.lifetime import DriveCycle, stretches, write_amplification
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.header import Rows
+from openpts.report.header_rows import active_range_amount_text, demand_text
+from openpts.report.model import Cell, Section, Table
+from openpts.report.practice.lifetime_pages import course_page, forecast_page, stretches_page
+from openpts.report.practice.lifetime_run import (
+    LifetimeRun,
+    end_verdict,
+    errors_verdict,
+    forecast_verdict,
+)
+from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.standing import Standing
+from openpts.report.summary_table import summary_table
+from openpts.units import MB, NS_PER_S, TB, format_block_size, format_duration
+from openpts.vocabulary.lifetime_conditions import LifetimeConditions
+
+_TITLE: Final = "Lifetime"
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the record."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, LifetimeConditions)  # noqa: S101 the registry calls by test
+    measured = LifetimeRun(run, conditions)
+    return TestContent(
+        verdicts=(end_verdict(measured), errors_verdict(measured), forecast_verdict(measured)),
+        summary=_summary(measured),
+        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
+        figures=_figures(measured),
+    )
+
+
+def _summary(measured: LifetimeRun) -> Table:
+    whole, forecast = measured.whole, measured.forecast
+    missing = cells.missing("not measured")
+    values: list[tuple[str, Cell, str]] = [
+        ("Whole drive cycles", cells.number(len(whole), 0), "cycles"),
+        ("Written", cells.number(measured.written_bytes / TB, 3), "TB"),
+    ]
+    for name, cycle in (("First cycle", whole[:1]), ("Last cycle", whole[-1:])):
+        for word in ("write", "read"):
+            rate = _rate(cycle[0], word) if cycle else None
+            values.append((f"{name}, {word}", missing if rate is None else cells.number(rate, 0), "MB/s"))
+    values.append(
+        (
+            "Rated life used up after",
+            cells.missing("no forecast") if forecast is None else cells.number(forecast.likely, 0),
+            "cycles",
+        )
+    )
+    return summary_table("Lifetime", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+
+
+def _rate(cycle: DriveCycle, word: str) -> float | None:
+    bytes_per_s = (cycle.write if word == "write" else cycle.read).bytes_per_s
+    return None if bytes_per_s is None else bytes_per_s / MB
+
+
+def _section(measured: LifetimeRun, standing: Standing, report_date: str) -> Section:
+    return methodology_section(
+        measured.run,
+        standing,
+        report_date,
+        title=_TITLE,
+        test_rows=_test_rows(measured),
+        pages=(
+            state_page(measured.run, "Purge"),
+            course_page(measured),
+            stretches_page(measured),
+            forecast_page(measured),
+        ),
+    )
+
+
+def _test_rows(measured: LifetimeRun) -> Rows:
+    conditions = measured.conditions
+    size = format_block_size(conditions.block_size_bytes)
+    limit = conditions.write_limit_bytes
+    return (
+        ("Data Pattern", "verified, one generation per cycle" if conditions.verify else "RND, not verified"),
+        ("AR & Amount", active_range_amount_text(measured.run)),
+        ("Test Stimulus 1", f"SEQ {size} W, whole range once"),
+        ("Test Stimulus 2", f"SEQ {size} R, whole range once"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Whole cycles", str(len(measured.whole))),
+        ("Limit: cycles", str(conditions.cycles)),
+        ("Limit: written", "none" if limit is None else f"{limit / TB:g} TB"),
+        ("Limit: life used", f"{conditions.wear_limit_pct:g} %"),
+        ("Limit: time", format_duration(conditions.longest_ns)),
+    )
+
+
+def _figures(measured: LifetimeRun) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    forecast, cycles = measured.forecast, measured.cycles
+    return {
+        "ended_by": measured.ended_by or None,
+        "whole_cycles": len(measured.whole),
+        "written_bytes": measured.written_bytes,
+        "io_errors": sum(cycle.errors for cycle in cycles),
+        "compared": measured.conditions.verify,
+        "write_amplification": write_amplification(measured.before, cycles[-1].log) if cycles else None,
+        "cycles": [
+            {
+                "number": cycle.number,
+                "complete": cycle.complete,
+                "write_bytes_per_s": cycle.write.bytes_per_s,
+                "read_bytes_per_s": cycle.read.bytes_per_s,
+                "write_s": cycle.write.elapsed_ns / NS_PER_S,
+                "read_s": cycle.read.elapsed_ns / NS_PER_S,
+                "percentage_used_pct": cycle.log.get("percentage_used_pct"),
+                "available_spare_pct": cycle.log.get("available_spare_pct"),
+            }
+            for cycle in cycles
+        ],
+        "stretches": len(stretches(cycles, measured.before)),
+        "rated_life_used_after_cycles": None
+        if forecast is None
+        else {
+            "likely": forecast.likely,
+            "earliest": max(0.0, forecast.earliest),
+            "latest": forecast.latest,
+        },
+    }

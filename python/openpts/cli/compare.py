@@ -1,6 +1,7 @@
 """`openpts compare`: runs of one or several drives beside each other."""
 
 import json
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,7 @@ def compare(
     if as_json:
         click.echo(json.dumps({**comparison_figures(comparison), "reports": written}, indent=2))
         return
-    print_comparison(click.get_text_stream("stdout"), report, comparison)
+    print_comparison(sys.stdout, report, comparison)
     for path in written:
         click.echo(f"report: {path}")
 

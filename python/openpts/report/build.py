@@ -42,11 +42,12 @@ def build_combined(
     end. Raises RecordError for a test whose report openpts does not know, and for runs of several drives.
     """
     parts = parts_of(runs, report_date)
-    report = _report(parts, report_date, files, paper)
+    report = report_of(parts, report_date, files, paper)
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
 
 
-def _report(parts: tuple[RunPart, ...], report_date: str, files: Sequence[RecordFile], paper: str) -> Report:
+def report_of(parts: Sequence[RunPart], report_date: str, files: Sequence[RecordFile], paper: str) -> Report:
+    """The report of parts, as data, without the digits that tell it from others."""
     manifests = [part.run.manifest for part in parts]
     first = manifests[0]
     test_id = brief(printable(first.test_id))

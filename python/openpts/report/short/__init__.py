@@ -1,0 +1,1 @@
+"""The short report: what readers of TKperf know, out of the figures and tables of the full one."""

@@ -1,0 +1,100 @@
+"""The set-up in the short report: what all runs share, the terms, and what is each run's own."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from openpts.record.reader import Run
+from openpts.report.facts_table import items_table
+from openpts.report.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
+from openpts.report.model import Page, Table, Verdict
+from openpts.report.printable import fact_text, printable
+from openpts.report.run_part import RunPart
+from openpts.report.short.words import STEADY_STATE, TERMS
+from openpts.units import format_capacity
+
+_MOST_NAMED: Final = 4
+
+
+# TKP-SET-01, 03, 04
+def setup_page(parts: Sequence[RunPart]) -> Page:
+    """Device, tool and machine, as the runs' records have them."""
+    manifests = [part.run.manifest for part in parts]
+    first = manifests[0]
+    dut = first.dut
+
+    def all_of(texts: Sequence[str]) -> str:
+        return "; ".join(dict.fromkeys(texts))
+
+    items = (
+        ("Tested device", drive_name(first)),
+        ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
+        ("User capacity", format_capacity(first.target.user_capacity_bytes)),
+        ("Target", f"{printable(first.target.name)} - {KINDS[first.target.kind]}"),
+        ("Interface", fact_text(dut, "interface")),
+        ("Test software", all_of([fact_text(one.software, "test_software") for one in manifests])),
+        ("I/O generator", all_of([_generator(part.run) for part in parts])),
+        ("Kernel", all_of([fact_text(one.software, "kernel") for one in manifests])),
+        ("Operating system", all_of([fact_text(one.host, "operating_system") for one in manifests])),
+        ("CPU", all_of([fact_text(one.host, "cpu") for one in manifests])),
+        ("Class", all_of([one.conditions.profile.revision for one in manifests])),
+    )
+    return Page(
+        "short-setup",
+        "Set-up",
+        (items_table("short-setup-table", "Device, tool and machine", items), *_standings(parts)),
+        mandatory=True,
+    )
+
+
+def _generator(run: Run) -> str:
+    facts = run.manifest.engine
+    return ", ".join(fact_text(facts, key) for key in ("engine", "build", "io_path") if key in facts)
+
+
+def _standings(parts: Sequence[RunPart]) -> tuple[Verdict, ...]:
+    """How each run stands to the specification, once for those that stand alike."""
+    names: dict[tuple[str, bool], list[str]] = {}
+    for part in parts:
+        key = (part.standing.bottom_line, part.standing.conformant)
+        names.setdefault(key, []).append(part.name)
+    return tuple(
+        Verdict(f"{', '.join(of_line)}: {line}", "pass" if conformant else "fail")
+        for (line, conformant), of_line in names.items()
+    )
+
+
+def terms_page() -> Page:
+    """What the words of the report mean, and when a drive counts as steady."""
+    terms = items_table("short-terms-table", "Terms", TERMS)
+    return Page("short-terms", "General information", (terms, Verdict(STEADY_STATE)), mandatory=True)
+
+
+# TKP-SET-02, 03
+def run_table(part: RunPart) -> Table:
+    """Command line, date and demand of one run."""
+    manifest = part.run.manifest
+    name = part.name.lower().replace(" ", "")
+    return items_table(
+        f"short-{name}-run",
+        f"{part.title}: the run",
+        (
+            ("Command line", printable(" ".join(("openpts", *manifest.command_line)))),
+            ("Date of the run", date_and_time(manifest.started_at)),
+            ("Purge", purge_method(of_cycle(manifest.purges, 1))),
+            ("Jobs (TC) and I/O depth (QD)", _demand(part.run)),
+            ("State of the run", manifest.state.value),
+            ("Test ID No.", printable(manifest.test_id)),
+        ),
+    )
+
+
+def _demand(run: Run) -> str:
+    """As it was applied in the run's steps."""
+    stimuli = [stimulus for step in run.steps if (stimulus := step.sample.step.stimulus) is not None]
+    applied = dict.fromkeys((stimulus.tc, stimulus.qd) for stimulus in stimuli)
+    if not applied:
+        return "no step was made"
+    if len(applied) <= _MOST_NAMED:
+        return "; ".join(f"TC {tc} / QD {qd}" for tc, qd in applied)
+    tcs, qds = ([pair[n] for pair in applied] for n in (0, 1))
+    return f"{len(applied)} combinations of TC {min(tcs)} to {max(tcs)} and QD {min(qds)} to {max(qds)}"

@@ -1,6 +1,6 @@
 """Pages of write saturation over time, total GB written and drive fills (PTS 10.3.3)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,11 +10,17 @@ from openpts.analysis.saturation import SaturationResults, spread_of
 from openpts.report import cells, ticks
 from openpts.report.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.steady_state_pages import PlotName
-from openpts.units import GB, MB, NS_PER_MS, format_duration
+from openpts.units import GB, MB, format_duration
 
-_PRINTED_VALUES: Final = 200
+PRINTED_VALUES: Final = 200
 _MEAN, _LOW, _HIGH, _MBPS, _ART, _TAIL, _MRT = range(7)
-_MEAN_COLOR, _LOW_COLOR, _HIGH_COLOR = 2, 6, 6
+MEAN_COLOR: Final = 2
+_SPREAD_COLOR: Final = 6
+_SPREAD: Final = (
+    Series("Lowest interval of a minute", "column", (_LOW,), _SPREAD_COLOR, style="line"),
+    Series("Highest interval of a minute", "column", (_HIGH,), _SPREAD_COLOR, style="line"),
+    Series("Mean of a minute", "column", (_MEAN,), MEAN_COLOR, style="mean", emphasis=True),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +61,7 @@ def along_fills(course: Course) -> Along:
 
 
 def _along_amount(course: Course, key: str, title: str, unit_bytes: int) -> Along:
-    axis = ticks.linear_axis(title, 0, course.results.written_bytes / unit_bytes)
+    axis = ticks.span_axis(title, 0, course.results.written_bytes / unit_bytes)
     return Along(key, axis, lambda minute: minute.written_bytes / unit_bytes, written=True)
 
 
@@ -82,7 +88,7 @@ def minutes_table(course: Course, along: Along) -> Table:
         ),
         rows=rows,
         note=f"99.999 %: only of minutes with {ios_needed(TAIL_PERCENTILE):,} I/Os or more.",
-        printed=7 * len(rows) <= _PRINTED_VALUES,
+        printed=7 * len(rows) <= PRINTED_VALUES,
     )
 
 
@@ -112,16 +118,17 @@ def iops_page(course: Course, along: Along, name: PlotName, steady_at: float | N
     table = minutes_table(course, along)
     if reason := _nothing(course, along):
         return Page(name.id, name.title, (Verdict(f"{name.title}: n/a ({reason}).", "fail"),), mandatory=True)
-    figure = _figure(
-        _Plot(course, along, name, table, steady_at),
-        (
-            Series("Lowest interval of a minute", "column", (_LOW,), _LOW_COLOR, style="line"),
-            Series("Highest interval of a minute", "column", (_HIGH,), _HIGH_COLOR, style="line"),
-            Series("Mean of a minute", "column", (_MEAN,), _MEAN_COLOR, style="mean", emphasis=True),
-        ),
-        "IOPS",
-    )
+    figure = _figure(_Plot(course, along, name, table, steady_at), _SPREAD, "IOPS")
     return Page(name.id, name.title, (figure, _sentence(course), table), mandatory=True)
+
+
+def log_figure(course: Course, name: PlotName) -> Figure | None:
+    """The whole stimulus over time on a logarithmic axis (ours); None if there is nothing to plot."""
+    along = along_time(course)
+    table = minutes_table(course, along)
+    if _nothing(course, along) or not any(value > 0 for value in _values(table, _MEAN)):
+        return None
+    return _figure(_Plot(course, along, name, table, height_px=250, log=True), _SPREAD, "IOPS")
 
 
 def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: float | None) -> Page | None:
@@ -129,7 +136,7 @@ def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: floa
     if _nothing(course, along):
         return None
     table = minutes_table(course, along)
-    series = (Series("Mean of a minute", "column", (_MBPS,), _MEAN_COLOR, style="mean", emphasis=True),)
+    series = (Series("Mean of a minute", "column", (_MBPS,), MEAN_COLOR, style="mean", emphasis=True),)
     figure = _figure(_Plot(course, along, name, table, steady_at), series, "Throughput (MB/s)")
     where = Verdict("The values stand in the table of the IOPS plot over the same axis.")
     return Page(name.id, name.title, (figure, where))
@@ -141,7 +148,7 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
     if _nothing(course, along):
         return None
     table = minutes_table(course, along)
-    kinds = (("ART", _ART, 2), ("99.999 %", _TAIL, 3), ("MRT", _MRT, 0))
+    kinds = (("ART", _ART, 2), ("5 9s", _TAIL, 3), ("MRT", _MRT, 0))
     measured = [entry for entry in kinds if _values(table, entry[1])]
     blocks: list[Block] = []
     if measured:
@@ -160,11 +167,12 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
                     Series(label, "column", (n,), color, style="line") for label, n, color in measured
                 ),
                 height_px=270,
+                zoom_group=f"{course.prefix}-{along.key}",
             )
         )
-    series = (Series("Mean of a minute", "column", (_MEAN,), _MEAN_COLOR, style="mean"),)
+    series = (Series("Mean of a minute", "column", (_MEAN,), MEAN_COLOR, style="mean"),)
     iops = PlotName(f"{name.id}-iops", f"{name.number} (2)", "IOPS of the same minutes")
-    blocks.append(_figure(_Plot(course, along, iops, table, height_px=230), series, "IOPS"))
+    blocks.append(_figure(_Plot(course, along, iops, table, height_px=230, tells_end=False), series, "IOPS"))
     few = "" if _values(table, _TAIL) else " No minute has enough I/Os for 99.999 %."
     blocks.append(Verdict(f"The values stand in the table of the IOPS plot over the same axis.{few}"))
     return Page(name.id, name.title, tuple(blocks))
@@ -180,6 +188,8 @@ class _Plot:
     table: Table
     steady_at: float | None = None
     height_px: int = 380
+    log: bool = False
+    tells_end: bool = True
 
 
 def _figure(plot: _Plot, series: tuple[Series, ...], axis_title: str) -> Figure:
@@ -187,6 +197,9 @@ def _figure(plot: _Plot, series: tuple[Series, ...], axis_title: str) -> Figure:
     columns = [line for entry in series for line in entry.lines]
     highest = max((value for column in columns for value in _values(table, column)), default=1.0)
     means = _values(table, columns[-1])
+    axis = ticks.linear_axis(axis_title, 0, highest)
+    if plot.log:
+        axis = ticks.log_axis(axis_title, [v for n in columns for v in _values(table, n) if v > 0] or [1.0])
     return Figure(
         id=f"{name.id}-plot",
         number=name.number,
@@ -194,13 +207,23 @@ def _figure(plot: _Plot, series: tuple[Series, ...], axis_title: str) -> Figure:
         kind="lines",
         table_id=table.id,
         x=plot.along.axis,
-        y=ticks.linear_axis(axis_title, 0, highest),
+        y=axis,
         alt=f"{name.title}: minute means from {cells.fixed(max(means), 0)} down to "
         f"{cells.fixed(min(means), 0)}. {_sentence(course).text}",
         series=series,
-        rules=() if plot.steady_at is None else (Rule("Steady State", plot.steady_at, "limit", axis="x"),),
+        rules=_ends(plot),
         height_px=plot.height_px,
+        zoom_group=f"{course.prefix}-{plot.along.key}",
     )
+
+
+def _ends(plot: _Plot) -> tuple[Rule, ...]:
+    """Where steady state was found, and which rule ended the stimulus (10.2 step 2.2)."""
+    rules = [] if plot.steady_at is None else [Rule("Steady State", plot.steady_at, "limit", axis="x")]
+    minutes, ended_by = plot.course.results.minutes, plot.course.ended_by
+    if ended_by and minutes and plot.tells_end:
+        rules.append(Rule(f"End: {ended_by}", plot.along.of(minutes[-1]), "limit", axis="x"))
+    return tuple(rules)
 
 
 def _values(table: Table, column: int) -> list[float]:
@@ -228,31 +251,3 @@ def end_sentence(course: Course) -> str:
     amount = f"{cells.fixed(results.written_bytes / GB, 1)} GB written = {cells.fixed(fills, 2)} drive fills"
     ended = f"ended by: {course.ended_by}" if course.ended_by else "did not come to its end"
     return f"{course.title}: {format_duration(results.elapsed_ns)}, {amount}; {ended}."
-
-
-def seconds_page(course: Course, name: PlotName, last_ns: int, points: Sequence[tuple[float, float]]) -> Page:
-    """The last intervals one by one (ours): ``points`` are minutes before the end and IOPS."""
-    table = Table(
-        id=f"{name.id}-values",
-        title="Values plotted: IOPS of each interval",
-        head=Column("Time before the end (min)"),
-        columns=(Column("IOPS"),),
-        rows=tuple(Row(Cell(cells.fixed(x, 3), x), (cells.number(y, 1),)) for x, y in points),
-        printed=len(points) <= _PRINTED_VALUES,
-    )
-    if not points:
-        return Page(name.id, name.title, (Verdict(f"{name.title}: n/a (no interval was measured).", "fail"),))
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
-        x=ticks.linear_axis("Time before the end (min)", min(x for x, _ in points), 0),
-        y=ticks.linear_axis("IOPS", 0, max(y for _, y in points)),
-        alt=f"{name.title}: {len(points)} intervals, from {cells.fixed(min(y for _, y in points), 0)} to "
-        f"{cells.fixed(max(y for _, y in points), 0)} IOPS.",
-        series=(Series("IOPS of an interval", "column", (0,), _MEAN_COLOR, style="points"),),
-    )
-    length = cells.fixed(last_ns / NS_PER_MS / 1000, 3).rstrip("0").rstrip(".")
-    return Page(name.id, name.title, (figure, Verdict(f"{course.title}: intervals of {length} s."), table))

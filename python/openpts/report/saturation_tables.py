@@ -61,7 +61,11 @@ def zones_page(course: Course, page_id: str, title: str) -> Page:
     return Page(
         page_id,
         title,
-        (Verdict(end_sentence(course)), items_table(f"{page_id}-table", "Zones", _items(zones)), rule),
+        (
+            Verdict(end_sentence(course)),
+            items_table(f"{page_id}-table", "X-WSAT-1 - Zones", _items(zones)),
+            rule,
+        ),
     )
 
 

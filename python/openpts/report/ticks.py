@@ -11,7 +11,7 @@ from openpts.units import NS_PER_S
 _SPAN_FOR_LOG = 10
 _DECADES_FOR_125 = 2
 _FEWEST_TICKS = 3
-_FACTORS: Final = ((1,), (1, 2, 5), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
+_FACTORS: Final = ((1,), (1, 2, 5), (1, 1.5, 2, 3, 5, 7), (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 9))
 _MINUTE_NS: Final = 60 * NS_PER_S
 _HOUR_NS: Final = 60 * _MINUTE_NS
 _HOURS_FROM_NS: Final = 3 * _HOUR_NS

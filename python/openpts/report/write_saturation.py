@@ -27,6 +27,7 @@ from openpts.report.header_rows import (
 from openpts.report.histogram_figures import times_figures
 from openpts.report.metric import IOPS
 from openpts.report.model import Cell, Page, Section, Table, Verdict
+from openpts.report.saturation_consistency_pages import consistency_pages
 from openpts.report.saturation_pages import (
     Along,
     Course,
@@ -37,7 +38,6 @@ from openpts.report.saturation_pages import (
     end_sentence,
     iops_page,
     response_times_page,
-    seconds_page,
 )
 from openpts.report.saturation_tables import preparation_page, zones_page
 from openpts.report.standing import Standing
@@ -304,11 +304,14 @@ def _pages(cycle: _Cycle, title: str) -> tuple[Page | None, ...]:
             )
             for along, words, _, number in axes
         ),
-        window_page(
-            _window(cycle), name("window", "Plot X-WSAT-1", f"Steady State Measurement Window - {title}")
+        replace(
+            window_page(
+                _window(cycle), name("window", "Plot 10-9", f"Steady State Measurement Window - {title}")
+            ),
+            mandatory=cycle.conditions.stop_when_steady,
         ),
         zones_page(course, f"{cycle.prefix}-zones", f"WSAT Zones - {title}"),
-        _last_hour_page(cycle, name("last", "Plot X-WSAT-2", f"IOPS of the last 60 min - {title}")),
+        *_consistency_pages(cycle, title),
     )
 
 
@@ -338,13 +341,13 @@ def _window(cycle: _Cycle) -> Window:
     )
 
 
-def _last_hour_page(cycle: _Cycle, name: PlotName) -> Page:
+def _consistency_pages(cycle: _Cycle, title: str) -> tuple[Page, ...]:
     results = cycle.results
     last_ns = min(_LAST_NS, 60 * cycle.conditions.minute_ns)
     pieces = [p for p in whole_pieces(results.pieces) if p.end_ns >= results.elapsed_ns - last_ns]
     points = [((p.end_ns - results.elapsed_ns) / (60 * NS_PER_S), p.measured.iops) for p in pieces]
     interval_ns = max((p.measured.elapsed_ns for p in pieces), default=0)
-    return seconds_page(cycle.course, name, interval_ns, points)
+    return consistency_pages(cycle.course, title, points, interval_ns)
 
 
 def _figures(cycle: _Cycle) -> dict[str, Any]:

@@ -195,3 +195,23 @@ def test_maximum_latencies_converge_on_a_page_of_their_own() -> None:
     assert (figure.y.title, figure.y.scale) == ("Maximum response time (ms)", "log")
     # one I/O outstanding at 20,000 a second: 50 us each
     assert {cell.text for row in report.tables()[figure.table_id].rows for cell in row.cells} == {"0.0500"}
+
+
+def test_consistency_is_shown_in_three_views_and_as_a_spread_that_counts_every_interval() -> None:
+    report = build_report(WHOLE["wsat"], REPORT_DATE)
+    figures = {figure.number: figure for figure in report.figures()}
+    scales = [figures[f"Plot X-WSAT-2{letter}"].y.scale for letter in "abcd"]
+    assert scales == ["log", "log", "linear", "linear"]
+    tables = report.tables()
+    counted = [row.cells[0].value for row in tables[figures["Plot X-WSAT-2d"].table_id].rows]
+    assert sum(value for value in counted if value) == len(tables["wsat-last-values"].rows)
+
+
+def test_the_rule_that_ended_the_stimulus_is_marked_on_its_plots() -> None:
+    figures = {figure.number: figure for figure in build_report(WHOLE["wsat"], REPORT_DATE).figures()}
+    ended_by = WHOLE["wsat"].manifest.cycles[0].outcome.ended_by
+    for number in ("10-1", "10-2", "10-3", "10-6", "10-7", "10-8"):
+        figure = figures[f"Plot {number}"]
+        assert figure.rules[-1].label == f"End: {ended_by}"
+        assert figure.rules[-1].value == pytest.approx(figure.x.domain[1], rel=0.01)
+    assert figures["Plot 10-1"].zoom_group == figures["Plot 10-6"].zoom_group == "wsat-time"

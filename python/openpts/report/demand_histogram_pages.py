@@ -10,7 +10,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import minutes_of
-from openpts.analysis.response_times import ResponseTimes, response_times
+from openpts.analysis.response_times import ResponseTimes, nines_percentile, response_times
 from openpts.record.reader import StepRecord
 from openpts.report import cells, ticks
 from openpts.report.confidence_page import histogram_figure, histogram_table, percentile_cell
@@ -121,7 +121,14 @@ def histogram_page(demand: DemandRun, histogram: Histogram) -> Page:
     return Page(
         name.id,
         name.title,
-        (lead, _figure(name, table, times), Verdict(choice_rule(demand)), facts, table),
+        (
+            lead,
+            _figure(name, table, times),
+            Verdict(_legend(at, times)),
+            Verdict(choice_rule(demand)),
+            facts,
+            table,
+        ),
         mandatory=True,
     )
 
@@ -136,6 +143,19 @@ def _figure(name: PlotName, table: Table, times: ResponseTimes) -> Figure:
         series=(replace(bars, label=f"I/Os, MRT = {mrt}"),),
         height_px=340,
     )
+
+
+def _legend(at: str, times: ResponseTimes) -> str:
+    """What the plot has to state beside its bars (Table 13-3); of percentiles what the I/Os suffice for."""
+    named = [("MRT", times.mrt_ns), ("ART", times.art_ns), ("5 9s", times.percentile_ns(nines_percentile(5)))]
+    told = [f"{name} {format_latency_ms(value_ns)} ms" for name, value_ns in named if value_ns is not None]
+    told += [
+        f"{cells.fixed(times.iops, 1)} IOPS",
+        at,
+        f"N = {times.ios:,}",
+        format_duration(times.elapsed_ns),
+    ]
+    return f"{', '.join(told)}."
 
 
 def _facts(demand: DemandRun, page_id: str, step: StepRecord, times: ResponseTimes) -> Table:

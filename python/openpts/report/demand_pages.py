@@ -16,8 +16,9 @@ from openpts.report.model import Axis, Cell, Column, Figure, Mark, Page, Row, Ru
 from openpts.report.steady_state_pages import PlotName
 from openpts.units import MB, NS_PER_MS, format_latency_ms
 
-_MEAN_COLOR: Final = 2
-_POINT_COLORS: Final = (0, 1, 3, 4, 5, 6, 7)
+_MEAN_COLOR: Final = 6
+_RANGE_COLOR: Final = 0
+_MEAN, _LEAST, _LARGEST = 1, 2, 3  # columns of the table by TOIO
 _NO_CPU: Final = "System CPU use: n/a (not recorded in every Round of this run)."
 
 
@@ -117,11 +118,11 @@ def cpu_page(demand: DemandRun) -> Page:
 
 
 def toio_page(demand: DemandRun) -> Page:
-    """IOPS over TOIO: the mean of the points of each, with the points themselves (15)."""
+    """IOPS over TOIO: the mean of the points of each, and from the least of them to the largest (15)."""
     name = demand.names.plot(15)
     lead = Verdict(
         f"P15 {demand.pattern} - IOPS vs TOIO: each bar is the mean of the operating points of that TOIO, "
-        f"each point {demand.averaging}"
+        f"the line in it their range; each point {demand.averaging}"
     )
     if not demand.results.results:
         return _nothing_page(name, lead)
@@ -278,25 +279,32 @@ def _by_demand(
 def _toio_table(
     table_id: str, demand: DemandRun, unit: str, value_of: Callable[[PointResults], float], decimals: int
 ) -> Table:
-    """A row per TOIO: the mean of its points, and each point in its TC's column."""
+    """A row per TOIO: how many points it has, their mean and range, and each point in its TC's column."""
     tcs = sorted(demand.conditions.tcs, reverse=True)
     rows = []
     for group in demand.results.by_toio():
         by_tc = {result.point.tc: value_of(result) for result in group.points}
+        values = list(by_tc.values())
+        summed_up = [cells.number(of(values), decimals) for of in (fmean, min, max)]
         points = [cells.number(by_tc[tc], decimals) if tc in by_tc else Cell("-") for tc in tcs]
-        mean = cells.number(fmean(by_tc.values()), decimals)
-        rows.append(Row(Cell(f"{group.toio:,}", float(group.toio)), (mean, *points)))
+        count = Cell(str(len(values)), float(len(values)))
+        rows.append(Row(Cell(f"{group.toio:,}", float(group.toio)), (count, *summed_up, *points)))
     return Table(
         id=table_id,
         title=f"Values plotted: {unit}",
         head=Column("TOIO", width=0.5),
-        columns=(Column(f"Mean {unit}"), *(Column(f"TC {tc}", float(tc)) for tc in tcs)),
+        columns=(
+            Column("Points", width=0.6),
+            *(Column(f"{name} {unit}") for name in ("Mean", "Least", "Largest")),
+            *(Column(f"TC {tc}", float(tc)) for tc in tcs),
+        ),
         rows=tuple(rows),
     )
 
 
 def _toio_figure(name: PlotName, table: Table, axis_title: str) -> Figure:
-    values = values_of(table)
+    largest = [cell.value for row in table.rows if (cell := row.cells[_LARGEST]).value is not None]
+    least = [cell.value for row in table.rows if (cell := row.cells[_LEAST]).value is not None]
     return Figure(
         id=f"{name.id}-plot",
         number=name.number,
@@ -304,16 +312,12 @@ def _toio_figure(name: PlotName, table: Table, axis_title: str) -> Figure:
         kind="bars",
         table_id=table.id,
         x=Axis("Total OIO", "category", (0, len(table.rows)), (), tuple(row.head.text for row in table.rows)),
-        y=ticks.linear_axis(axis_title, 0, max(values)),
-        alt=f"{name.title}: {len(table.rows)} TOIO, from {cells.fixed(min(values), 0)} to "
-        f"{cells.fixed(max(values), 0)} {axis_title}.",
+        y=ticks.linear_axis(axis_title, 0, max(largest)),
+        alt=f"{name.title}: {len(table.rows)} TOIO, from {cells.fixed(min(least), 0)} to "
+        f"{cells.fixed(max(largest), 0)} {axis_title}.",
         series=(
-            Series("mean of the points", "column", (0,), _MEAN_COLOR, style="bars"),
-            *(
-                Series(column.label, "column", (n,), _POINT_COLORS[(n - 1) % len(_POINT_COLORS)], "points")
-                for n, column in enumerate(table.columns)
-                if n
-            ),
+            Series("Mean of the points", "column", (_MEAN,), _MEAN_COLOR, style="bars"),
+            Series("Least to largest", "column", (_LEAST, _LARGEST), _RANGE_COLOR, style="range"),
         ),
         height_px=320,
     )

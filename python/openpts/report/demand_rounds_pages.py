@@ -5,6 +5,7 @@ PTS Table 13-3 and Plot 14-1 (3 to 5): PTS-CBW-46 to 48, PTS-DIRTH-38 to 40.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.analysis.operating_points import OperatingPoint
@@ -21,7 +22,7 @@ from openpts.units import MB, format_capacity, format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 
-_COLORS = (2, 3)
+_COLORS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,8 @@ def prewrites_page(demand: DemandRun) -> Page:
         return Page(name.id, name.title, (Verdict("No pre-write was begun.", "fail"),), mandatory=True)
     time = ticks.time_axis("Time in pre-writes, one behind the other", 0, prewrites[-1].end_ns)
     table = _prewrites_table(f"{name.id}-values", prewrites, time, demand.conditions.minute_ns)
-    values = [cell.value for row in table.rows for cell in row.cells[:2] if cell.value is not None]
+    groups = _groups(prewrites)
+    values = [cell.value for row in table.rows for cell in row.cells[: len(groups)] if cell.value is not None]
     figure = Figure(
         id=f"{name.id}-plot",
         number=name.number,
@@ -60,9 +62,8 @@ def prewrites_page(demand: DemandRun) -> Page:
         y=ticks.linear_axis("IOPS", 0, max(values, default=0.0)),
         alt=f"{name.title}: {len(prewrites)} pre-writes of {len(values)} minutes in all, from "
         f"{cells.fixed(min(values, default=0.0), 0)} to {cells.fixed(max(values, default=0.0), 0)} IOPS.",
-        series=(
-            Series("odd Rounds", "column", (0,), _COLORS[0], style="points"),
-            Series("even Rounds", "column", (1,), _COLORS[1], style="points"),
+        series=tuple(
+            Series(label, "column", (column,), column, style="points") for column, label in enumerate(groups)
         ),
         bands=tuple(
             Band(
@@ -91,21 +92,33 @@ def _prewrites(demand: DemandRun) -> list[_Prewrite]:
     return placed
 
 
+def _groups(prewrites: Sequence[_Prewrite]) -> list[str]:
+    """A colour for each Round, from the first one again beyond the last: the Rounds of each, by name."""
+    numbers = [prewrite.number for prewrite in prewrites]
+    groups = [[n for n in numbers if (n - 1) % _COLORS == color] for color in range(_COLORS)]
+    return [
+        f"Round{'s' if len(of_color) > 1 else ''} {', '.join(map(str, of_color))}"
+        for of_color in groups
+        if of_color
+    ]
+
+
 def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAxis, minute_ns: int) -> Table:
+    groups = _groups(prewrites)
     rows = []
     for prewrite in prewrites:
+        own = (prewrite.number - 1) % _COLORS
         for minute in prewrite.minutes:
             iops, *rest = minute_row(minute, time, minute_ns).cells
-            odd_even = (iops, Cell("-")) if prewrite.number % 2 else (Cell("-"), iops)
+            by_color = tuple(iops if color == own else Cell("-") for color in range(len(groups)))
             head = elapsed_cell(prewrite.start_ns + minute.end_ns, time)
-            rows.append(Row(head, (*odd_even, Cell(str(prewrite.number), float(prewrite.number)), *rest)))
+            rows.append(Row(head, (*by_color, Cell(str(prewrite.number), float(prewrite.number)), *rest)))
     return Table(
         id=table_id,
         title="Every minute of the pre-writes",
         head=elapsed_column(time),
         columns=(
-            Column("IOPS, odd Rounds"),
-            Column("IOPS, even Rounds"),
+            *(Column(f"IOPS, {label}") for label in groups),
             Column("Round"),
             Column("ART (ms)"),
             Column("MRT (ms)"),

@@ -12,7 +12,7 @@ from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Rule, Se
 from openpts.units import NS_PER_MS, NS_PER_S
 
 _GAIN, _LOW_GAIN, _HIGH_GAIN = 4, 5, 6
-_RANGE_COLOR: Final = 0
+_BAR_COLOR, _RANGE_COLOR = 6, 0
 _PANEL_PX: Final = 105
 
 
@@ -43,7 +43,7 @@ def gain_page(results: IdleRecoveryResults, title: str) -> Page:
         y=ticks.linear_axis("Gain v baseline (%)", min(0.0, *gains), max(0.0, *gains)),
         alt=f"{title}: {gains_text(results)}",
         series=(
-            Series("Mean", "column", (_GAIN,), WAIT_COLOR, style="bars"),
+            Series("Mean", "column", (_GAIN,), _BAR_COLOR, style="bars"),
             Series("5th to 95th percentile", "column", (_LOW_GAIN, _HIGH_GAIN), _RANGE_COLOR, style="range"),
         ),
         rules=(Rule("Baseline", 0, "average"),),

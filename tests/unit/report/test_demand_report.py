@@ -15,6 +15,7 @@ from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import ActiveRange
+from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_demand
 
 # Five tracking rounds of preconditioning: minute 1, then pairs of 29 minutes and a minute.
@@ -298,7 +299,7 @@ def test_a_piece_of_a_minute_is_told_but_not_plotted(made: Make) -> None:
     report = made(SyntheticDemand("cbw", limit_iops=50_000))
     drawn = figure(report, "Plot 13-6")
     table = report.tables()[drawn.table_id]
-    pieces = [cell for row in table.rows for cell in row.cells[:2] if cell.note]
+    pieces = [cell for row in table.rows for cell in row.cells[:5] if cell.note]
     assert [cell.note for cell in pieces] == ["in 11.257 s"] * 5
     assert all(cell.value is None for cell in pieces)
 
@@ -315,3 +316,50 @@ def test_a_thread_count_has_one_colour_in_all_plots(made: Make) -> None:
     colors = [{series.label: series.color for series in one.series} for one in drawn]
     assert colors[0] == colors[1] == colors[2]
     assert set(colors[0]) == {"TC 1", "TC 4", "TC 32"}
+
+
+@pytest.mark.proves("PTS-CBW-59", "PTS-DIRTH-51")
+def test_each_toio_has_its_points_their_mean_and_their_range() -> None:
+    report = build_report(made_up_run("cbw"), "2026-02-03T04:05:06Z")
+    drawn = figure(report, "Plot 13-18")
+    by_toio = rows(report.tables()[drawn.table_id])
+    assert list(by_toio) == (
+        [
+            "1",
+            "2",
+            "4",
+            "6",
+            "8",
+            "12",
+            "16",
+            "24",
+            "32",
+            "36",
+            "48",
+            "64",
+            "96",
+            "128",
+            "192",
+            "256",
+            "512",
+            "1,024",
+        ]
+    )
+    # 32 = 32x1 = 16x2 = 8x4 = 4x8 = 2x16 = 1x32, 36 = 6x6, 48 = 8x6 = 6x8
+    assert [by_toio[toio][0] for toio in ("1", "32", "36", "48", "1,024")] == ["1", "6", "1", "2", "1"]
+    assert sum(int(cells[0]) for cells in by_toio.values()) == 49
+    assert by_toio["8"][1:4] == ["8,000"] * 3
+    mean, points = drawn.series
+    assert (mean.style, mean.lines, points.style, points.lines) == ("bars", (1,), "range", (2, 3))
+
+
+def test_each_round_s_pre_writes_have_a_colour(made: Make) -> None:
+    drawn = figure(made(SyntheticDemand("cbw")), "Plot 13-6")
+    assert [series.label for series in drawn.series] == [f"Round {number}" for number in range(1, 6)]
+    assert len({series.color for series in drawn.series}) == 5
+
+
+def test_a_histogram_states_its_figures_beside_its_bars(made: Make) -> None:
+    told = said(made(SyntheticDemand("cbw")), "cbw-10")
+    assert "MRT 0.160 ms, ART 0.160 ms, 5 9s 0.160 ms, 100,000.0 IOPS" in told
+    assert "N = 60,000,000" in told

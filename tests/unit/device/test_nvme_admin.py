@@ -151,3 +151,19 @@ def test_fields_lie_where_the_specification_has_them() -> None:
         "Device Self-test",
     )
     assert not identified.has_volatile_write_cache
+
+
+@pytest.mark.parametrize(
+    ("kelvin", "limits"),
+    [
+        ((0, 0), {}),
+        ((343, 0), {"warning_limit_c": 70.0}),
+        ((343, 353), {"warning_limit_c": 70.0, "critical_limit_c": 80.0}),
+    ],
+)
+def test_limits_of_temperature_are_fields_266_and_268_in_kelvin(
+    kelvin: tuple[int, int], limits: dict[str, float]
+) -> None:
+    data = bytearray(4096)
+    struct.pack_into("<HH", data, 266, *kelvin)
+    assert parse_identify_controller(bytes(data)).temperature_limits_c == limits

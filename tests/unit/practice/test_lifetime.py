@@ -1,0 +1,113 @@
+"""What the lifetime test asks of a drive, and what ends it."""
+
+from collections.abc import Mapping
+from dataclasses import replace as changed
+from typing import Any
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.practice.lifetime import A_HANDFUL, lifetime_test, standard_conditions, without_data
+from openpts.units import GB, KIB, NS_PER_S, TB
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.data_pattern import RandomData, VerifiedData
+from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Apply, CycleFinished
+from openpts.vocabulary.sample import IoFailure, StepState
+from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stop import ByteAmount
+from tests.unit.pts.trace.player import Drive, Played
+
+CAPACITY_BYTES = 960 * GB
+PIECE_BYTES = 2**38
+
+
+def play(logs: list[Mapping[str, float]] | None = None, **changes: Any) -> Played:
+    """``logs``: what is told before the first cycle, and after each; the last of them from then on."""
+    conditions = replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    left = list(logs or [{}])
+
+    def health(_part: Part, _number: int) -> HealthReading:
+        return HealthReading("made up", left.pop(0) if len(left) > 1 else left[0])
+
+    return Drive(CAPACITY_BYTES, lambda *_: 10_000, health).play(lifetime_test(conditions, CAPACITY_BYTES))
+
+
+def ended(played: Played) -> tuple[int, str]:
+    cycles = [r.number for r in played.requests if isinstance(r, Apply)]
+    (outcome,) = played.outcomes
+    return cycles[-1], outcome.ended_by
+
+
+def test_a_cycle_writes_the_range_once_and_reads_it_once() -> None:
+    played = play(cycles=2)
+    for number in (1, 2):
+        steps = [a.step for a in played.applied if a.number == number]
+        amounts = [step.stop.amount_bytes for step in steps if isinstance(step.stop, ByteAmount)]
+        assert amounts == [PIECE_BYTES] * 3 + [CAPACITY_BYTES - 3 * PIECE_BYTES] + [PIECE_BYTES] * 3 + [
+            CAPACITY_BYTES - 3 * PIECE_BYTES
+        ]
+        stimuli = [step.stimulus for step in steps if step.stimulus is not None]
+        assert [s.read_pct for s in stimuli] == [0] * 4 + [100] * 4
+        assert {(s.random_pct, s.block_size_bytes, s.tc, s.qd) for s in stimuli} == {(0, 128 * KIB, 1, 32)}
+        assert {s.data for s in stimuli} == {VerifiedData(number)}
+
+
+def test_the_active_range_bounds_a_cycle() -> None:
+    played = play(cycles=1, active_range=ActiveRange(0, 25))
+    assert sum(a.step.stop.amount_bytes for a in played.applied) == 2 * CAPACITY_BYTES // 4  # type: ignore[union-attr]
+
+
+def test_a_drive_that_keeps_no_data_is_not_compared() -> None:
+    conditions = without_data(standard_conditions(Profile.CLIENT, 1))
+    played = Drive(CAPACITY_BYTES, lambda *_: 10_000).play(lifetime_test(conditions, CAPACITY_BYTES))
+    assert {a.step.stimulus.data for a in played.applied if a.step.stimulus} == {RandomData()}
+
+
+def test_nobody_uses_up_a_drive_unasked() -> None:
+    assert ended(play()) == (A_HANDFUL, "5 cycles, as asked for")
+
+
+def wear(*shares: float) -> list[Mapping[str, float]]:
+    return [{"percentage_used_pct": share} for share in shares]
+
+
+@pytest.mark.parametrize(
+    ("logs", "changes", "cycle", "reason"),
+    [
+        (wear(97, 98, 99.5, 100), {}, 3, "100 % of the rated life used (limit 100 %)"),
+        (wear(97, 98, 99.5, 100), {"wear_limit_pct": 98}, 1, "98 % of the rated life used (limit 98 %)"),
+        (wear(0), {"write_limit_bytes": 2 * TB}, 3, "2.88 TB written (limit 2 TB)"),
+        (
+            [{"media_errors": 4}, {"media_errors": 4}, {"media_errors": 6}],
+            {},
+            2,
+            "media errors counted by the drive: 2",
+        ),
+        ([{"read_only": 0}, {"read_only": 1}], {}, 1, "the drive takes no more writes"),
+        (wear(0), {"longest_ns": 1500 * NS_PER_S}, 2, "48 min 50 s elapsed (limit 25 min 0 s)"),
+    ],
+)
+def test_what_ends_it_sooner(
+    logs: list[Mapping[str, float]], changes: dict[str, Any], cycle: int, reason: str
+) -> None:
+    assert ended(play(logs, **changes)) == (cycle, reason)
+
+
+@pytest.mark.parametrize("operation", ["write", "read"])
+def test_the_first_failed_io_ends_it(operation: str) -> None:
+    """HYP-LIFE-03: and the log is read once more after it."""
+    drive = Drive(CAPACITY_BYTES, lambda *_: 10_000)
+    script = lifetime_test(standard_conditions(Profile.ENTERPRISE, 1), CAPACITY_BYTES)
+    answer: Any = None
+    while not isinstance(request := script.send(answer), CycleFinished):
+        answer = HealthReading("made up") if not isinstance(request, Apply) else None
+        if isinstance(request, Apply):
+            assert request.may_fail
+            samples = [drive.sample(request.part, request.number, step) for step in request.steps[:2]]
+            bad = changed(samples[1], state=StepState.FAILED, failure=IoFailure(operation, 0, 512, "gone"))
+            answer = (samples[0], bad)
+    assert request.outcome.ended_by == f"first failed {operation} in cycle 1: gone"
+    with pytest.raises(StopIteration):
+        next(script)

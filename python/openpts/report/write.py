@@ -19,6 +19,7 @@ from openpts.report.model import Report
 from openpts.report.pdf import missing_pdf_note, render_pdf
 from openpts.report.record_files import record_files
 from openpts.report.redaction import redacted
+from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
 from openpts.report.svg import draw_figures, missing_plots_note
 from openpts.report.times import default_date
@@ -82,14 +83,17 @@ def write_report(
     """
     runs = source.read()
     report = make_report(runs, options, files=record_files(runs))
-    name = report.stem if out else _NAME
-    return _write(out or source.folder, name, _contents(report, options))
+    beside = _NAME if options.style is Style.FULL else f"{_NAME}-{options.style}"
+    return _write(out or source.folder, report.stem if out else beside, _contents(report, options))
 
 
 def make_report(runs: Sequence[Run], options: ReportOptions, *, files: Sequence[RecordFile] = ()) -> Report:
     """The report as data."""
     date = options.report_date or max(default_date(run) for run in runs)
-    report = build_combined(runs, date, files=files, paper=options.paper)
+    if options.style is Style.SHORT:
+        report = short_report(runs, date, paper=options.paper)
+    else:
+        report = build_combined(runs, date, files=files, paper=options.paper)
     return redacted(report, runs) if options.redact else report
 
 

@@ -98,3 +98,13 @@ def test_verify_names_what_differs(suite_folder: Path) -> None:
     (found,) = json.loads(as_json.output)["differences"]
     assert found["place"] == "subtitle"
     assert found["stored"] == f"Finest {found['derived']}"
+
+
+def test_a_short_report_stands_beside_the_full_one_and_can_be_verified(suite_folder: Path) -> None:
+    run_cli("report", suite_folder, *FAST)
+    full = (suite_folder / "report.json").read_bytes()
+    done = run_cli("report", suite_folder, *FAST, "--style", "short")
+    assert done.exit_code == 0, done.output
+    assert (suite_folder / "report.json").read_bytes() == full
+    assert json.loads((suite_folder / "report-short.json").read_bytes())["style"] == "short"
+    assert run_cli("verify", suite_folder / "report-short.json").exit_code == 0

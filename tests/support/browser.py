@@ -80,7 +80,11 @@ class Browser:
     def window(self, width: int, height: int) -> None:
         """Its size in CSS pixels."""
         self.call(
-            "Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=False
+            "Emulation.setDeviceMetricsOverride",
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=False,
         )
 
     def media(self, *, kind: str = "screen", dark: bool = False, still: bool = False) -> None:
@@ -146,6 +150,7 @@ class Browser:
 
     def printed(self, path: Path) -> Path:
         """The page as PDF, as a reader would print it."""
+        self.call("Emulation.setEmulatedMedia", media="")
         answer = self.call("Page.printToPDF", printBackground=True, preferCSSPageSize=True)
         path.write_bytes(base64.b64decode(answer["data"]))
         return path

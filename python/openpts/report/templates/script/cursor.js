@@ -3,13 +3,15 @@
 const DRAG_PX = 6;
 const STEP_OF_ZOOM = 0.5;
 
-const unitName = (title) => {
-  const named = /\(([^()]+)\)$/.exec(title)?.[1];
-  return named ?? (title.startsWith("%") ? "%" : title === "IOPS" ? title : "");
-};
+const UNIT = /^(.*) \((%|ms|us|s|min|h|fills|[KMGT]i?B(?:\/s)?|m?W|°C|A\.U\.)\)$/;
+const unitName = (title) => UNIT.exec(title)?.[2] ?? (title.startsWith("%") ? "%" : title === "IOPS" ? title : "");
+
+const isHistogram = (figure) => figure.series.some((series) => series.style === "bars");
+const isRead = (plot, series, number) => isShown(series, number, plot.state) && series.style !== "fit"
+  && !(series.second_axis && isHistogram(plot.figure));  // what that says is said of the bars
 
 const shownPoints = (plot) => plot.points.flatMap((points, number) =>
-  (isShown(plot.figure.series[number], number, plot.state)
+  (isRead(plot, plot.figure.series[number], number)
     ? points.filter((point) => point.x >= plot.axes.x.span[0] && point.x <= plot.axes.x.span[1]) : []));
 
 // Where the cursor stops: each x that has a measured value in sight.
@@ -33,11 +35,9 @@ const withUnit = (text, title) => [text, unitName(title)].filter(Boolean).join("
 
 // The lines of the tooltip in the plot's order: name, value with unit, colour.
 const linesAt = (plot, x) => {
-  const { figure, state } = plot;
-  const isHistogram = figure.series.some((series) => series.style === "bars");
+  const { figure } = plot;
   return figure.series.flatMap((series, number) => {
-    if (!isShown(series, number, state) || series.style === "fit") return [];
-    if (isHistogram && series.second_axis) return [];  // said of the bars
+    if (!isRead(plot, series, number)) return [];
     const point = pointAt(plot, number, x);
     if (!point) return [];
     const own = series.second_axis ? { title: figure.y2.title, factor: 1 } : plot.axes.y;
@@ -55,13 +55,12 @@ const colorOf = (plot, series) => {
 };
 
 const placeAt = (plot, x) => {
-  const { figure, axes } = plot;
+  const { title, factor } = plot.axes.x;
+  const [, name, unit] = UNIT.exec(title) ?? [title, title, ""];
   const point = plot.points.flat().find((one) => one.x === x);
-  const text = axes.x.factor === 1 ? point.at || reading(x) : reading(x * axes.x.factor);
-  const until = point.until && axes.x.factor === 1 ? ` to ${point.until}` : "";
-  const title = axes.x.title.replace(/ \([^()]+\)$/, "");
-  const name = unitName(axes.x.title) && title !== axes.x.title ? title : axes.x.title;
-  return `${name} ${text}${until}${name === axes.x.title ? "" : ` ${unitName(axes.x.title)}`}`;
+  const textOf = (head) => (factor === 1 ? head.text.replace(/^R(?=\d)/, "") : reading(head.value * factor));
+  const until = point.until ? `to ${textOf(point.until)}` : "";
+  return [name, textOf({ text: point.at || reading(x), value: x }), until, unit].filter(Boolean).join(" ");
 };
 
 // The plot's own area on the page, and where x and y lie in it.

@@ -57,7 +57,8 @@ const pointsOf = (figure, number, table, thinned) => {
   const points = [];
   means.forEach((cell, n) => {
     const [x, y] = [heads[n].value, cell.value];
-    if (x == null || y == null || (axis.scale === "log" && y <= 0)) return;
+    const isNowhere = axis.scale === "log" && y <= 0;
+    if (x == null || y == null || (isNowhere && series.style !== "bars")) return;  // an empty bar can be read
     points.push({
       x: place(x, figure.x), y: place(y, axis), low: place(lows[n].value, axis), high: place(highs[n].value, axis),
       at: heads[n].text, text: cell.text, value: y, index: n,
@@ -77,7 +78,7 @@ const endBars = (points, heads, figure) => {
   for (const point of points) {
     const n = edges.findIndex((edge) => edge === heads[point.index]);
     point.x2 = n < last ? place_(n + 1) : point.x + (n > 0 ? point.x - place_(n - 1) : 1);
-    point.until = n < last ? edges[n + 1].text : "";
+    point.until = n < last ? edges[n + 1] : null;
     before += point.value;
     point.share = (100 * point.value) / total;
     point.level = (100 * before) / total;

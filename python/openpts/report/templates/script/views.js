@@ -120,14 +120,12 @@ const isOutside = (layer, { x, y }) => {
   return out(layer.encoding.x, x.span) || out(layer.encoding.y, y.span);
 };
 
-const inMicroseconds = (text) => text.replace(/([\d,]*\.?\d+) ms\b/g, (_, ms) => `${reading(Number(ms.replaceAll(",", "")) * 1000)} us`);
-
-const withLabelsIn = (units, layers) => {
-  if (!units.has("time")) return;
-  for (const { mark, data } of layers) {
-    if (typeof mark.text === "string") mark.text = inMicroseconds(mark.text);
-    for (const row of data?.values ?? []) if (typeof row.text === "string") row.text = inMicroseconds(row.text);
-  }
+// Names of lines at places of x tell the place: they follow the axis to its other unit.
+const followUnit = ({ figure, axes }, layers) => {
+  if (axes.x.factor === 1) return;
+  const told = new Set((figure.rules ?? []).filter((rule) => rule.axis === "x").map((rule) => rule.label));
+  for (const { mark } of layers)
+    if (told.has(mark.text)) mark.text = mark.text.replace(/[\d,]*\.?\d+$/, (number) => reading(Number(number.replaceAll(",", "")) * axes.x.factor));
 };
 
 // Vega draws layers in their order, so they stay where they are.
@@ -148,6 +146,7 @@ const specOf = (plot) => {
     const points = within(plot.points[Number(name.slice(1))], x.span);
     const isEnvelope = layers.some((other) => other.data?.name === name && other.mark.type === "area");
     spec.datasets[name] ??= (isEnvelope ? envelope(points, x.span, x.log) : points)
+      .filter((point) => point.x2 === undefined || point.y > 0)
       .map((point) => ({ x: point.x, x2: point.x2, y: point.y, low: point.low, high: point.high }));
   }
   const left = spec.layer[0].layer ?? spec.layer;
@@ -157,7 +156,7 @@ const specOf = (plot) => {
     moveEndLabels(plot, layers, plot.axes, spec.height - 70);
     spec.layer = without(spec.layer, (layer) => isOutside(layer, plot.axes));
   }
-  withLabelsIn(plot.state.units, layers);
+  followUnit(plot, layers);
   return spec;
 };
 
@@ -171,18 +170,27 @@ const plotOf = async (element) => {
   return (element.plot = { element, figure: { zoom_group: "", ...figure, series }, table, points, spec: specs[element.id], state: stateOf(element) });
 };
 
+// Names of points and of places along x are kept apart for 720 px; lines alone can be drawn for a telephone.
+const narrowest = ({ kind, rules = [], marks = [], bands = [], y2 }) => {
+  const isPlain = kind === "lines" && !y2 && !marks.length && bands.length < 3 && !rules.some((rule) => rule.axis === "x");
+  return isPlain ? 440 : 720;
+};
+
 const draw = async (element) => {
   const live = element.querySelector(".live");
   if (!live || element.dataset.kind === "columns3d") return;
   const turn = (element.turn = (element.turn ?? 0) + 1);
   const [plot, embed, { config }] = await Promise.all([plotOf(element), vega(), plots()]);
   const spec = specOf(plot);
-  spec.width = Math.max(Math.min(720, spec.width), Math.min(1000, element.querySelector(".drawing").clientWidth));
+  spec.width = Math.max(Math.min(narrowest(plot.figure), spec.width), Math.min(1000, element.querySelector(".drawing").clientWidth));
   const holder = document.createElement("div");
   const result = await embed(holder, spec, { actions: false, renderer: "svg", config: config[theme()] });
   if (turn !== element.turn) { result.finalize(); return; }  // the reader was quicker
   views.get(element)?.finalize();
   views.set(element, result);
+  const svg = holder.querySelector("svg");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", plot.figure.alt);
   live.replaceChildren(holder);
   live.hidden = false;
   element.querySelector(".static").hidden = true;

@@ -42,10 +42,13 @@ def _summary(measured: ThermalRun) -> Table:
     values: list[tuple[str, Cell, str]] = []
     for number, name in NAMES.items():
         load = measured.loads.get(number)
+        throttling = None if load is None else load.throttling
+        before = None if throttling is None else throttling.before_bytes_per_s
+        during = None if throttling is None else throttling.throttled_bytes_per_s
         values += [
             (f"{name}, time to first throttle", _first_throttle(load), "min"),
-            (f"{name}, speed before", _rate(load and load.throttling.before_bytes_per_s), "MB/s"),
-            (f"{name}, speed throttled", _rate(load and load.throttling.throttled_bytes_per_s), "MB/s"),
+            (f"{name}, speed before", _rate(before), "MB/s"),
+            (f"{name}, speed throttled", _rate(during), "MB/s"),
         ]
     return summary_table("Thermal", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
 

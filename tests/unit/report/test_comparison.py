@@ -203,3 +203,27 @@ def test_a_run_without_values_says_that_they_are_missing(run: Run, reports: Repo
 def test_the_same_runs_give_the_same_comparison(run: Run) -> None:
     runs = (run, with_facts(run, **OTHER))
     assert build_comparison(compared(*runs)) == build_comparison(compared(*runs))
+
+
+def test_two_matrices_make_a_heat_map_of_shares_and_deltas(run: Run) -> None:
+    report = build_comparison(compared(run, at(with_facts(run, **OTHER), 1.25)))
+    (heat,) = (figure for figure in report.figures() if figure.kind == "heat")
+    shares, deltas = report.tables()[heat.table_id], report.tables()[heat.detail_table_id]
+    for table, wanted in ((shares, 125), (deltas, 25)):
+        values = [cell.value for row in table.rows for cell in row.cells]
+        assert len(values) == 56
+        assert values == pytest.approx([wanted] * 56, abs=1e-5)
+    assert {cell.text for row in deltas.rows for cell in row.cells} == {"+25.0"}
+
+
+def test_each_run_is_a_dot_in_per_cent_of_the_base(run: Run) -> None:
+    report = build_comparison(compared(run, at(run, 1.1), at(run, 0.9), at(with_facts(run, **OTHER), 1.25)))
+    (dots,) = (figure for figure in report.figures() if figure.kind == "strip")
+    table = report.tables()[dots.table_id]
+    of_series = {
+        series.label: [cell.value for cell in table.rows[series.lines[0]].cells if cell.value is not None]
+        for series in dots.series
+    }
+    base, candidate = of_series.values()
+    assert base == pytest.approx([100, 110, 90], abs=1e-5)
+    assert candidate == pytest.approx([125], abs=1e-5)

@@ -1,0 +1,106 @@
+"""Three samples of one simulated drive beside another kind, through the command line."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from openpts.cli.main import cli
+from openpts.errors import RecordError, UsageError
+
+SHORT = ("--tests", "lat,wsat", "--time-scale", "1/10", "--no-report")
+
+
+@pytest.fixture(scope="module")
+def suites(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    root = tmp_path_factory.mktemp("suites")
+    targets = {f"tlc-{seed}": f"sim:enterprise-tlc?seed={seed}" for seed in (1, 2, 3)}
+    targets["qlc"] = "sim:client-qlc?capacity=256GB"
+    for name, target in targets.items():
+        command = ["run", "all", target, *SHORT, "--out", str(root / name)]
+        result = CliRunner().invoke(cli, command, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    return {name: root / name for name in targets}
+
+
+def compare(*words: str) -> str:
+    result = CliRunner().invoke(cli, ["compare", *words], catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+def labelled(suites: dict[str, Path]) -> list[str]:
+    labels = [f"--label={suites[f'tlc-{seed}']}=tlc" for seed in (1, 2, 3)]
+    return [*map(str, suites.values()), *labels]
+
+
+@pytest.fixture(scope="module")
+def found(suites: dict[str, Path]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(compare(*labelled(suites), "--json"))
+    return answer
+
+
+def test_three_seeds_stand_against_another_preset(found: dict[str, Any]) -> None:
+    assert found["names"] == ["tlc", "client-qlc"]
+    assert found["simulated"] is True
+    assert [test["test"] for test in found["tests"]] == ["lat", "wsat"]
+    for test in found["tests"]:
+        for value in test["key_values"]:
+            tlc, qlc = value["sets"]
+            if tlc["median"] is None or qlc["median"] is None:
+                continue
+            assert len(tlc["warm"]) == 3
+            assert tlc["median"] in tlc["warm"]
+            assert tlc["rse_pct"] is not None
+            assert qlc["outcome"] == "one run"
+            if value["better"] == "higher":
+                assert qlc["delta_pct"] == pytest.approx(100 * (qlc["median"] / tlc["median"] - 1))
+            if value["better"] == "lower":
+                assert qlc["delta_pct"] == pytest.approx(100 * (tlc["median"] / qlc["median"] - 1))
+
+
+def test_the_other_way_round_the_deltas_are_inverse(found: dict[str, Any], suites: dict[str, Path]) -> None:
+    other = json.loads(compare(*labelled(suites), "--base", "client-qlc", "--json"))
+    assert other["names"] == ["client-qlc", "tlc"]
+    for there, back in zip(found["tests"], other["tests"], strict=True):
+        for value, inverse in zip(there["key_values"], back["key_values"], strict=True):
+            delta, returned = value["sets"][1]["delta_pct"], inverse["sets"][1]["delta_pct"]
+            if delta is not None:
+                assert (1 + delta / 100) * (1 + returned / 100) == pytest.approx(1)
+
+
+def test_it_is_written_as_page_print_and_data(suites: dict[str, Path], tmp_path: Path) -> None:
+    text = compare(*labelled(suites), "--out", str(tmp_path))
+    assert "SIMULATED" in text
+    assert "NOT MADE ALIKE" in text
+    assert "tlc holds runs of 3 drives" in text
+    assert (tmp_path / "comparison.pdf").read_bytes().startswith(b"%PDF")
+    page = (tmp_path / "comparison.html").read_text()
+    assert "SIMULATED" in page
+    assert "NOT MADE ALIKE" in page
+    report = json.loads((tmp_path / "comparison.json").read_text())
+    kinds = {block["kind"] for one in report["front"] for block in one["blocks"] if block["type"] == "figure"}
+    assert kinds == {"strip", "lines"}
+    (csv,) = tmp_path.glob("**/compare-lat-sets.csv")
+    assert csv.read_text().startswith("# SHORTENED RUN, SIMULATED")
+
+
+def test_one_run_and_runs_without_a_test_in_common_are_refused(suites: dict[str, Path]) -> None:
+    lat, wsat = suites["tlc-1"] / "1-lat", suites["qlc"] / "2-wsat"
+    with pytest.raises(UsageError, match="two runs or more, this is 1"):
+        compare(str(lat))
+    with pytest.raises(UsageError, match="no test in common: enterprise-tlc has lat; client-qlc has wsat"):
+        compare(str(lat), str(wsat))
+
+
+def test_a_folder_that_is_no_run_is_refused(suites: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(RecordError, match="no run folder"):
+        compare(str(suites["qlc"]), str(tmp_path))
+
+
+@pytest.mark.parametrize("label", ["name", "=name", "folder="])
+def test_a_label_without_a_run_or_a_name_is_refused(suites: dict[str, Path], label: str) -> None:
+    with pytest.raises(UsageError, match="write RUN=NAME"):
+        compare(str(suites["qlc"]), "--label", label)

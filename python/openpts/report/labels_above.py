@@ -11,7 +11,6 @@ from openpts.report.line_labels import has_end_labels
 from openpts.report.model import Band, Figure, Rule
 from openpts.report.plot_axes import inner_size_px, place, share
 from openpts.report.text_width import text_width_px
-from openpts.report.theme import PLOT_WIDTH_PX
 
 _GAP_PX: Final = 7
 _BESIDE_LINE_PX: Final = 3
@@ -124,7 +123,11 @@ def legend(figure: Figure) -> list[LegendEntry]:
     """Names of series and constant lines where they have no labels at their ends; one alone needs none."""
     if has_end_labels(figure):
         return []
-    entries = [(series.label, series.style, series.color, f"s{n}") for n, series in enumerate(figure.series)]
+    entries = [
+        (series.label, series.style, series.color, f"s{n}")
+        for n, series in enumerate(figure.series)
+        if series.label
+    ]
     if figure.y2 is not None:
         entries += [(rule.label, rule.style, 0, "") for rule in figure.rules if rule.axis == "y"]
     if len(entries) < 2:
@@ -133,7 +136,7 @@ def legend(figure: Figure) -> list[LegendEntry]:
     x = 0.0
     for entry in entries:
         width = _SYMBOL_PX + text_width_px(entry[0]) + _BETWEEN_ENTRIES_PX
-        if lines[-1] and x + width > PLOT_WIDTH_PX * 0.86:
+        if lines[-1] and x + width > figure.width_px * 0.86:
             lines.append([])
             x = 0.0
         lines[-1].append((x, entry))

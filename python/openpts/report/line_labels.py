@@ -46,7 +46,7 @@ def _of_series(figure: Figure, table: Table) -> list[EndLabel]:
     return [
         EndLabel(series.label, points[-1][1], series.style, f"s{n}", series.color, series.emphasis)
         for n, series in enumerate(figure.series)
-        if (points := visible(points_of(series, table), figure.y))
+        if series.label and (points := visible(points_of(series, table), figure.y))
     ]
 
 

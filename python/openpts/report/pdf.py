@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+from msgspec.structs import replace
 
 from openpts.report.font_coverage import showable
-from openpts.report.model import Report
+from openpts.report.model import Page, Report, Table
 from openpts.report.optional import optional_module
 from openpts.report.theme import FONT, FONT_DIRECTORY, LIGHT
 
@@ -27,14 +28,16 @@ def missing_pdf_note() -> str:
 
 
 def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:
-    """The report as PDF/A-2a and PDF/UA-1, A4; ``drawings`` are the figures' SVGs by id.
+    """The report as PDF/A-2a and PDF/UA-1 on the report's paper; ``drawings`` are the figures' SVGs by id.
 
     The PDF's own date is the report's, so the same report gives the same bytes.
     """
     with tempfile.TemporaryDirectory(prefix="openpts-report-") as folder:
         root = Path(folder)
         (root / "report.typ").write_bytes(_TEMPLATE.read_bytes())
-        (root / "report.json").write_bytes(msgspec.json.encode(_showable(msgspec.to_builtins(report))))
+        (root / "report.json").write_bytes(
+            msgspec.json.encode(_showable(msgspec.to_builtins(_printed(report))))
+        )
         (root / "theme.json").write_bytes(msgspec.json.encode({"font": FONT, "colors": LIGHT.tokens()}))
         (root / "drawings.json").write_bytes(msgspec.json.encode(sorted(drawings)))
         for figure_id, svg in drawings.items():
@@ -49,6 +52,26 @@ def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:
                 timestamp=int(_moment(report.report_date).timestamp()),
             )
         )
+
+
+def _printed(report: Report) -> Report:
+    """The report without the rows of tables that are too long for paper."""
+
+    def without_rows(page: Page) -> Page:
+        blocks = (
+            replace(block, rows=()) if isinstance(block, Table) and not block.printed else block
+            for block in page.blocks
+        )
+        return replace(page, blocks=tuple(blocks))
+
+    return replace(
+        report,
+        front=tuple(map(without_rows, report.front)),
+        sections=tuple(
+            replace(section, pages=tuple(map(without_rows, section.pages))) for section in report.sections
+        ),
+        back=tuple(map(without_rows, report.back)),
+    )
 
 
 def _moment(iso: str) -> datetime:

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from openpts.report.model import Axis, Figure
 from openpts.report.text_width import text_width_px
-from openpts.report.theme import PLOT_TEXT_PX, PLOT_WIDTH_PX
+from openpts.report.theme import PLOT_TEXT_PX
 
 Spec = dict[str, Any]
 
@@ -113,4 +113,4 @@ def inner_size_px(figure: Figure, longest_label_px: float, rows_above: int) -> t
     """Width and height left for the data; a little less than Vega will find, so that labels keep apart."""
     sides = left_px(figure) + right_px(figure, longest_label_px) + PADDING["left"] + PADDING["right"]
     above = PADDING["top"] + rows_above * LINE_PX + PADDING["bottom"]
-    return PLOT_WIDTH_PX - sides - 6, max(40, figure.height_px - above - _BELOW_PX)
+    return max(40, figure.width_px - sides - 6), max(40, figure.height_px - above - _BELOW_PX)

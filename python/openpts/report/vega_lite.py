@@ -24,7 +24,6 @@ from openpts.report.plot_notes import (
 )
 from openpts.report.plot_series import series_layers
 from openpts.report.text_width import text_width_px
-from openpts.report.theme import PLOT_WIDTH_PX
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _ONE_ROW: Final[Spec] = {"values": [{}]}  # for layers that draw fixed values once
@@ -46,7 +45,7 @@ def vega_lite_spec(figure: Figure, tables: Mapping[str, Table], *, interactive: 
     return {
         "$schema": _SCHEMA,
         "description": figure.alt,
-        "width": PLOT_WIDTH_PX,
+        "width": figure.width_px,
         "height": figure.height_px,
         "autosize": {"type": "fit", "contains": "padding"},
         "padding": PADDING,

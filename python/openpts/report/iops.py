@@ -155,7 +155,7 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
                 PlotName(
                     f"{PREFIX}-a1-rw{read_pct}",
                     f"Plot A.1{letter}",
-                    f"{convergence} (RW {mix(read_pct)})",
+                    f"{convergence} - RW {mix(read_pct)}" if letter else convergence,
                 ),
                 _measured_points(results, read_pct),
             )

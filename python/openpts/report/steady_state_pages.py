@@ -3,10 +3,13 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from msgspec.structs import replace
+
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.report import cells, ticks
+from openpts.report.interface_limit import InterfaceLimit
 from openpts.report.metric import IOPS, Metric
 from openpts.report.model import (
     Axis,
@@ -28,6 +31,7 @@ from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVar
 # Many rounds make two tables below the plot; a lower plot keeps them on its page.
 _ROUNDS_IN_ONE_TABLE = 13
 _TALL_PX, _LOW_PX = 380, 300
+_LIMIT_SHOWN_UP_TO = 2.5  # x the highest value: beyond that a line would press the values flat
 
 
 def height_over_rounds(rounds: int) -> int:
@@ -82,14 +86,23 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
 # PTS-SS-06, PTS-FLOW-07
 # PTS-IOPS-28
 def convergence_page(
-    results: RoundTestResults, name: PlotName, points: Sequence[TestPoint], metric: Metric = IOPS
+    results: RoundTestResults,
+    name: PlotName,
+    points: Sequence[TestPoint],
+    metric: Metric = IOPS,
+    *,
+    limit: InterfaceLimit | None = None,
 ) -> Page:
-    """A figure of each round, one series per point; the tracking variable is bold, the window shaded."""
+    """A figure of each round, one series per point; the tracking variable is bold, the window shaded.
+
+    ``limit`` is that of the interface, a line in the plot unless the values are far below it.
+    """
     table = _rounds_table(f"{name.id}-values", results, points, metric)
     blocks: list[Block] = []
     if results.rounds and points:
-        blocks.append(_convergence_figure(results, name, points, table, metric))
-    blocks += [steady_state_sentence(results), table]
+        figure = _convergence_figure(results, name, points, table, metric)
+        blocks.append(figure if limit is None else _with_limit(figure, table, limit))
+    blocks += [steady_state_sentence(results), *_limit_sentence(limit), table]
     return Page(name.id, name.title, tuple(blocks), mandatory=True)
 
 
@@ -123,6 +136,24 @@ def _convergence_figure(
     )
 
 
+def _with_limit(figure: Figure, table: Table, limit: InterfaceLimit) -> Figure:
+    highest = max(cell.value for row in table.rows for cell in row.cells if cell.value is not None)
+    if limit.mb_per_s > _LIMIT_SHOWN_UP_TO * highest:
+        return figure
+    return replace(
+        figure,
+        y=ticks.linear_axis(figure.y.title, 0, max(highest, limit.mb_per_s)),
+        rules=(*figure.rules, Rule(limit.name, limit.mb_per_s, "limit")),
+    )
+
+
+def _limit_sentence(limit: InterfaceLimit | None) -> tuple[Verdict, ...]:
+    if limit is None:
+        return ()
+    rate = cells.fixed(limit.mb_per_s, 1, "MB/s")
+    return (Verdict(f"The interface ({limit.name}) carries at most {rate} before packet overhead."),)
+
+
 def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
     above_zero = [value for value in values if value > 0]
     if metric.is_latency and above_zero:
@@ -150,7 +181,7 @@ def _rounds_table(
 ) -> Table:
     return Table(
         id=table_id,
-        title=f"Values plotted: average of each Round ({metric.unit})",
+        title=f"Values plotted: average of each Round{_mixes_text(points)} ({metric.unit})",
         head=Column("Block size (KiB)", width=0),
         columns=round_columns(range(1, len(results.rounds) + 1)),
         rows=tuple(
@@ -161,6 +192,12 @@ def _rounds_table(
             for point in points
         ),
     )
+
+
+def _mixes_text(points: Sequence[TestPoint]) -> str:
+    """The R/W mix of the points, if it is one."""
+    mixes = {point.read_pct for point in points}
+    return f" at R/W {next(iter(mixes))}/{100 - next(iter(mixes))}" if len(mixes) == 1 else ""
 
 
 def round_columns(rounds: Sequence[int]) -> tuple[Column, ...]:

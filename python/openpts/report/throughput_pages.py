@@ -10,6 +10,8 @@ from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.record.reader import Run
 from openpts.report import cells, ticks
+from openpts.report.interface_limit import interface_limit
+from openpts.report.lba_position_page import lba_position_page
 from openpts.report.matrix_pages import mix
 from openpts.report.metric import METRICS
 from openpts.report.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
@@ -78,10 +80,19 @@ def cycle_pages(run: Run, cycle: Cycle) -> tuple[Page, ...]:
     table = _table(cycle, "Plot 8-4" if large else "Plot 8-5")
     return (
         _preparation(run, cycle),
-        *_convergence(cycle, compact),
+        *_convergence(run, cycle, compact),
         _write_window(cycle),
         _tabular_page(run, cycle, table),
         _bars_page(cycle, table, "Plot 8-6" if large else "Plot 8-7"),
+        lba_position_page(
+            run,
+            cycle.number,
+            PlotName(
+                f"{cycle.prefix}-position",
+                "Plot X-TP-1",
+                f"Throughput v LBA Position - SEQ/{cycle.size_text}",
+            ),
+        ),
         _read_window(cycle),
     )
 
@@ -98,8 +109,9 @@ def _preparation(run: Run, cycle: Cycle) -> Page:
 
 
 # PTS-TP-17, 24, 25
-def _convergence(cycle: Cycle, compact: str) -> tuple[Page, ...]:
+def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
     """MB/s of all rounds, writes and then reads (8.3.3, 8.3.4)."""
+    limit = interface_limit(run.manifest)
     return tuple(
         convergence_page(
             cycle.results,
@@ -110,6 +122,7 @@ def _convergence(cycle: Cycle, compact: str) -> tuple[Page, ...]:
             ),
             [cycle.point(read_pct)],
             _METRIC,
+            limit=limit,
         )
         for number, (read_pct, name) in enumerate(zip(READ_PCTS, ("Write", "Read"), strict=True), start=1)
     )
@@ -145,7 +158,7 @@ def _read_window(cycle: Cycle) -> Page:
         window,
         PlotName(
             f"{cycle.prefix}-read-window",
-            "Plot X-TP-1",
+            "Plot X-TP-2",
             f"Reads in the Measurement Window - SEQ/{cycle.size_text}",
         ),
     )

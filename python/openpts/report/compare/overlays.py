@@ -19,7 +19,7 @@ from openpts.units import NS_PER_MS
 from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.part import Part
 
-_PRINTED_VALUES = 200
+_PRINTED_VALUES = 60
 _STEPS_PER_NINE = 4
 _MOST_NINES = 7
 
@@ -44,12 +44,14 @@ def overlay_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Blo
         Typical(one.name, typical_run(one, metrics), number) for number, one in enumerate(test.contenders)
     ]
     blocks = tuple(drawn(test, typical))
-    return (*blocks, _sentence(typical)) if blocks else ()
+    return (_sentence(typical), *blocks) if blocks else ()
 
 
 def _sentence(typical: Sequence[Typical]) -> Verdict:
     runs = "; ".join(f"{one.name}: {one.run.manifest.test_id}" for one in typical)
-    return Verdict(f"Each line is one run, the one with the median of its set's first key value. {runs}.")
+    return Verdict(
+        f"In the plots below one run stands for each set, the one with the median of its first key value. {runs}."
+    )
 
 
 def _saturation(test: ComparedTest, typical: Sequence[Typical]) -> Iterable[Block]:

@@ -59,6 +59,15 @@ def test_every_shortening_is_in_the_ledger(finished: Path) -> None:
     assert rules >= {"PTS-GEN-05", "PTS-IOPS-07", "PTS-IOPS-11", "PTS-IOPS-14", "PTS-PRG-03", "PTS-CACHE-01"}
 
 
+def test_the_hosts_settings_and_the_missing_log_are_in_the_record(finished: Path) -> None:
+    run = read_run(finished / "r1")
+    before, after = run.manifest.host_before, run.manifest.host_after
+    assert before.keys() == after.keys() >= {"load", "pressure", "swap", "clock_source", "virtualization"}
+    assert [record.reading.source for record in run.health] == ["a file has no log of its health"] * 2
+    assert run.manifest.telemetry["temperature"].source == "a file has no temperature"
+    assert run.telemetry == ()
+
+
 @pytest.mark.proves("PTS-GEN-09", "PTS-TOOL-10")
 def test_the_steps_ran_in_the_order_of_the_loops_without_idle(finished: Path) -> None:
     run = read_run(finished / "r1")

@@ -15,7 +15,7 @@ from openpts.report.files_page import RecordFile, files_page
 from openpts.report.glossary_page import glossary_page
 from openpts.report.header import drive_name
 from openpts.report.health_page import health_page
-from openpts.report.host_page import host_page
+from openpts.report.host_page import host_page, no_audit
 from openpts.report.merge import merged_page
 from openpts.report.model import SCHEMA_VERSION, Page, Report
 from openpts.report.printable import brief, fact_text, printable
@@ -76,11 +76,12 @@ def report_of(parts: Sequence[RunPart], report_date: str, files: Sequence[Record
 def _front(parts: Sequence[RunPart], report_date: str) -> tuple[Page, ...]:
     """Summary, set-up, conformance, host and conditions: of several runs each once."""
     summary = cover_page(parts[0]) if len(parts) == 1 else executive_page(parts)
+    audited = any(no_audit(part.run) is None for part in parts)
     return (
         summary,
         _of_all(parts, lambda part: setup_page(part.run, report_date)),
         _of_all(parts, lambda part: conformance_page(part.run, part.standing)),
-        _of_all(parts, lambda part: host_page(part.run)),
+        *([_of_all(parts, lambda part: host_page(part.run))] if audited else ()),
         _of_all(parts, lambda part: run_conditions_page(part.run)),
     )
 

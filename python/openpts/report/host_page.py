@@ -13,16 +13,25 @@ _TITLE = "Host Set-up Audit"
 
 
 def host_page(run: Run) -> Page:
-    """The audit of one run's host; of a simulated drive only that there is nothing to audit."""
+    """The audit of one run's host; without settings of it only the reason."""
     return Page("host-audit", _TITLE, _blocks(run))
 
 
-def _blocks(run: Run) -> tuple[Block, ...]:
+def no_audit(run: Run) -> Verdict | None:
+    """Why there is nothing to audit, for a page that has other things to tell; None where there is."""
     manifest = run.manifest
     if manifest.target.simulation is not None:
-        return (Verdict("n/a (the drive is simulated: the host's set-up does not bear on its figures)."),)
-    if not manifest.host_before:
-        return (Verdict("not reported (the record holds no settings of the host)."),)
+        reason = "n/a (the drive is simulated: the host's set-up does not bear on its figures)"
+    elif not manifest.host_before:
+        reason = "not reported (the record holds no settings of the host)"
+    else:
+        return None
+    return Verdict(f"{_TITLE}: {reason}.")
+
+
+def _blocks(run: Run) -> tuple[Block, ...]:
+    if (reason := no_audit(run)) is not None:
+        return (reason,)
     lines = [(advice, _suits(run, advice)) for advice in ADVICE]
     return (*_verdicts(run, lines), _audit(run, lines), _sources(run))
 

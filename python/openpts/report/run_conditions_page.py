@@ -8,6 +8,7 @@ from typing import Final
 from openpts.record.reader import Run, StepRecord
 from openpts.report import cells
 from openpts.report.facts_table import sourced, sourced_table
+from openpts.report.host_page import no_audit
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import capitalised, printable, value_text
 from openpts.report.telemetry_blocks import telemetry_blocks
@@ -33,8 +34,20 @@ def run_conditions_page(run: Run) -> Page:
     return Page(
         "run-conditions",
         "Conditions During the Run",
-        (*_gap_blocks(run), _engine(run), *_processor_blocks(run), *telemetry_blocks(run)),
+        (
+            *_host_blocks(run),
+            *_gap_blocks(run),
+            _engine(run),
+            *_processor_blocks(run),
+            *telemetry_blocks(run),
+        ),
     )
+
+
+def _host_blocks(run: Run) -> tuple[Block, ...]:
+    """Why the host audit has no page of its own, where it has none."""
+    reason = no_audit(run)
+    return () if reason is None else (reason,)
 
 
 def _by_part(steps: Iterable[StepRecord]) -> dict[Part, list[StepRecord]]:

@@ -13,6 +13,7 @@ from openpts.report.printable import printable
 from openpts.units import NS_PER_S
 
 _TEMPERATURE: Final = "temperature_c"
+_THROTTLED: Final = "throttled"
 # A row of the plotted table holds so much time: as short as the rows stay few.
 _MOST_ROWS: Final = 1500
 _WIDTHS_S: Final = (1, 5, 10, 30, 60, 300, 600, 1800, 3600)
@@ -28,7 +29,19 @@ def telemetry_blocks(run: Run) -> tuple[Block, ...]:
         values[point.name].append(point)
     if not values:
         return (Verdict("Telemetry: not reported (nothing was sampled beside the I/O)."),)
-    return (_summary(values), *_temperature(run, values.get(_TEMPERATURE, ())))
+    throttled = values.pop(_THROTTLED, [])
+    summary = (_summary(values),) if values else ()
+    return (*summary, *_throttling(throttled), *_temperature(run, values.get(_TEMPERATURE, ())))
+
+
+def _throttling(points: Sequence[TelemetryPoint]) -> tuple[Verdict, ...]:
+    """How much of the time heat slowed the device down, where it tells that."""
+    if not points:
+        return ()
+    share_pct = 100 * fmean(point.value for point in points)
+    if not share_pct:
+        return (Verdict("Heat slowed the device down in none of the samples.", "pass"),)
+    return (Verdict(f"Heat slowed the device down in {cells.fixed(share_pct, 1)} % of the samples.", "fail"),)
 
 
 def _summary(values: dict[str, list[TelemetryPoint]]) -> Table:
@@ -54,8 +67,6 @@ def _summary(values: dict[str, list[TelemetryPoint]]) -> Table:
 
 def _title(name: str) -> str:
     """``temperature_sensor_1_c`` as ``Temperature, sensor 1 (C)``."""
-    if name == "throttled":
-        return "Throttled (1: yes)"
     what, *of_it = printable(name).removesuffix("_c").split("_")
     words = ", ".join(filter(None, (what.capitalize(), " ".join(of_it))))
     return f"{words} (C)" if name.endswith("_c") else words

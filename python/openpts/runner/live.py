@@ -199,6 +199,7 @@ class LiveDriver:
             while (left_s := deadline - time.monotonic()) > 0:
                 sample = self.engine.poll(left_s)
                 if sample is not None:
+                    self._note_end(sample)
                     self._unwritten.append(StepFinished(place, sample))
                     place = replace(place, position=place.position + 1)
 

@@ -20,6 +20,9 @@ from tests.support.made_up_run import made_up_run
 
 HOSTILE = "<b>\"'; #import \x1b[31m \u202e 漢" + "x" * 500
 
+NO_SETTINGS = "Host Set-up Audit: not reported (the record holds no settings of the host)."
+SIMULATED = "Host Set-up Audit: n/a (the drive is simulated: the host's set-up does not bear on its figures)."
+
 
 @pytest.fixture(scope="module")
 def bare() -> Run:
@@ -64,7 +67,7 @@ def with_health(run: Run, before: dict[str, float], after: dict[str, float] | No
 
 
 def test_a_record_without_settings_says_so(bare: Run) -> None:
-    assert verdicts(host_page(bare)) == ["not reported (the record holds no settings of the host)."]
+    assert verdicts(host_page(bare)) == [NO_SETTINGS]
 
 
 def test_nothing_of_a_host_bears_on_a_simulated_drive(bare: Run) -> None:
@@ -73,7 +76,9 @@ def test_nothing_of_a_host_bears_on_a_simulated_drive(bare: Run) -> None:
     run = replace(bare, manifest=replace(bare.manifest, target=target))
     page = host_page(run)
     assert not tables(page)
-    assert verdicts(page) == ["n/a (the drive is simulated: the host's set-up does not bear on its figures)."]
+    assert verdicts(page) == [SIMULATED]
+    # the audit has no page then, and another one says why
+    assert verdicts(run_conditions_page(run))[0] == SIMULATED
 
 
 def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) -> None:
@@ -274,7 +279,7 @@ def test_gaps_of_each_part_with_median_and_longest(bare: Run) -> None:
     assert row.head.text == "Access group"
     assert [cell.value for cell in row.cells[:3]] == [3, 2.0, 9.0]
     assert str(steps[3].place) in row.cells[3].text
-    assert verdicts(page)[0].startswith("Longest gap without I/O: 9.0")
+    assert verdicts(page)[1].startswith("Longest gap without I/O: 9.0")
 
 
 def test_processor_time_is_weighed_by_the_steps_lengths(bare: Run) -> None:
@@ -299,6 +304,7 @@ def test_processor_time_is_weighed_by_the_steps_lengths(bare: Run) -> None:
 def test_a_run_without_anything_beside_its_steps_says_so(bare: Run) -> None:
     run = replace(bare, steps=())
     assert verdicts(run_conditions_page(run)) == [
+        NO_SETTINGS,
         "Gaps between steps: n/a (no step followed another one).",
         "Processor time: n/a (the engine does not tell it).",
         "Telemetry: not reported (nothing was sampled beside the I/O).",
@@ -336,6 +342,18 @@ def test_a_long_series_is_plotted_in_few_rows_that_keep_its_extremes(bare: Run) 
     assert len(table.rows) < 2000
     assert max(row.cells[2].value or 0 for row in table.rows) == 80
     assert min(row.cells[1].value or 0 for row in table.rows) == 40
+
+
+@pytest.mark.parametrize(
+    ("throttled", "told"),
+    [
+        ([0, 0, 0, 0], "Heat slowed the device down in none of the samples."),
+        ([0, 1, 0, 0], "Heat slowed the device down in 25.0 % of the samples."),
+    ],
+)
+def test_throttling_is_told_as_a_share(throttled: list[int], told: str, bare: Run) -> None:
+    sampled = tuple(TelemetryPoint(n, "throttled", value) for n, value in enumerate(throttled))
+    assert told in verdicts(run_conditions_page(replace(bare, sampled=sampled)))
 
 
 def test_a_single_sample_is_no_series(bare: Run) -> None:

@@ -1,0 +1,80 @@
+"""What a simulated drive's own log says of a run, held against what the run did to it."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.analysis.health_change import change, write_amplification
+from openpts.errors import InterruptedRunError
+from openpts.record.health import HealthRecord, Occasion
+from openpts.record.reader import Run, read_run
+from openpts.report.health_page import health_alerts
+from openpts.runner.events import Event, Ticked
+from openpts.runner.preparation import PurgeChoice
+from openpts.units import KIB
+from openpts.vocabulary.part import Part
+from tests.simulated.one_point import run_one_point
+from tests.support.oracle_presets import write_oracle
+
+
+def around(run: Run) -> tuple[HealthRecord, HealthRecord]:
+    before, after = run.health
+    assert (before.occasion, after.occasion) == (Occasion.BEFORE, Occasion.AFTER)
+    assert before.reading.source == after.reading.source == "the simulated drive's own log"
+    return before, after
+
+
+def written_bytes(run: Run) -> int:
+    return sum(step.sample.write.bytes for step in run.steps)
+
+
+@pytest.mark.parametrize("purge", PurgeChoice)
+def test_the_log_counts_the_bytes_that_the_steps_wrote(purge: PurgeChoice, tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [1000.0])
+    run = read_run(run_one_point(preset, tmp_path / "run", step_s=2, max_rounds=2, purge=purge).folder)
+    before, after = around(run)
+    # a purge is proven by marks that are written before it
+    marks = 64 * 4 * KIB if purge is PurgeChoice.AUTO else 0
+    counted = change(before.reading.values, after.reading.values, "host_write_bytes")
+    assert counted == written_bytes(run) + marks
+    # it follows a script: nothing is known of a media
+    assert "nand_write_bytes" not in after.reading.values
+    last = run.steps[-1].sample
+    assert (before.t_ns, after.t_ns) == (None, last.started_ns + last.elapsed_ns)
+
+
+def test_a_drive_with_flash_tells_write_amplification_and_temperature(tmp_path: Path) -> None:
+    run = read_run(run_one_point("client-qlc?capacity=16GB", tmp_path / "run", step_s=5, max_rounds=1).folder)
+    before, after = (record.reading.values for record in around(run))
+    ratio = write_amplification(before, after)
+    assert ratio is not None
+    assert ratio >= 1
+    assert after["erases"] > before["erases"]
+    assert health_alerts(run) == ()
+    temperatures = [point for point in run.telemetry if point.name == "temperature_c"]
+    assert len(temperatures) == sum(len(step.sample.intervals) for step in run.steps) > 0
+    # the last interval ends where the last step does, and then the log was read; it has whole degrees
+    last = run.steps[-1].sample
+    assert temperatures[-1].t_ns == last.started_ns + last.elapsed_ns
+    assert temperatures[-1].value == pytest.approx(after["temperature_c"], abs=1)
+
+
+def test_no_setting_of_the_host_is_kept_for_a_simulated_drive(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [1000.0])
+    manifest = read_run(run_one_point(preset, tmp_path / "run", step_s=1, max_rounds=1).folder).manifest
+    assert (manifest.host_before, manifest.host_after) == ({}, {})
+
+
+def test_a_run_that_is_stopped_has_its_second_reading_too(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [1e7], by="seconds")  # more I/Os than anybody waits for
+
+    def stop(event: Event) -> None:
+        if isinstance(event, Ticked) and event.place.part is Part.ROUND:
+            raise KeyboardInterrupt
+
+    with pytest.raises(InterruptedRunError):
+        run_one_point(preset, tmp_path / "run", step_s=10**5, max_rounds=1, listeners=(stop,))
+    run = read_run(tmp_path / "run")
+    _, after = around(run)
+    last = run.steps[-1].sample
+    assert after.t_ns == last.started_ns + last.elapsed_ns

@@ -148,7 +148,9 @@ def _segments(_given: Given, conditions: Any) -> Found:
 
 
 def _steady_saturation(given: Given, conditions: Any) -> Found:
-    if "steady_after_drive_fills" in given.values and not conditions.stop_when_steady:
+    if not isinstance(conditions, WriteSaturationConditions) or conditions.stop_when_steady:
+        return
+    if "steady_after_drive_fills" in given.values:
         yield ("steady_after_drive_fills",), "does nothing without stop_when_steady"
 
 

@@ -43,8 +43,8 @@ _AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
 _LARGEST_BYTES: Final = 1024**2
 _MOST_SEED: Final = 2**63 - 1
 
-# `profile` is the set of settings, so the test of that name has a table of another.
-_TABLES_OF: Final[Mapping[str, str]] = {**{test: test for test in TABLES}, "profile": "profiles"}
+TABLE_OF: Final[Mapping[str, str]] = {**{test: test for test in TABLES}, "profile": "profiles"}
+"""The table of each test in a plan: that of its name, but `profile` is the set of settings."""
 
 _Name = Annotated[str, Meta(max_length=200)]
 
@@ -127,12 +127,12 @@ class Plan:
     @property
     def settings(self) -> dict[str, Any]:
         """Profile, seed, purge and people, as far as the file has them."""
-        names = [name for name in self.file.__struct_fields__ if name not in {"common", *_TABLES_OF.values()}]
+        names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLE_OF.values()}]
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 
     def given(self, test: str) -> Given:
         """What the plan gives for a test: its own table over the common one."""
-        return self._given(_TABLES_OF[test]).over(self._given("common"))
+        return self._given(TABLE_OF[test]).over(self._given("common"))
 
     def _given(self, table: str) -> Given:
         content = getattr(self.file, table)
@@ -189,7 +189,7 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     profile = Profile(plan.settings.get("profile", Profile.ENTERPRISE))
     found: dict[str, None] = {}
     for test in ALL_TESTS.values():
-        if getattr(plan.file, _TABLES_OF[test.name]) is UNSET and plan.file.common is UNSET:
+        if getattr(plan.file, TABLE_OF[test.name]) is UNSET and plan.file.common is UNSET:
             continue
         given, standard = plan.given(test.name), test.standard_conditions(profile, 0)
         bad = dict.fromkeys(_refused(given, standard))

@@ -31,6 +31,7 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
         "longest_pass_seconds": 0.5,
         "precondition_passes": 1,
         "recondition_passes": 0.1,
+        "steady_after_drive_fills": 0.5,
         "drive_fills": 1,
         "longest_seconds": 20,
         "tracking_seconds": 2,

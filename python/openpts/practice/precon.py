@@ -74,7 +74,7 @@ def standard_conditions(profile: Profile, seed: int) -> PreconConditions:
         longest_ns=12 * 60 * _MINUTE_NS,
         tracking_period_ns=30 * _MINUTE_NS,
         tracking_fills=0.25,
-        steady_after_drive_fills=1,
+        steady_after_drive_fills=2,
         file_share_pct=10,
         longest_pass_ns=LONGEST_NS,
         longest_pause_ns=LONGEST_NS,

@@ -15,7 +15,14 @@ from hypothesis import strategies as st
 
 from openpts.errors import UsageError
 from openpts.parameters.given import conditions_of
-from openpts.parameters.plan_file import Plan, PlanFileError, parse_plan, plan_schema, read_plan
+from openpts.parameters.plan_file import (
+    TABLE_OF,
+    Plan,
+    PlanFileError,
+    parse_plan,
+    plan_schema,
+    read_plan,
+)
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
@@ -209,7 +216,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
 
 TABLE_TEXTS = st.sampled_from(
     [
-        f"[{test}]\n{name} = {value}\n"
+        f"[{TABLE_OF[test]}]\n{name} = {value}\n"
         for test, table in TABLES.items()
         for name in parameters_of(table)
         for value in (
@@ -237,20 +244,21 @@ def test_no_plan_ends_in_anything_but_a_complaint(parts: list[str]) -> None:
             parse_plan(raw, "p", read)
 
 
-def _written(table: str) -> dict[str, Any]:
-    values = {name: CHANGED[name] for name in parameters_of(TABLES[table])}
+def _written(test: str) -> dict[str, Any]:
+    values = {name: CHANGED[name] for name in parameters_of(TABLES[test])}
     values["write_cache"] = "enabled"
     values.pop("round_seconds", None)
     plain: dict[str, Any] = msgspec.to_builtins(values)
     return plain
 
 
-@pytest.mark.parametrize("table", list(TABLES))
-def test_the_schema_takes_what_the_reader_takes(table: str) -> None:
+@pytest.mark.parametrize("test", list(TABLES))
+def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
     validator = jsonschema.Draft202012Validator(plan_schema())
-    content = {"profile": "client", table: _written(table)}
+    table = TABLE_OF[test]
+    content = {"profile": "client", table: _written(test)}
     validator.validate(content)
-    if table in TESTS:
+    if test in TESTS:
         with_segments = {key: value for key, value in content[table].items() if key != "tracking"}  # type: ignore[attr-defined]
         parse_plan(json.dumps({table: with_segments}).encode(), "p", read_yaml)
 
@@ -299,3 +307,17 @@ def test_the_examples_of_the_manual_are_true() -> None:
     assert complaint == f"p{said}"
     parse_plan(toml[: toml.index("[[wsat")].encode(), "p", read_toml)
     parse_plan(yaml.encode(), "p", read_yaml)
+
+
+def test_the_profile_test_has_its_table_under_another_name() -> None:
+    text = "profile = 'client'\n[profiles]\nbenchmarks = ['atto']\npasses = 3\n"
+    plan = parse_plan(text.encode(), "p.toml", read_toml)
+    assert plan.settings == {"profile": "client"}
+    assert plan.given("profile").values == {"benchmarks": ["atto"], "passes": 3}
+    with pytest.raises(PlanFileError, match=r"p\.toml:2:1: benchmarks 'attto': is none of anvil, as-ssd"):
+        parse_plan(b"[profiles]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
+
+
+def test_steady_state_after_an_amount_needs_nothing_else_in_the_preconditioning_comparison() -> None:
+    plan = parse_plan(b"[precon]\nsteady_after_drive_fills = 1\n", "p.toml", read_toml)
+    assert plan.given("precon").values == {"steady_after_drive_fills": 1}

@@ -1,0 +1,116 @@
+"""Profiles and the preconditioning comparison on drives that follow a script and on those of the presets."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.practice.profiles import BENCHMARKS
+from openpts.report.build import build_report
+from openpts.report.practice.precon_states import comparison_of
+from openpts.report.summary import summarise
+from openpts.report.times import default_date
+from openpts.runner.run import Adjust
+from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.profile_conditions import DriveState, PreconConditions, ProfileConditions
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.test_conditions import TestConditions
+from tests.simulated.whole_tests import run_whole
+from tests.support.oracle_presets import write_oracle
+
+
+def of(*names: str) -> Adjust:
+    def chosen(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, ProfileConditions)
+        return replace(conditions, benchmarks=tuple(BENCHMARKS[name] for name in names))
+
+    return chosen
+
+
+def test_a_row_shows_the_best_of_its_passes_and_no_warm_up(tmp_path: Path) -> None:
+    """The warm-up is the fastest step of its row."""
+    # the file, then reads and writes: a warm-up and three passes each; the pause between them is no step
+    rates = [5000.0, 9000.0, 1000.0, 3000.0, 2000.0, 9000.0, 400.0, 300.0, 500.0]
+    preset = write_oracle(tmp_path, rates)
+    run = run_whole("profile", Profile.CLIENT, tmp_path / "run", of("crystaldiskmark-demo"), f"sim:{preset}")
+    (benchmark,) = summarise(run)["benchmarks"]
+    read, write = benchmark["rows"]
+    block_mb = 1048576 / 1e6
+    assert read["passes"] == write["passes"] == 3
+    assert read["shown"] == [
+        {
+            "unit": "MB/s",
+            "value": pytest.approx(3000 * block_mb, rel=2e-3),
+            "median": pytest.approx(2000 * block_mb, rel=2e-3),
+            "min": pytest.approx(1000 * block_mb, rel=2e-3),
+            "max": pytest.approx(3000 * block_mb, rel=2e-3),
+        }
+    ]
+    assert [write["shown"][0][key] / block_mb for key in ("min", "median", "max")] == pytest.approx(
+        [300, 400, 500], rel=0.02
+    )
+    build_report(run, default_date(run))
+
+
+def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
+    run = run_whole("profile", Profile.CLIENT, tmp_path / "run")
+    assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
+    benchmarks = {one["benchmark"]: one for one in summarise(run)["benchmarks"]}
+    assert list(benchmarks) == ["crystaldiskmark", "as-ssd", "solidigm-low"]
+    rows = {(row["name"], row["read_pct"]): row["shown"][0] for row in benchmarks["crystaldiskmark"]["rows"]}
+    assert rows["SEQ1M Q8T1", 100]["value"] > rows["SEQ1M Q1T1", 100]["value"]
+    assert rows["RND4K Q32T1", 100]["value"] > 3 * rows["RND4K Q1T1", 100]["value"]
+    assert all(shown["min"] <= shown["median"] <= shown["max"] == shown["value"] for shown in rows.values())
+    assert benchmarks["as-ssd"]["score"]["total"] > 0
+    pauses = [step.sample.elapsed_ns for step in run.part(Part.PROFILE) if step.sample.step.stimulus is None]
+    # seven between the rows of the first benchmark, three between those of the last
+    assert pauses == [5 * NS_PER_S] * 10
+    pages = {page.id for page in build_report(run, default_date(run)).pages() if page.mandatory}
+    assert pages >= {f"profile-{n}{page}" for n in (1, 2, 3) for page in ("", "-definition")}
+
+
+def small(conditions: TestConditions) -> TestConditions:
+    """A drive of 256 MiB is written full in seconds."""
+    assert isinstance(conditions, PreconConditions)
+    return replace(
+        conditions,
+        minute_ns=NS_PER_S // 10,
+        tracking_period_ns=NS_PER_S,
+        longest_pass_ns=NS_PER_S // 2,
+    )
+
+
+def test_a_drive_without_a_past_is_the_same_in_each_state(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [10_000.0], by="seconds")
+    run = run_whole("precon", Profile.ENTERPRISE, tmp_path / "run", small, f"sim:{preset}")
+    figures = summarise(run)
+    for course in figures["courses"].values():
+        assert course["first_minute_iops"] == pytest.approx(10_000, rel=2e-3)
+        assert course["factor"] == pytest.approx(1, rel=2e-3)
+    assert figures["courses"]["fresh"]["steady_after_drive_fills"] >= 2
+    assert figures["courses"]["random"]["steady_after_drive_fills"] < 2
+    assert all(abs(row["loss_random_pct"]) < 1 > abs(row["loss_sequential_pct"]) for row in figures["rows"])
+
+
+def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: Path) -> None:
+    run = run_whole("precon", Profile.ENTERPRISE, tmp_path / "run")
+    assert not run.manifest.shortened
+    assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
+    comparison = comparison_of(run)
+    fresh, sequential, random = (comparison.courses[state] for state in DriveState)
+    assert fresh.factor is not None
+    assert fresh.factor > 2
+    assert random.factor == pytest.approx(1, abs=0.1)
+    # where random writes settle does not depend on where they came from
+    assert sequential.steady_iops == pytest.approx(fresh.steady_iops, rel=0.1)
+    assert random.steady_iops == pytest.approx(fresh.steady_iops, rel=0.1)
+    rows = {row["row"]: row for row in summarise(run)["rows"]}
+    assert rows["RND 4 KiB QD32 Write"]["loss_random_pct"] > 50
+    assert rows["SEQ 128 KiB QD32 Write"]["loss_random_pct"] > 30
+    assert abs(rows["SEQ 128 KiB QD32 Write"]["loss_sequential_pct"]) < 5
+    assert rows["SEQ 128 KiB QD32 Write"]["counts"] == "sequential"
+    assert [cycle.title for cycle in run.manifest.cycles] == ["FOB", "after SEQ", "after RND"]
+    pages = {page.id for page in build_report(run, default_date(run)).pages() if page.mandatory}
+    assert pages >= {"precon-time", "precon-fills", "precon-rows", "precon-loss", "precon-order"}

@@ -1,0 +1,293 @@
+"""The shipped benchmarks against what is known of them, and the script that measures their rows."""
+
+from fractions import Fraction
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from openpts.errors import UsageError
+from openpts.practice.profile import possible_on, profile_test, standard_conditions
+from openpts.practice.profile_rows import range_of
+from openpts.practice.profiles import BENCHMARKS, POPULAR, parse_benchmark
+from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
+from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.data_pattern import RandomData, RandomOnce, ZeroData
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from tests.unit.practice.benchmark_tables import (
+    ATTO_FILE_BYTES,
+    ATTO_KIB,
+    FILE_SERVER,
+    GUIDE_FILE_BYTES,
+    IOMETER_MIXES,
+    KNOWN,
+    Known,
+)
+from tests.unit.pts.trace.player import Drive
+
+CAPACITY_BYTES = 1000 * GB
+
+
+def access(row: ProfileRow) -> tuple[str, float]:
+    (size,) = row.block_sizes
+    return {0: "SEQ", 100: "RND"}[row.random_pct], size.block_size_bytes / KIB
+
+
+def one(values: Any) -> Any:
+    (value,) = set(values)
+    return value
+
+
+@pytest.mark.parametrize("name", list(KNOWN))
+def test_a_benchmark_is_what_its_sources_say(name: str) -> None:
+    known: Known = KNOWN[name]
+    rows = BENCHMARKS[name].rows
+    assert [(*access(row), row.qd, row.tc, row.read_pct) for row in rows] == [
+        (*row, mix) for mix in known.mixes for row in known.rows
+    ]
+    assert one(row.span_bytes for row in rows) == known.span_bytes
+    assert one(row.passes for row in rows) == known.passes
+    assert one(row.warm_up_ns for row in rows) == known.warm_up_s * NS_PER_S
+    assert one(row.pass_ns for row in rows) == (known.pass_s or 0) * NS_PER_S
+    assert one(row.pause_ns for row in rows) == (known.pause_s or 0) * NS_PER_S
+    assert one(row.statistic for row in rows) == known.statistic
+    assert one(row.units for row in rows) == known.units
+    assert one(row.data for row in rows) == RandomOnce()
+    assert BENCHMARKS[name].confirmed is known.confirmed
+
+
+def test_kdiskmark_ends_with_its_file_as_fio_does_without_time_based() -> None:
+    for name in (name for name in KNOWN if name.startswith("kdiskmark")):
+        assert all(row.pass_bytes == row.tc * GIB for row in BENCHMARKS[name].rows)
+
+
+def test_as_ssd() -> None:
+    rows = {(row.name, row.read_pct): row for row in BENCHMARKS["as-ssd"].rows}
+    for mix in (100, 0):
+        assert access(rows["Seq", mix]) == ("SEQ", 16 * 1024)
+        assert (access(rows["4K", mix]), rows["4K", mix].qd, rows["4K", mix].tc) == (("RND", 4), 1, 1)
+        assert (access(rows["4K-64Thrd", mix]), rows["4K-64Thrd", mix].tc) == (("RND", 4), 64)
+    read, write = rows["Acc.time", 100], rows["Acc.time", 0]
+    assert (access(read), read.span_bytes) == (("RND", 4), None)
+    assert (access(write), write.span_bytes) == (("RND", 0.5), GIB)
+    assert one(row.data for row in rows.values()) == RandomData()
+    assert BENCHMARKS["as-ssd"].score == "as-ssd"
+    assert not BENCHMARKS["as-ssd"].confirmed
+
+
+def test_atto_doubles_its_sizes_and_writes_before_it_reads() -> None:
+    rows = BENCHMARKS["atto"].rows
+    assert [(access(row), row.read_pct) for row in rows] == [
+        (("SEQ", kib), mix) for kib in ATTO_KIB for mix in (0, 100)
+    ]
+    assert one(row.span_bytes for row in rows) == ATTO_FILE_BYTES
+    assert one(row.data for row in rows) == ZeroData()
+    # a queue can't hold more than the file
+    assert [row.qd for row in rows] == [6] * 34 + [4] * 2
+    assert not BENCHMARKS["atto"].confirmed
+
+
+def test_anvil_has_no_score() -> None:
+    rows = {(*access(row), row.qd) for row in BENCHMARKS["anvil"].rows}
+    assert rows == {
+        ("SEQ", 4096, 1), ("RND", 4, 1), ("RND", 4, 4), ("RND", 4, 16), ("RND", 32, 1), ("RND", 128, 1),
+    }  # fmt: skip
+    assert not BENCHMARKS["anvil"].confirmed
+    assert [name for name, benchmark in BENCHMARKS.items() if benchmark.score] == ["as-ssd"]
+
+
+def test_iometer() -> None:
+    found: dict[tuple[str, float], list[int]] = {}
+    for row in BENCHMARKS["iometer"].rows:
+        found.setdefault(access(row), []).append(row.read_pct)
+    assert {place: tuple(mixes) for place, mixes in found.items()} == IOMETER_MIXES
+
+
+def test_patterns_of_iometer() -> None:
+    rows = BENCHMARKS["iometer-patterns"].rows
+    server, station, database = rows[:5], rows[5:10], rows[10:]
+    for group in (server, station, database):
+        assert [row.qd for row in group] == [1, 4, 8, 64, 256]
+    assert {(row.read_pct, row.random_pct) for row in server} == {(80, 100)}
+    assert {size.block_size_bytes: size.weight for size in server[0].block_sizes} == FILE_SERVER
+    assert sum(FILE_SERVER.values()) == 100
+    assert {(row.read_pct, row.random_pct, row.block_sizes[0].block_size_bytes) for row in station} == {
+        (80, 80, 8 * KIB)
+    }
+    assert {(row.read_pct, *access(row)) for row in database} == {(67, "RND", 4.0)}
+
+
+@pytest.mark.parametrize(
+    ("name", "demands"),
+    [
+        ("solidigm-peak", {("SEQ", 1, 64), ("RND", 4, 64)}),
+        ("solidigm-low", {("SEQ", 1, 1), ("RND", 1, 1)}),
+        ("solidigm-mixed", {("RND", 1, 1)}),
+    ],
+)
+def test_the_guide(name: str, demands: set[tuple[str, int, int]]) -> None:
+    rows = BENCHMARKS[name].rows
+    assert {(access(row)[0], row.tc, row.qd) for row in rows} == demands
+    assert {row.read_pct for row in rows} == ({80, 70} if name == "solidigm-mixed" else {100, 0})
+    for row in rows:
+        assert row.span_bytes is not None
+        assert GUIDE_FILE_BYTES[0] <= row.span_bytes <= GUIDE_FILE_BYTES[1]
+        # three warm runs, of which the median counts, after a cold one
+        assert (row.passes, row.statistic) == (3, "median")
+        assert row.warm_up_ns > 0
+
+
+@pytest.mark.parametrize("name", list(BENCHMARKS))
+def test_what_is_not_confirmed_says_what(name: str) -> None:
+    benchmark = BENCHMARKS[name]
+    assert benchmark.title
+    assert benchmark.source
+    assert benchmark.confirmed == (not benchmark.doubt)
+    assert all(row.passes % 2 for row in benchmark.rows), "the median of an even number was never measured"
+    places = [(row.name, row.read_pct) for row in benchmark.rows]
+    assert len(set(places)) == len(places)
+
+
+def test_a_file_with_a_key_that_no_row_has_is_refused() -> None:
+    text = """
+title = "t"
+source = "s"
+rows = [{ name = "a", order = "SEQ", size = "4KiB", qd = 1, threads = 1, read_pct = 0 }]
+[defaults]
+passes = 1
+warm_up_s = 0
+pass_s = 1
+pause_s = 0
+statistic = "best"
+units = ["MB/s"]
+"""
+    assert parse_benchmark("own", text).rows[0].qd == 1
+    with pytest.raises(msgspec.ValidationError, match="queue"):
+        parse_benchmark("own", text.replace("qd = 1", "queue = 1"))
+
+
+def conditions(*names: str, **changes: Any) -> ProfileConditions:
+    wanted = tuple(BENCHMARKS[name] for name in names)
+    standard = standard_conditions(Profile.ENTERPRISE, 1)
+    return replace(standard, benchmarks=wanted or POPULAR, **changes)
+
+
+def played(used: ProfileConditions) -> list[Any]:
+    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 10_000)
+    return drive.play(profile_test(used, CAPACITY_BYTES)).requests
+
+
+def applies(used: ProfileConditions) -> list[Apply]:
+    return [request for request in played(used) if isinstance(request, Apply)]
+
+
+def words(step: Step) -> str:
+    if step.stimulus is None:
+        assert isinstance(step.stop, Duration)
+        return f"idle {step.stop.duration_ns / NS_PER_S:g} s"
+    where = step.stimulus.active_range
+    span = Fraction(where.end_pct) * CAPACITY_BYTES / 100
+    amount = "" if not isinstance(step.stop, ByteAmount) else f" {step.stop.amount_bytes} bytes"
+    length = f" {step.stop.duration_ns / NS_PER_S:g} s" if isinstance(step.stop, Duration) else ""
+    return (
+        f"{step.stimulus} Q{step.stimulus.qd}T{step.stimulus.tc} in {round(span / MIB)} MiB{amount}{length}"
+    )
+
+
+def test_crystaldiskmark_step_by_step() -> None:
+    requests = played(conditions("crystaldiskmark"))
+    assert isinstance(requests[0], Purge)
+    assert requests[1] == SetWriteCache(enabled=False)
+    assert isinstance(requests[-1], CycleFinished)
+    file, first, second, *_, last = requests[2:-1]
+    assert (file.part, file.number) == (Part.CONDITIONING, 1)
+    assert [words(step) for step in file.steps] == ["SEQ 128 KiB 0/100 Q32T1 in 1024 MiB 1073741824 bytes"]
+    seq_read = "SEQ 1024 KiB 100/0 Q8T1 in 1024 MiB 5 s"
+    # a warm-up and three passes; the first row has no pause before it
+    assert [words(step) for step in first.steps] == [seq_read] * 4
+    assert [words(step) for step in second.steps] == [
+        "idle 5 s",
+        *["SEQ 1024 KiB 100/0 Q1T1 in 1024 MiB 5 s"] * 4,
+    ]
+    assert [words(step) for step in last.steps] == [
+        "idle 5 s",
+        *["RND 4 KiB 0/100 Q1T1 in 1024 MiB 5 s"] * 4,
+    ]
+    assert {step.stimulus.data for step in (*file.steps, *first.steps)} == {RandomOnce()}
+    assert [apply.number for apply in requests[3:-1]] == list(range(1, 9))
+    assert {apply.most for apply in requests[3:-1]} == {8}
+
+
+def test_rows_are_numbered_through_and_each_benchmark_lays_its_file_anew() -> None:
+    asked = applies(conditions("crystaldiskmark-demo", "solidigm-mixed"))
+    assert [(apply.part, apply.number) for apply in asked] == [
+        (Part.CONDITIONING, 1),
+        (Part.PROFILE, 1),
+        (Part.PROFILE, 2),
+        (Part.CONDITIONING, 2),
+        (Part.PROFILE, 3),
+        (Part.PROFILE, 4),
+    ]
+    sizes = [apply.steps[0].stop for apply in asked if apply.part is Part.CONDITIONING]
+    assert sizes == [ByteAmount(GIB), ByteAmount(8 * GIB)]
+
+
+def test_an_amount_ends_a_pass_where_the_tool_has_one() -> None:
+    (row,) = {apply.steps[-1].stop for apply in applies(conditions("kdiskmark-real-world"))[1:]}
+    assert row == FirstOf((Duration(5 * NS_PER_S), ByteAmount(GIB)))
+
+
+def test_preconditioning_comes_before_the_first_file() -> None:
+    asked = applies(conditions("crystaldiskmark-demo", precondition_passes=1.5))
+    assert [(a.part, a.number) for a in asked[:2]] == [(Part.CONDITIONING, 1), (Part.CONDITIONING, 2)]
+    (step,) = asked[0].steps
+    assert words(step) == f"SEQ 128 KiB 0/100 Q32T1 in {round(CAPACITY_BYTES / MIB)} MiB 1500000000000 bytes"
+
+
+def test_limits_shorten_passes_warm_ups_and_pauses() -> None:
+    used = conditions("crystaldiskmark", longest_pass_ns=NS_PER_S, longest_pause_ns=NS_PER_S // 10)
+    steps = [step for apply in applies(used)[1:] for step in apply.steps]
+    assert {step.stop.duration_ns for step in steps if step.stimulus is None} == {NS_PER_S // 10}
+    assert {step.stop.duration_ns for step in steps if step.stimulus is not None} == {NS_PER_S}
+
+
+@pytest.mark.parametrize("sector_bytes", [512, 4096])
+@pytest.mark.parametrize("span_bytes", [256 * MIB, GIB, 8 * GIB])
+def test_a_test_file_has_its_size_to_the_byte(span_bytes: int, sector_bytes: int) -> None:
+    for capacity_bytes in (1_600_321_314_816, 256_060_514_304, 16 * GIB, 15_362_991_415_296):
+        where = range_of(conditions(), span_bytes, capacity_bytes)
+        assert where.bytes_of(capacity_bytes, sector_bytes) == (0, span_bytes)
+
+
+def test_a_test_file_stays_within_the_active_range() -> None:
+    used = conditions(active_range=ActiveRange(50, 60))
+    assert range_of(used, None, CAPACITY_BYTES) == ActiveRange(50, 60)
+    assert range_of(used, 200 * GB, CAPACITY_BYTES) == ActiveRange(50, 60)
+    assert range_of(used, 10 * GB, CAPACITY_BYTES) == ActiveRange(50, 51)
+    assert range_of(used, 200 * GB, CAPACITY_BYTES, 10) == ActiveRange(50, 51)
+
+
+def test_sectors_of_4_kib_rule_out_smaller_transfers() -> None:
+    used = possible_on(conditions("as-ssd", "iometer-patterns"), 4096)
+    as_ssd, patterns = used.benchmarks
+    assert ("Acc.time", 0) not in {(row.name, row.read_pct) for row in as_ssd.rows}
+    assert len(as_ssd.rows) == 7
+    sizes = {size.block_size_bytes: size.weight for size in patterns.rows[0].block_sizes}
+    assert sizes == {size: weight for size, weight in FILE_SERVER.items() if size >= 4096}
+    assert len(patterns.rows) == 15
+    assert used.impossible[0] == "AS SSD, Acc.time Write: 0.5 KiB"
+    assert used.impossible[1].endswith("File Server QD1 Mix 80/20: 0.5, 1, 2 KiB")
+    assert possible_on(conditions(), 512) == conditions()
+
+
+def test_a_benchmark_of_which_nothing_is_possible_is_refused() -> None:
+    tiny = replace(BENCHMARKS["as-ssd"], rows=BENCHMARKS["as-ssd"].rows[-1:])
+    assert isinstance(tiny, BenchmarkProfile)
+    with pytest.raises(UsageError, match="no row of AS SSD is possible on sectors of 4,096 bytes"):
+        possible_on(replace(conditions(), benchmarks=(tiny,)), 4096)

@@ -4,9 +4,10 @@ PYTHON ?= python3
 VENV   := .venv
 BIN    := $(VENV)/bin
 DEMO   := build/demo
+SAMPLES := build/samples
 JOBS   ?= 2
 
-.PHONY: setup demo test test-rust test-python loom miri fuzz lint format bench nines docs wheel clean help
+.PHONY: setup demo samples test test-rust test-python loom miri fuzz lint format bench nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -30,6 +31,21 @@ demo: setup  ## a shortened IOPS test on a scratch file, with its report (2 to 3
 	@rm -rf $(DEMO) && mkdir -p $(DEMO)
 	@$(BIN)/openpts run iops 'file:$(DEMO)/scratch?size=512MiB' --quick --out $(DEMO)/run; \
 	  status=$$?; rm -f $(DEMO)/scratch; exit $$status
+
+# Drives that show what each test is there to show, at full length: capacity and preset differ for that.
+samples: setup  ## build/samples: a report of every test, from simulated drives (5 to 10 minutes)
+	@rm -rf $(SAMPLES) && mkdir -p $(SAMPLES)
+	$(BIN)/openpts run all sim:enterprise-tlc --out $(SAMPLES)/enterprise
+	$(BIN)/openpts run all 'sim:client-qlc?capacity=256GB' --profile client --out $(SAMPLES)/client
+	$(BIN)/openpts run profile 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/profile
+	$(BIN)/openpts run precon sim:mlc --out $(SAMPLES)/precon
+	$(BIN)/openpts run entropy sim:sata-reduction --out $(SAMPLES)/entropy
+	$(BIN)/openpts run sustained 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/sustained
+	$(BIN)/openpts run fill 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/fill
+	$(BIN)/openpts run thermal 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/thermal
+	$(BIN)/openpts run lifetime sim:tlc --cycles 50 --out $(SAMPLES)/lifetime
+	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
+	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
 
 test: test-rust test-python  ## all tests
 

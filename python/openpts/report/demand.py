@@ -1,5 +1,7 @@
 """The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
 
+from msgspec.structs import replace
+
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.access_pattern_page import access_pattern_page
@@ -25,7 +27,7 @@ from openpts.report.demand_words import (
 )
 from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import active_range_text, data_text, demand_text
-from openpts.report.model import Cell, Page, Section, Table
+from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
 from openpts.report.standing import Standing
 from openpts.report.summary_table import key_value, summary_table
@@ -202,7 +204,7 @@ def _pages(demand: DemandRun) -> tuple[Page, ...]:
     return (
         _preparation_page(demand),
         _preconditioning_page(demand),
-        tracking_window_page(demand.preconditioning, demand.names.plot(2), _record(demand)),
+        _preconditioning_window_page(demand),
         prewrites_page(demand),
         variation_page(demand),
         variation_window_page(demand, _record(demand)),
@@ -248,6 +250,15 @@ def _preconditioning_page(demand: DemandRun) -> Page:
         return tracking_rounds_page(demand.preconditioning, demand.names.plot(1), lead=lead)
     lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Time"
     return tracking_time_page(demand.preconditioning, demand.names.plot(1), lead=lead)
+
+
+def _preconditioning_window_page(demand: DemandRun) -> Page:
+    """Plot 2: the window in which preconditioning came to steady state."""
+    conditions = demand.conditions
+    point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
+    lead = Verdict(f"P2 WDPC {demand.writes} {point} - steady state of the pre-conditioning")
+    page = tracking_window_page(demand.preconditioning, demand.names.plot(2), _record(demand))
+    return replace(page, blocks=(lead, *page.blocks))
 
 
 def _record(demand: DemandRun) -> str:

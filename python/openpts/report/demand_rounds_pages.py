@@ -7,11 +7,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.analysis.operating_points import OperatingPoint
 from openpts.record.reader import StepRecord
 from openpts.report import cells, ticks
-from openpts.report.demand_words import DemandRun, steady_state_sentence
+from openpts.report.demand_words import DemandRun, point_text, steady_state_sentence
 from openpts.report.metric import IOPS
 from openpts.report.minutes_table import elapsed_cell, elapsed_column, minute_row
 from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Series, Table, Verdict
@@ -234,7 +236,10 @@ def window_band(demand: DemandRun) -> tuple[Band, ...]:
 def variation_window_page(demand: DemandRun, record: str) -> Page:
     """The window of the tracking variable with its determination data (5)."""
     results = demand.results
-    return window_page(
+    lead = Verdict(
+        f"P5 {demand.pattern} {point_text(results.tracked)} - steady state of the tracking variable"
+    )
+    page = window_page(
         Window(
             variable=f"{demand.pattern} at {results.tracked}",
             metric=IOPS,
@@ -245,3 +250,4 @@ def variation_window_page(demand: DemandRun, record: str) -> Page:
         ),
         demand.names.plot(5),
     )
+    return replace(page, blocks=(lead, *page.blocks))

@@ -50,7 +50,7 @@ def overlay_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Blo
 def _sentence(typical: Sequence[Typical]) -> Verdict:
     runs = "; ".join(f"{one.name}: {one.run.manifest.test_id}" for one in typical)
     return Verdict(
-        f"One run stands for each set in the plots below, that with the median of its first key value. {runs}."
+        f"In the plots below each set has one run: that with the median of its first key value. {runs}."
     )
 
 

@@ -34,14 +34,20 @@ def build_report(run: Run, report_date: str) -> Report:
 
 
 def build_combined(
-    runs: Sequence[Run], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
+    runs: Sequence[Run],
+    report_date: str,
+    *,
+    files: Sequence[RecordFile] = (),
+    paper: str = "a4",
+    begin: Callable[[Sequence[Page]], None] | None = None,
 ) -> Report:
     """The report of runs of one drive, as data; ``report_date`` is ISO 8601, UTC.
 
     The same runs and date give an equal report. ``files`` are those of the run folders, for the list at its
-    end. Raises RecordError for a test whose report openpts does not know, and for runs of several drives.
+    end. ``begin`` is given the pages of each test as soon as they are made. Raises RecordError for a test
+    whose report openpts does not know, and for runs of several drives.
     """
-    parts = parts_of(runs, report_date)
+    parts = parts_of(runs, report_date, begin)
     report = report_of(parts, report_date, files, paper)
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
 

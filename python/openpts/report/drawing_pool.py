@@ -15,7 +15,7 @@ from typing import Self
 
 import msgspec
 
-from openpts.report.model import Figure, Table
+from openpts.report.model import Figure, Page, Table
 from openpts.report.vega_lite import vega_lite_spec
 from openpts.report.vega_svg import can_draw_plots, plot_svg, spec_json
 
@@ -50,10 +50,12 @@ class DrawingPool:
         for process in self._processes:
             process.end()
 
-    def begin(self, figures: Iterable[Figure], tables: Mapping[str, Table]) -> None:
-        """Start to draw plots whose pages are ready, before the rest of the report is."""
-        for figure in figures:
-            if figure.kind != "columns3d" and can_draw_plots():
+    def begin(self, pages: Iterable[Page]) -> None:
+        """Start to draw the plots of pages that are ready, before the rest of the report is."""
+        blocks = [block for page in pages for block in page.blocks]
+        tables = {block.id: block for block in blocks if isinstance(block, Table)}
+        for figure in blocks:
+            if isinstance(figure, Figure) and figure.kind != "columns3d" and can_draw_plots():
                 self._plot(figure, tables)
 
     def plot_svg(self, figure: Figure, tables: Mapping[str, Table]) -> str:

@@ -1,7 +1,7 @@
 """One run as a part of a report: its record, how it stands, and the pages of its test."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from msgspec.structs import replace
@@ -11,7 +11,7 @@ from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.health_page import health_alerts
 from openpts.report.merge import prefixed
-from openpts.report.model import Section
+from openpts.report.model import Page, Section
 from openpts.report.standing import Standing, standing_of
 from openpts.report.tests import REPORTS, reported_test
 
@@ -31,9 +31,12 @@ class RunPart:
     sections: tuple[Section, ...]
 
 
-def parts_of(runs: Sequence[Run], report_date: str) -> tuple[RunPart, ...]:
+def parts_of(
+    runs: Sequence[Run], report_date: str, begin: Callable[[Sequence[Page]], None] | None = None
+) -> tuple[RunPart, ...]:
     """The parts of a report, in the order of the specification and after it that of the practice beyond it.
 
+    ``begin`` is given the pages of each section as soon as they are made.
     Raises RecordError where the runs are none, not of one drive, or of a test that openpts does not know.
     """
     _refuse_mixed_drives(runs)
@@ -48,6 +51,9 @@ def parts_of(runs: Sequence[Run], report_date: str) -> tuple[RunPart, ...]:
         test = run.manifest.conditions.test
         seen[test] += 1
         parts.append(_part(run, report_date, seen[test] if times[test] > 1 else 0))
+        if begin is not None:
+            for section in parts[-1].sections:
+                begin(section.pages)
     return tuple(parts)
 
 

@@ -27,7 +27,7 @@ def draw_figures(report: Report, pool: DrawingPool | None = None) -> dict[str, s
     """
     tables = report.tables()
     if pool is not None:
-        pool.begin(report.figures(), tables)
+        pool.begin(report.pages())
     drawn: dict[str, str] = {}
     for figure in report.figures():
         if figure.kind == "columns3d":

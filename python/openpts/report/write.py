@@ -1,7 +1,10 @@
 """Writes a report's files: model, HTML, PDF, data, checksums."""
 
+import gc
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -13,6 +16,7 @@ from openpts.errors import RecordError
 from openpts.record.reader import Run
 from openpts.report.build import build_combined
 from openpts.report.csv_files import FOLDER, csv_files
+from openpts.report.drawing_pool import DrawingPool
 from openpts.report.files_page import RecordFile
 from openpts.report.html import render_html
 from openpts.report.model import Report
@@ -81,25 +85,36 @@ def write_report(
     if typst is not installed (``missing_parts`` says so). Raises RecordError if a record can't be read, runs
     don't go together, or a file can't be written.
     """
-    runs = source.read()
-    report = make_report(runs, options, files=record_files(runs))
+    with _without_collections(), _pool(options) as pool:
+        runs = source.read()
+        report = make_report(runs, options, files=record_files(runs), pool=pool)
+        contents = _contents(report, options, pool)
     beside = _NAME if options.style is Style.FULL else f"{_NAME}-{options.style}"
-    return _write(out or source.folder, report.stem if out else beside, _contents(report, options))
+    return _write(out or source.folder, report.stem if out else beside, contents)
 
 
-def make_report(runs: Sequence[Run], options: ReportOptions, *, files: Sequence[RecordFile] = ()) -> Report:
-    """The report as data."""
+def make_report(
+    runs: Sequence[Run],
+    options: ReportOptions,
+    *,
+    files: Sequence[RecordFile] = (),
+    pool: DrawingPool | None = None,
+) -> Report:
+    """The report as data; a ``pool`` begins to draw what of it is ready."""
     date = options.report_date or max(default_date(run) for run in runs)
     if options.style is Style.SHORT:
         report = short_report(runs, date, paper=options.paper)
     else:
-        report = build_combined(runs, date, files=files, paper=options.paper)
+        begin = pool.begin if pool and not options.redact else None  # redaction makes other figures of them
+        report = build_combined(runs, date, files=files, paper=options.paper, begin=begin)
     return redacted(report, runs) if options.redact else report
 
 
 def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS) -> WrittenReport:
     """Write a report that was made elsewhere, under its own name. Raises RecordError."""
-    return _write(folder, report.stem, _contents(report, options))
+    with _pool(options) as pool:
+        contents = _contents(report, options, pool)
+    return _write(folder, report.stem, contents)
 
 
 def missing_parts() -> list[str]:
@@ -107,17 +122,35 @@ def missing_parts() -> list[str]:
     return [note for note in (missing_plots_note(), missing_pdf_note()) if note]
 
 
-def _contents(report: Report, options: ReportOptions) -> dict[str, bytes]:
+def _pool(options: ReportOptions) -> AbstractContextManager[DrawingPool | None]:
+    """The processes that draw, started before the records are read; none where nothing is to be drawn."""
+    return DrawingPool() if options.html or options.pdf else nullcontext()
+
+
+@contextmanager
+def _without_collections() -> Iterator[None]:
+    """Records and models hold together until the report is done: to look for garbage in them only costs."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
+def _contents(report: Report, options: ReportOptions, pool: DrawingPool | None) -> dict[str, bytes]:
     """Endings of the files, or names below the data folder, with what is in them."""
-    drawings = draw_figures(report) if options.html or options.pdf else {}
-    contents = {".json": msgspec.json.format(msgspec.json.encode(report), indent=1)}
-    if options.html:
-        contents[".html"] = render_html(report, drawings, embed_full=options.embed_full).encode()
-    if options.pdf and not missing_pdf_note():
-        contents[".pdf"] = render_pdf(report, drawings)
-    if options.csv:
-        contents |= {name: text.encode() for name, text in csv_files(report).items()}
-    return contents
+    drawings = draw_figures(report, pool) if options.html or options.pdf else {}
+    with ThreadPoolExecutor(1) as beside:  # typst needs no interpreter, so that the HTML is made meanwhile
+        pdf = beside.submit(render_pdf, report, drawings) if options.pdf and not missing_pdf_note() else None
+        contents = {".json": msgspec.json.format(msgspec.json.encode(report), indent=1)}
+        if options.html:
+            contents[".html"] = render_html(report, drawings, embed_full=options.embed_full).encode()
+        data = {name: text.encode() for name, text in csv_files(report).items()} if options.csv else {}
+    if pdf is not None:
+        contents[".pdf"] = pdf.result()
+    return contents | data
 
 
 def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport:

@@ -25,7 +25,7 @@ def test_what_was_begun_early_is_drawn_once(
     drawn_here: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with DrawingPool(1) as pool:
-        pool.begin(REPORT.figures(), REPORT.tables())
+        pool.begin(REPORT.pages())
         monkeypatch.setattr(drawing_pool, "vega_lite_spec", None)  # a second drawing would need one
         assert draw_figures(REPORT, pool) == drawn_here
 

@@ -131,8 +131,12 @@ def _blocks(run: Run) -> tuple[Block, ...]:
 def _verdicts(run: Run) -> list[Verdict]:
     if alerts := health_alerts(run):
         return [Verdict(f"{capitalised(alert)}.", "fail") for alert in alerts]
-    if _around(run)[1] is None:
-        return [Verdict("not reported (the log was not read after the run).", "fail")]
+    for record, when in zip(_around(run), ("before", "after"), strict=True):
+        if record is None:
+            return [Verdict(f"not reported (the log was not read {when} the run).", "fail")]
+        if not record.reading.values:
+            source = printable(record.reading.source)
+            return [Verdict(f"not reported (the log {when} the run: {source}).", "fail")]
     return [Verdict("The device's log counted no error, no reset and no throttling during the run.", "pass")]
 
 

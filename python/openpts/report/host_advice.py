@@ -132,7 +132,7 @@ ADVICE: Final = (
         "Frequency governor",
         "default",
         "performance",
-        "a slow clock lengthens each I/O, most at low queue depth",
+        "a slow clock lengthens each I/O",
         _either(performance=_TUNED),
     ),
     Advice(
@@ -144,15 +144,13 @@ ADVICE: Final = (
         _either(performance=_TUNED),
     ),
     Advice("turbo", "Turbo", "on", "on", "without it no user runs this processor", _turbo),
-    Advice(
-        "smt", "Threads of a core (SMT)", "on", "on", "the same number of processors for all drives", _smt
-    ),
+    Advice("smt", "Threads of a core (SMT)", "on", "on", "as many processors for all drives", _smt),
     Advice(
         "c_states",
         "Sleep states (C-states)",
         "default",
         "none that is slow to leave",
-        "waking up is part of the response time at queue depth 1",
+        "waking up is part of the response time",
         _c_states,
     ),
     Advice(
@@ -168,7 +166,7 @@ ADVICE: Final = (
         "NUMA node of the drive",
         "told",
         "threads on the same node",
-        "from another node each I/O crosses between sockets",
+        "from another node I/O crosses sockets",
         _numa_node,
     ),
     Advice(
@@ -183,7 +181,7 @@ ADVICE: Final = (
         "I/O scheduler",
         "default",
         "none",
-        "a scheduler holds and sorts what the test wants in its order",
+        "it sorts what the test has ordered",
         _either(none=BOTH),
     ),
     Advice(
@@ -191,7 +189,7 @@ ADVICE: Final = (
         "Merging (nomerges)",
         "0",
         "2",
-        "merged requests are not the block size that is asked for",
+        "merged requests have another block size",
         _either(**{"2": _TUNED}),
     ),
     Advice(
@@ -207,7 +205,7 @@ ADVICE: Final = (
         "Write-back throttling (wbt_lat_usec)",
         "default",
         "0",
-        "it slows buffered writes of other programs, not direct ones",
+        "it slows buffered writes, not direct ones",
         _either(**{"0": BOTH}),
     ),
     Advice(
@@ -215,7 +213,7 @@ ADVICE: Final = (
         "Completion (rq_affinity)",
         "1",
         "2",
-        "2 ends each I/O on the very processor that began it",
+        "2: I/O ends on the processor it began on",
         _either(**{"2": _TUNED, "0": NEITHER}),
     ),
     Advice(
@@ -255,7 +253,7 @@ ADVICE: Final = (
         "Drive's power states (APST)",
         "default",
         "off",
-        "waking the drive is part of the response time after idle",
+        "waking it is part of the response time",
         _apst,
     ),
     Advice(
@@ -279,7 +277,7 @@ ADVICE: Final = (
         "PCIe errors (AER)",
         "none",
         "none",
-        "errors are repaired by repeating, which takes time",
+        "they are repaired by repeating",
         _aer,
         is_state=True,
     ),
@@ -317,7 +315,7 @@ ADVICE: Final = (
         "Kernel's clock",
         "tsc",
         "tsc",
-        "a slow clock costs each system call that asks for the time",
+        "a slow one costs each look at the time",
         lambda value: BOTH if value in _KNOWN_CLOCKS else NEITHER,
     ),
     Advice(
@@ -325,7 +323,7 @@ ADVICE: Final = (
         "Time of day",
         "synchronized",
         "synchronized",
-        "else the record's dates can't be held against other logs",
+        "so that dates match those of other logs",
         lambda value: BOTH if value == "synchronized" else NEITHER,
     ),
 )

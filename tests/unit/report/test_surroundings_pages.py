@@ -264,6 +264,13 @@ def test_a_run_that_was_killed_has_no_second_reading(bare: Run) -> None:
     assert texts(rows(tables(page)["device-health"])["Power cycles"]) == ["9", "not reported", "n/a"]
 
 
+def test_a_drive_that_has_gone_is_not_said_to_be_well(bare: Run) -> None:
+    page = health_page(with_health(bare, BEFORE, {}))
+    assert verdicts(page) == ["not reported (the log after the run: a log)."]
+    run = with_health(bare, {}, AFTER)
+    assert verdicts(health_page(run)) == ["not reported (the log before the run: a log)."]
+
+
 # ---- conditions
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from openpts.report.model import Axis
-from openpts.report.plot_axes import share, value_at
+from openpts.report.plot_axes import shares, value_at
 
 Point = tuple[float, float]
 
@@ -22,8 +22,9 @@ class Column(NamedTuple):
 def envelope(points: Sequence[Point], x: Axis, columns: int) -> list[Column]:
     """One column for each of so many equal parts of the axis that holds a point."""
     found: dict[int, list[float]] = {}
+    part_of = shares(x)
     for where, value in points:
-        if 0 <= (part := share(where, x)) <= 1:
+        if 0 <= (part := part_of(where)) <= 1:
             found.setdefault(min(columns - 1, int(part * columns)), []).append(value)
     return [
         Column(
@@ -40,8 +41,9 @@ def distinct(points: Sequence[Point], x: Axis, y: Axis, size: tuple[int, int]) -
     """The points that don't lie on another one in a picture of so many pixels: the first of each pixel."""
     width, height = size
     seen: dict[tuple[int, int], Point] = {}
+    across_of, up_of = shares(x), shares(y)
     for point in points:
-        across, up = share(point[0], x), share(point[1], y)
+        across, up = across_of(point[0]), up_of(point[1])
         if math.isfinite(across) and math.isfinite(up):
             seen.setdefault((round(across * width), round(up * height)), point)
     return list(seen.values())

@@ -1,5 +1,6 @@
 """Where the labels of ringed points stand: beside their rings, clear of each other and of the data."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -7,7 +8,7 @@ from typing import Final
 
 from openpts.report.line_labels import visible
 from openpts.report.model import Figure, Mark, Table, points_of
-from openpts.report.plot_axes import LINE_PX, share
+from openpts.report.plot_axes import LINE_PX, shares
 from openpts.report.text_width import text_width_px
 
 RING_PX: Final = 7
@@ -49,16 +50,21 @@ class _Box:
 
 def placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> list[PlacedMark]:
     """All marks with places for their labels; ``size_px`` is that of the plot's inside."""
+    if not figure.marks:
+        return []
     width, height = size_px
+    across, up = shares(figure.x), shares(figure.y)
 
     def pixel(x: float, y: float) -> tuple[float, float]:
-        return share(x, figure.x) * width, (1 - share(y, figure.y)) * height
+        return across(x) * width, (1 - up(y)) * height
 
-    dots: list[tuple[float, float]] = []
+    found: set[tuple[float, float]] = set()  # each place once: thousands of points share their pixels
     for series in figure.series:
         if not series.second_axis:
             points = [pixel(x, y) for x, y in visible(points_of(series, table), figure.y)]
-            dots += points if series.style == "points" else _along(points)
+            among = points if series.style == "points" else _along(points)
+            found.update((round(x), round(y)) for x, y in among if math.isfinite(x) and math.isfinite(y))
+    dots = sorted(found)
     rings = [pixel(mark.x, mark.y) for mark in figure.marks]
     taken = [_around(ring, 2 * RING_PX, 2 * RING_PX) for ring in rings]
     placed: list[PlacedMark] = []

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import Any, Final
 
 from openpts.report.model import Axis, Figure
@@ -30,10 +31,18 @@ def _nines(pct: float) -> float:
 
 def share(value: float, axis: Axis) -> float:
     """Where a value lies on the axis: 0 at its start, 1 at its end. A logarithmic one has no place for 0."""
+    return shares(axis)(value)
+
+
+def shares(axis: Axis) -> Callable[[float], float]:
+    """``share`` for an axis of a hundred thousand points."""
     low, high = (place(end, axis) for end in axis.domain)
     if axis.scale == "log":
-        return math.log(value / low) / math.log(high / low) if value > 0 else -math.inf
-    return (place(value, axis) - low) / (high - low)
+        span = math.log(high / low)
+        return lambda value: math.log(value / low) / span if value > 0 else -math.inf
+    if axis.scale == "nines":
+        return lambda value: (place(value, axis) - low) / (high - low)
+    return lambda value: (value - low) / (high - low)
 
 
 def value_at(where: float, axis: Axis) -> float:

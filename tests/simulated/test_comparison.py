@@ -104,3 +104,14 @@ def test_a_folder_that_is_no_run_is_refused(suites: dict[str, Path], tmp_path: P
 def test_a_label_without_a_run_or_a_name_is_refused(suites: dict[str, Path], label: str) -> None:
     with pytest.raises(UsageError, match="write RUN=NAME"):
         compare(str(suites["qlc"]), "--label", label)
+
+
+def test_redacted_it_names_no_serial_number(suites: dict[str, Path], tmp_path: Path) -> None:
+    seeds = [str(suites[f"tlc-{seed}"]) for seed in (1, 2, 3)]
+    assert "SIM0002" in compare(*seeds)
+    shown = compare(*seeds, "--redact", "--csv", "--out", str(tmp_path))
+    machine = compare(*seeds, "--redact", "--json")
+    written = "".join(path.read_text() for path in tmp_path.rglob("*") if path.is_file())
+    for text in (shown, machine, written):
+        assert "REDACTED-" in text
+        assert "SIM000" not in text

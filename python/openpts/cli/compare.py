@@ -45,6 +45,7 @@ _OUT = Path("openpts-comparison")
 @click.option(
     "--paper", type=click.Choice(["a4", "us-letter"]), default="a4", show_default=True, help="Of the PDF."
 )
+@click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")
 def compare(
     runs: tuple[Path, ...],
@@ -54,6 +55,7 @@ def compare(
     cold: tuple[Path, ...],
     out: Path | None,
     paper: str,
+    redact: bool,
     as_json: bool,
     **files: bool,
 ) -> None:
@@ -68,12 +70,16 @@ def compare(
     from openpts.report.compare.contenders import compare_runs  # noqa: PLC0415 likewise
     from openpts.report.compare.figures import comparison_figures  # noqa: PLC0415 likewise
     from openpts.report.compare.sources import read_entries  # noqa: PLC0415 likewise
+    from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
 
     comparison = compare_runs(read_entries(runs, _labels(labels), cold), base)
-    report = build_comparison(comparison, paper=paper)
+    report, figures = build_comparison(comparison, paper=paper), comparison_figures(comparison)
+    if redact:
+        records = [run.run for run in comparison.runs]
+        report, (figures,) = redacted(report, records), redacted_figures([figures], records)
     written = _write(report, files, out) if any(files.values()) or out else []
     if as_json:
-        click.echo(json.dumps({**comparison_figures(comparison), "reports": written}, indent=2))
+        click.echo(json.dumps({**figures, "reports": written}, indent=2))
         return
     print_comparison(sys.stdout, report, comparison)
     for path in written:

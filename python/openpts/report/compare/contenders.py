@@ -136,7 +136,7 @@ def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
     """Each run with its label, or the shortest name that tells its drive from the others."""
     drives = dict.fromkeys(_drive(entry.run.manifest) for entry in entries if not entry.label)
     short = {drive: _shortest(drive, drives) for drive in drives}
-    return [(entry.label or short[_drive(entry.run.manifest)], entry) for entry in entries]
+    return [(printable(entry.label) or short[_drive(entry.run.manifest)], entry) for entry in entries]
 
 
 def _drive(manifest: Manifest) -> tuple[str, str, str]:

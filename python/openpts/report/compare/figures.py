@@ -21,9 +21,10 @@ def comparison_figures(comparison: RunComparison) -> dict[str, Any]:
             {
                 "test": conditions.test or None,
                 "condition": field.label,
-                "values": {
-                    name: list(texts) for name, texts in zip(conditions.names, field.values, strict=True)
-                },
+                "values": [
+                    {"name": name, "values": list(texts)}
+                    for name, texts in zip(conditions.names, field.values, strict=True)
+                ],
             }
             for conditions, field in differing
         ],

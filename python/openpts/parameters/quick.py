@@ -23,6 +23,7 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
     "xsr": {"time_scale": "1/720"},
     "cbw": {"time_scale": "1/300"},
     "dirth": {"time_scale": "1/300"},
+    "fill": {"time_scale": "1/60", "step_pct": 4},
     "sustained": {"time_scale": "1/60", "drive_fills": 0.5, "longest_seconds": 60},
     "entropy": {"time_scale": "1/60", "precondition_passes": 0.5, "write_pcts": [0, 5, 50, 100]},
     "profile": {"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
@@ -36,7 +37,7 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
         "longest_seconds": 20,
         "tracking_seconds": 2,
     },
-    "thermal": {"time_scale": "1/30", "precondition_passes": 0, "look_seconds": 10},
+    "thermal": {"time_scale": "1/60", "precondition_passes": 0, "look_seconds": 5},
     "lifetime": {"cycles": 2},
 }
 

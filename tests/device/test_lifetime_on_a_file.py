@@ -1,0 +1,59 @@
+"""Drive cycles on a file: what is written can be found there, and what is changed behind is noticed."""
+
+import os
+import struct
+from pathlib import Path
+
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_run
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+from tests.device.openpts_process import openpts, start_openpts
+
+SIZE_BYTES = 32 * 2**20
+SECTOR_BYTES = 512
+
+
+def test_after_three_cycles_each_sector_is_of_the_third(tmp_path: Path) -> None:
+    ended = openpts(
+        *("run", "lifetime", "file:./x?size=32MiB", "--cycles", "3", "--out", "run", "--json"), cwd=tmp_path
+    )
+    assert ended.exit_code == 0, ended.stderr
+    assert ended.json["ended_by"] == "3 cycles, as asked for"
+    assert (ended.json["whole_cycles"], ended.json["io_errors"], ended.json["compared"]) == (3, 0, True)
+    content = (tmp_path / "x").read_bytes()
+    assert len(content) == SIZE_BYTES
+    for lba, at in enumerate(range(0, SIZE_BYTES, SECTOR_BYTES)):
+        assert struct.unpack_from("<QQ", content, at + 16) == (lba, 3)
+    cycles = read_run(tmp_path / "run").part(Part.DRIVE_CYCLE)
+    assert [(step.sample.write.bytes, step.sample.read.bytes) for step in cycles] == [
+        (SIZE_BYTES, 0),
+        (0, SIZE_BYTES),
+    ] * 3
+
+
+def test_data_that_changed_ends_it_and_is_the_result(tmp_path: Path) -> None:
+    """HYP-LIFE-02: a sector is overwritten from outside again and again, until a read finds it so."""
+    (tmp_path / "x").touch()
+    target = os.open(tmp_path / "x", os.O_RDWR)
+    with start_openpts(
+        *("run", "lifetime", "file:./x?size=32MiB", "--cycles", "500", "--overwrite-file"),
+        *("--out", "run", "--no-report"),
+        cwd=tmp_path,
+    ) as process:
+        while process.poll() is None:
+            if os.fstat(target).st_size == SIZE_BYTES:
+                os.pwrite(target, b"\xff" * SECTOR_BYTES, 1000 * SECTOR_BYTES)
+                os.fsync(target)
+        _, complaints = process.communicate()
+    os.close(target)
+    assert process.returncode == 0, complaints
+    run = read_run(tmp_path / "run")
+    assert run.manifest.state is RunState.COMPLETE
+    (finished,) = run.manifest.cycles
+    assert finished.outcome.ended_by.startswith("first failed read in cycle ")
+    last = run.steps[-1].sample
+    assert last.state is StepState.FAILED
+    assert last.failure is not None
+    first = last.failure.offset_bytes // SECTOR_BYTES
+    assert first <= 1000 < first + last.failure.length_bytes // SECTOR_BYTES

@@ -42,8 +42,13 @@ samples: setup  ## build/samples: a report of every test, from simulated drives 
 	$(BIN)/openpts run entropy sim:sata-reduction --out $(SAMPLES)/entropy
 	$(BIN)/openpts run sustained 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/sustained
 	$(BIN)/openpts run fill 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/fill
-	$(BIN)/openpts run thermal 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/thermal
-	$(BIN)/openpts run lifetime sim:tlc --cycles 50 --out $(SAMPLES)/lifetime
+	$(BIN)/openpts sim show enterprise-tlc --toml | sed -e 's/factor = 2.0/factor = 60.0/' \
+	  -e 's/controller_k_per_w = 3.5/controller_k_per_w = 7.0/' > $(SAMPLES)/hot.toml
+	$(BIN)/openpts run thermal 'sim:$(SAMPLES)/hot.toml?capacity=200GB' --ambient-c 30 --out $(SAMPLES)/thermal
+	{ $(BIN)/openpts sim show mlc --toml; printf '%s\n' '[page_mapped.wear]' 'mean_erases = 60.0' \
+	  'deviation_share = 0.08' 'rated_erases = 50.0'; } > $(SAMPLES)/worn.toml
+	$(BIN)/openpts run lifetime 'sim:$(SAMPLES)/worn.toml?capacity=4GB&scale=1' --cycles 200 --wear-limit-pct 1000 \
+	  --out $(SAMPLES)/lifetime
 	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
 	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
 

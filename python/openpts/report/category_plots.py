@@ -45,7 +45,7 @@ def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
         points["encoding"]["tooltip"] = [
             {"field": "category", "type": "nominal", "title": figure.x.title},
             {"field": "name", "type": "nominal", "title": "Series"},
-            {"field": "round", "type": "nominal", "title": "Round"},
+            {"field": "round", "type": "nominal", "title": table.group or "Round"},
             {"field": "y", "type": "quantitative", "title": figure.y.title, "format": ",.2f"},
         ]
     return [points]
@@ -215,8 +215,8 @@ def heat_layers(figure: Figure, table: Table, details: Table, interactive: bool)
         rect["encoding"]["tooltip"] = [
             {"field": "y", "type": "nominal", "title": figure.y.title},
             {"field": "x", "type": "nominal", "title": figure.x.title},
-            {"field": "text", "type": "nominal", "title": "IOPS"},
-            {"field": "detail", "type": "nominal", "title": "Range of the Rounds"},
+            {"field": "text", "type": "nominal", "title": table.title},
+            {"field": "detail", "type": "nominal", "title": details.title},
         ]
     layers: list[Spec] = [
         rect,

@@ -3,14 +3,20 @@
 Implements: LSI-ENT-01, LSI-MIX-01.
 """
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from statistics import fmean
 from typing import Final
 
+from openpts.analysis.student_t import critical_value
+
 REDUCTION_LIMIT: Final = 1.05
 """A drive reduces data only if it is at least so many times as fast at the least entropy as at the most."""
+
+CONFIDENCE: Final = 0.99
+_VISITS: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,29 +48,26 @@ class Reduction(Enum):
 
 @dataclass(frozen=True, slots=True)
 class EntropyEffect:
-    """The figure at the least entropy over that at the most; ``reduction`` is what follows from it."""
+    """The figure at the least entropy over that at the most.
+
+    ``interval`` holds the factor with a confidence of ``CONFIDENCE``, by what the two visits of all levels
+    differ; None with single visits.
+    """
 
     least: Level
     most: Level
-
-    @property
-    def factor(self) -> float | None:
-        """Mean at the least entropy over mean at the most; None where that is 0."""
-        return self.least.mean / self.most.mean if self.most.mean else None
-
-    @property
-    def apart(self) -> bool:
-        """Whether each visit at the least entropy was faster than each at the most."""
-        return min(self.least.visits) > max(self.most.visits)
+    factor: float | None
+    interval: tuple[float, float] | None
 
     @property
     def reduction(self) -> Reduction:
-        """Seen from a factor of ``REDUCTION_LIMIT`` on, if the visits do not overlap."""
-        if self.factor is None:
+        """Seen if all of the interval reaches ``REDUCTION_LIMIT``, none if nothing of it does."""
+        if self.interval is None:
             return Reduction.UNDECIDED
-        if self.factor < REDUCTION_LIMIT:
-            return Reduction.NONE
-        return Reduction.SEEN if self.apart else Reduction.UNDECIDED
+        low, high = self.interval
+        if low >= REDUCTION_LIMIT:
+            return Reduction.SEEN
+        return Reduction.NONE if high < REDUCTION_LIMIT else Reduction.UNDECIDED
 
 
 def levels_of(visits: Iterable[tuple[float, float]]) -> tuple[Level, ...]:
@@ -77,7 +80,26 @@ def levels_of(visits: Iterable[tuple[float, float]]) -> tuple[Level, ...]:
 
 def entropy_effect(levels: tuple[Level, ...]) -> EntropyEffect | None:
     """The two ends of a sweep; None with fewer than two levels."""
-    return EntropyEffect(levels[0], levels[-1]) if len(levels) > 1 else None
+    if len(levels) < 2:
+        return None
+    least, most = levels[0], levels[-1]
+    factor = least.mean / most.mean if most.mean else None
+    reach = _reach(levels)
+    interval = None if reach is None or factor is None else (factor / reach, factor * reach)
+    return EntropyEffect(least, most, factor, interval)
+
+
+def _reach(levels: Sequence[Level]) -> float | None:
+    """By which factor the ratio of two levels may be off, by the scatter of visits; None where none is known.
+
+    With a scatter s of the logarithms of single visits, the difference of two visits scatters by s √2, the
+    mean of two by s / √2, and the difference of two such means by s.
+    """
+    pairs = [(level.visits[0], level.visits[-1]) for level in levels if len(level.visits) == _VISITS]
+    if len(pairs) < len(levels) or not all(first and last for first, last in pairs):
+        return None
+    scatter = math.sqrt(math.fsum(math.log(last / first) ** 2 for first, last in pairs) / 2 / len(pairs))
+    return math.exp(critical_value(CONFIDENCE, len(pairs)) * scatter)
 
 
 def sweep_drift_pct(levels: tuple[Level, ...]) -> float | None:

@@ -48,6 +48,12 @@ _PURPOSES: Final[Mapping[str, str]] = {
     rounds of 49 minutes with pre-writes of 5 to 30 minutes before each (4 h 30 min to 32 h 55 min), and three
     histograms of 70 minutes each.
     """,
+    "fill": """How fast a drive takes data while it fills up, and what idle time gives back of its cache.
+
+    At full length: the user capacity written once in sequence, then 5 % of it after 0 s, 30 s, 5 minutes and
+    30 minutes of idle time; on the purged drive again the user capacity once more, with bursts of 10 seconds
+    of random writes at five fill levels.
+    """,
     "sustained": """What a long load leaves of the figures of a fresh drive, and of its data sheet.
 
     At full length: 2 minutes of short figures, RND 4 KiB writes until 4 x user capacity are written or for

@@ -20,6 +20,7 @@ from openpts.parameters.contradictions import contradictions
 from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
 from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
 from openpts.parameters.entropy_table import EntropyParameters
+from openpts.parameters.fill_table import FillParameters
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.places import Path as ValuePath
 from openpts.parameters.places import Place, PlacedError, PlacedText
@@ -97,6 +98,7 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sustained: (
         Annotated[SustainedParameters, Meta(description="Sustained performance and claims.")] | UnsetType
     ) = UNSET
+    fill: Annotated[FillParameters, Meta(description="Fill curve.")] | UnsetType = UNSET
     profiles: (
         Annotated[ProfileParameters, Meta(description="Benchmark profiles: the test named profile.")]
         | UnsetType

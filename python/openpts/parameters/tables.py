@@ -16,6 +16,7 @@ from openpts.parameters.continuous_tables import (
 from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
 from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
 from openpts.parameters.entropy_table import EntropyParameters
+from openpts.parameters.fill_table import FillParameters
 from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.sustained_table import SustainedParameters
@@ -31,6 +32,7 @@ TABLES: Final[Mapping[str, type[CommonParameters]]] = {
     "dirth": DemandIntensityParameters,
     "entropy": EntropyParameters,
     "sustained": SustainedParameters,
+    "fill": FillParameters,
     "profile": ProfileParameters,
     "precon": PreconParameters,
     "thermal": ThermalParameters,

@@ -10,7 +10,7 @@ Steps
     entropy likewise; RND 4 KiB mixes of each share of writes likewise.
 Pass rule
     None. Each level is visited twice, at times whose mean is the same for all levels: what changes steadily
-    in the drive adds the same to each, and the report prints by how much the two visits differ.
+    in the drive adds the same to each, and by how much two visits differ tells what an effect must exceed.
 Reported
     MB/s and IOPS over entropy, IOPS over the share of writes, and whether data reduction is seen.
 """

@@ -3,11 +3,18 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.practice import entropy, lifetime, precon, profile, sustained, thermal
+from openpts.practice import entropy, fill, lifetime, precon, profile, sustained, thermal
 from openpts.pts.definition import TestDefinition
 from openpts.pts.registry import TESTS
 
 _TESTS: Final[tuple[TestDefinition, ...]] = (
+    TestDefinition(
+        name="fill",
+        title="Fill Curve",
+        section=None,
+        standard_conditions=fill.standard_conditions,
+        script=fill.fill_test,
+    ),
     TestDefinition(
         name="sustained",
         title="Sustained Performance",

@@ -9,7 +9,7 @@ from openpts.errors import RecordError
 from openpts.record.reader import Run, read_manifest, read_run
 from openpts.report import cross_stimulus, demand, idle_recovery, iops, latency, throughput, write_saturation
 from openpts.report.content import TestContent
-from openpts.report.practice import entropy, lifetime, precon, profile, sustained, thermal
+from openpts.report.practice import entropy, fill, lifetime, precon, profile, sustained, thermal
 from openpts.report.printable import printable
 
 
@@ -34,6 +34,7 @@ REPORTS: Final[Mapping[str, ReportedTest]] = {
     "xsr": ReportedTest("Cross Stimulus Recovery", cross_stimulus.report),
     "cbw": ReportedTest("Composite Block Size Workload", demand.composite_report),
     "dirth": ReportedTest("Demand Intensity / Response Time Histogram", demand.demand_intensity_report),
+    "fill": ReportedTest("Fill Curve", fill.report),
     "sustained": ReportedTest("Sustained Performance", sustained.report),
     "entropy": ReportedTest("Entropy and Write Share", entropy.report),
     "profile": ReportedTest("Benchmark Profiles", profile.report),

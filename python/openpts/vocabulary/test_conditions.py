@@ -11,9 +11,10 @@ from openpts.vocabulary.conditions import (
     WriteSaturationConditions,
 )
 from openpts.vocabulary.entropy_conditions import EntropyConditions
-from openpts.vocabulary.sustained_conditions import SustainedConditions
+from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
+from openpts.vocabulary.sustained_conditions import SustainedConditions
 from openpts.vocabulary.thermal_conditions import ThermalConditions
 
 TestConditions = (
@@ -27,6 +28,7 @@ TestConditions = (
     | DemandIntensityConditions
     | EntropyConditions
     | SustainedConditions
+    | FillConditions
     | ProfileConditions
     | PreconConditions
     | ThermalConditions

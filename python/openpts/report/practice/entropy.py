@@ -156,6 +156,7 @@ def _sweep_figures(levels: Sequence[Level], level_name: str, name: str) -> dict[
     return {
         **_levels_figures(levels, level_name, name),
         "factor": effect.factor if effect else None,
+        "factor_interval": effect.interval if effect else None,
         "verdict": effect.reduction.value if effect else None,
     }
 

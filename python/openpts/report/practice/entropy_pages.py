@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.sweep import (
+    CONFIDENCE,
     REDUCTION_LIMIT,
     Level,
-    Reduction,
     entropy_effect,
     loss_pct,
     sweep_drift_pct,
@@ -67,16 +67,14 @@ def effect_verdict(name: str, levels: tuple[Level, ...]) -> Verdict:
     if effect is None or effect.factor is None:
         return Verdict(f"{name}: n/a (fewer than two levels of entropy were measured).", "fail")
     least, most = effect.least, effect.most
-    words = {
-        Reduction.SEEN: "data reduction seen",
-        Reduction.NONE: "no effect seen",
-        Reduction.UNDECIDED: "no verdict, since visits of the two ends overlap",
-    }[effect.reduction]
+    interval = "n/a (single visits)"
+    if effect.interval is not None:
+        interval = " to ".join(cells.fixed(end, 2) for end in effect.interval)
     return Verdict(
-        f"{name}: {words}. {least.level:g} % over {most.level:g} % entropy: factor "
-        f"{cells.fixed(effect.factor, 2)} (limit {REDUCTION_LIMIT:g}, and every visit at {least.level:g} % "
-        f"faster than every one at {most.level:g} %); largest difference between two visits of a level: "
-        f"{_drift_text(levels)}."
+        f"{name}: {effect.reduction.value}. {least.level:g} % over {most.level:g} % entropy: factor "
+        f"{cells.fixed(effect.factor, 2)}, {100 * CONFIDENCE:g} % interval {interval} by the scatter of "
+        f"visits (seen from {REDUCTION_LIMIT:g} on, none below, no verdict if the interval holds it); largest "
+        f"difference between two visits of a level: {_drift_text(levels)}."
     )
 
 
@@ -105,7 +103,7 @@ class _Panel:
     head: str
     x: Axis
     width_px: int = 720
-    height_px: int = 280
+    height_px: int = 240
     verified: tuple[DataCheck, ...] = ()
 
 

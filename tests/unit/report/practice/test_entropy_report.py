@@ -72,7 +72,8 @@ def test_what_was_verified_stands_beside_what_was_asked_for() -> None:
 def test_the_verdict_has_its_rule_and_its_limit() -> None:
     sequential, random = verdicts("entropy-sweep")
     assert sequential.startswith("SEQ 128 KiB W: data reduction seen. 0 % over 100 % entropy: factor 4.00")
-    assert "limit 1.05" in sequential
+    assert "99 % interval 4.00 to 4.00" in sequential
+    assert "seen from 1.05 on" in sequential
     assert "RND 4 KiB W: data reduction seen" in random
 
 

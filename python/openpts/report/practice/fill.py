@@ -1,0 +1,159 @@
+"""The report of the test that fills a drive once.
+
+Implements: HYP-FILL-01, HYP-FILL-02.
+"""
+
+from typing import Any, Final
+
+from openpts.analysis.fill import Course, course_of, returned
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.header import Rows
+from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.report.model import Cell, Section, Table
+from openpts.report.practice.fill_bursts import bursts_page
+from openpts.report.practice.fill_idle import Rewrite, idle_page
+from openpts.report.practice.fill_pages import FillRun, breaks_sentence, curve_page
+from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.standing import Standing
+from openpts.report.summary_table import summary_table
+from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
+from openpts.vocabulary.fill_conditions import FillConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import Sample, StepState
+
+_CURVE, _LEVELS = 1, 2
+_TITLE: Final = "Fill Curve"
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    measured = fill_run(run)
+    return TestContent(
+        verdicts=(breaks_sentence(measured),),
+        summary=_summary(measured),
+        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
+        figures=_figures(measured),
+    )
+
+
+def fill_run(run: Run) -> FillRun:
+    """The courses and bursts as far as they were measured."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, FillConditions)  # noqa: S101 the registry calls by test
+    rewrites = [
+        Rewrite(time, course_of(_whole(run, Part.BURST, _CURVE, number)))
+        for number, time in enumerate(conditions.idle_times, start=1)
+    ]
+    bursts = [
+        (level, samples[0])
+        for number, level in enumerate(conditions.levels_pct, start=1)
+        if (samples := _whole(run, Part.BURST, _LEVELS, number))
+    ]
+    return FillRun(
+        run=run,
+        conditions=conditions,
+        fill=course_of(_whole(run, Part.FILL, _CURVE, 1)),
+        rewrites=tuple(rewrite for rewrite in rewrites if rewrite.course.points),
+        bursts=tuple(bursts),
+    )
+
+
+def _whole(run: Run, part: Part, cycle: int, number: int) -> list[Sample]:
+    steps = run.part(part, cycle=cycle, number=number)
+    return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
+
+
+def _summary(measured: FillRun) -> Table:
+    """Key values for the cover."""
+    fill = measured.fill
+    values: list[tuple[str, Cell, str]] = []
+    for name, place in (
+        ("Cache ends at", fill.cache_end_bytes),
+        ("Garbage collection starts at", fill.collection_start_bytes),
+    ):
+        cell = cells.missing("no such break") if place is None else cells.number(place / GB, 1)
+        values.append((name, cell, "GB"))
+    missing = cells.missing("not measured")
+    first = missing if not fill.segments else cells.number(fill.segments[0].bytes_per_s / MB, 0)
+    last = missing if not fill.segments else cells.number(fill.segments[-1].bytes_per_s / MB, 0)
+    values += [("First segment of the fill", first, "MB/s"), ("Last segment of the fill", last, "MB/s")]
+    return summary_table("Fill", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+
+
+def _section(measured: FillRun, standing: Standing, report_date: str) -> Section:
+    return methodology_section(
+        measured.run,
+        standing,
+        report_date,
+        title=_TITLE,
+        test_rows=_test_rows(measured),
+        pages=(
+            curve_page(measured),
+            idle_page(measured.rewrites, measured.without_idle),
+            bursts_page(measured.bursts, _burst_name(measured.conditions), measured.conditions.burst_ns),
+            state_page(measured.run, "Purge"),
+        ),
+    )
+
+
+def _burst_name(conditions: FillConditions) -> str:
+    return f"RND {format_block_size(conditions.random_block_size_bytes)} W"
+
+
+def _test_rows(measured: FillRun) -> Rows:
+    conditions = measured.conditions
+    sequential = demand_text(conditions.sequential_tc, conditions.sequential_qd)
+    times = ", ".join(str(time) for time in conditions.idle_times)
+    levels = ", ".join(f"{level:g}" for level in conditions.levels_pct)
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(measured.run)),
+        (
+            "Test Stimulus 1",
+            f"SEQ {format_block_size(conditions.sequential_block_size_bytes)} W, the range once",
+        ),
+        ("TOIO - TC/QD", sequential),
+        ("Test Stimulus 2", f"Idle {times}, then {conditions.rewrite_pct:g} %"),
+        ("TOIO - TC/QD", sequential),
+        ("Test Stimulus 3", f"{_burst_name(conditions)} bursts"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Fill Levels", f"{levels} %"),
+        ("Duration", f"{format_duration(conditions.burst_ns)} per burst"),
+    )
+
+
+def _figures(measured: FillRun) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    fill = measured.fill
+    without_idle = measured.without_idle
+    return {
+        "written_bytes": fill.written_bytes,
+        "cache_end_bytes": fill.cache_end_bytes,
+        "collection_start_bytes": fill.collection_start_bytes,
+        "steady_from_bytes": fill.steady_from_bytes,
+        "segments": _segments(fill),
+        "idle_times": [
+            {
+                "idle_s": rewrite.time.idle_ns / NS_PER_S,
+                "returned_bytes": None
+                if without_idle is None
+                else returned(rewrite.course, without_idle).bytes,
+                "segments": _segments(rewrite.course),
+            }
+            for rewrite in measured.rewrites
+        ],
+        "bursts": [{"level_pct": level, "iops": sample.iops} for level, sample in measured.bursts],
+    }
+
+
+def _segments(course: Course) -> list[dict[str, float]]:
+    return [
+        {
+            "start_bytes": segment.start_bytes,
+            "end_bytes": segment.end_bytes,
+            "mb_per_s": segment.bytes_per_s / MB,
+        }
+        for segment in course.segments
+    ]

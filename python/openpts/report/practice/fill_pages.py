@@ -1,0 +1,197 @@
+"""The page of the fill curve: MB/s over the fill level, with its break points and segments."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.analysis.breaks import RULE
+from openpts.analysis.fill import READING, Course, FillPoint, FillSegment
+from openpts.record.reader import Run
+from openpts.report import cells, ticks
+from openpts.report.model import Cell, Column, Figure, Mark, Page, Row, Series, Table, Verdict
+from openpts.report.practice.fill_idle import Rewrite
+from openpts.report.practice.methodology import nothing_page
+from openpts.units import GB, MB
+from openpts.vocabulary.fill_conditions import FillConditions
+from openpts.vocabulary.sample import Sample
+
+_MEAN_COLOR, _SPREAD_COLOR = 2, 6
+_PRINTED_VALUES: Final = 200
+_PAGE_ID, _TITLE = "fill-curve", "Sequential Fill: MB/s v Fill Level"
+
+
+@dataclass(frozen=True, slots=True)
+class FillRun:
+    """Everything that the pages show of a run; what was not measured is empty."""
+
+    run: Run
+    conditions: FillConditions
+    fill: Course
+    rewrites: tuple[Rewrite, ...]
+    bursts: tuple[tuple[float, Sample], ...]
+
+    @property
+    def without_idle(self) -> Course | None:
+        """What the drive does without idle time: the shortest one's course."""
+        shortest = min(self.rewrites, key=lambda rewrite: rewrite.time.idle_ns, default=None)
+        return None if shortest is None else shortest.course
+
+    def share_pct(self, written_bytes: float) -> float:
+        """Bytes in per cent of the user capacity."""
+        capacity_bytes = self.run.manifest.target.user_capacity_bytes
+        return 100 * written_bytes / capacity_bytes if capacity_bytes else 0.0
+
+
+def breaks_sentence(measured: FillRun) -> Verdict:
+    """The break points of the fill in one sentence."""
+    fill = measured.fill
+    if not fill.segments:
+        return Verdict("Fill: n/a (nothing was filled).", "fail")
+    first, last = fill.segments[0], fill.segments[-1]
+    whole = (
+        f"{cells.fixed(fill.written_bytes / GB, 1)} GB = "
+        f"{cells.fixed(measured.share_pct(fill.written_bytes), 1)} % of the user capacity written"
+    )
+    if len(fill.segments) == 1:
+        return Verdict(f"Fill: no break point, {cells.fixed(first.bytes_per_s / MB, 0)} MB/s; {whole}.")
+    marks = ", ".join(f"{name} at {cells.fixed(place / GB, 1)} GB" for name, place in _marks_of(fill))
+    return Verdict(
+        f"Fill: {cells.fixed(first.bytes_per_s / MB, 0)} MB/s at first, "
+        f"{cells.fixed(last.bytes_per_s / MB, 0)} MB/s at the end; {marks}; {whole}."
+    )
+
+
+# HYP-FILL-02
+def _marks_of(fill: Course) -> list[tuple[str, int]]:
+    """Break points that there are, and the end of the fill."""
+    named = (
+        ("cache end", fill.cache_end_bytes),
+        ("GC start", fill.collection_start_bytes),
+        ("steady", fill.steady_from_bytes),
+        ("full", fill.written_bytes),
+    )
+    return [(name, place) for name, place in named if place is not None]
+
+
+# HYP-FILL-01
+def curve_page(measured: FillRun) -> Page:
+    """The rate of each step of the fill, the break points marked."""
+    fill = measured.fill
+    if not fill.points:
+        return nothing_page(_PAGE_ID, _TITLE, "nothing was filled")
+    table = _points_table(measured)
+    rates = [point.bytes_per_s / MB for point in fill.points]
+    highest = max([*rates, *(p.highest_bytes_per_s / MB for p in fill.points if p.highest_bytes_per_s)])
+    figure = Figure(
+        id=f"{_PAGE_ID}-plot",
+        number="Plot X-FILL-1",
+        title=_TITLE,
+        kind="lines",
+        table_id=table.id,
+        x=ticks.span_axis("Fill level (% of user capacity)", 0, measured.share_pct(fill.written_bytes)),
+        y=ticks.linear_axis("MB/s", 0, highest),
+        alt=f"{_TITLE}: {len(rates)} steps. {breaks_sentence(measured).text}",
+        series=(
+            Series("Lowest interval of a step", "column", (2,), _SPREAD_COLOR, style="line"),
+            Series("Highest interval of a step", "column", (3,), _SPREAD_COLOR, style="line"),
+            Series("Mean of a step", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
+        ),
+        marks=_marks(measured),
+    )
+    blocks = (
+        figure,
+        breaks_sentence(measured),
+        _segments_table(measured),
+        Verdict(f"{RULE} {READING}"),
+        table,
+    )
+    return Page(_PAGE_ID, _TITLE, blocks, mandatory=True)
+
+
+def _marks(measured: FillRun) -> tuple[Mark, ...]:
+    """Each place once: where two names fall on the same place, they share a ring."""
+    at: dict[int, list[str]] = {}
+    for name, place in _marks_of(measured.fill):
+        at.setdefault(place, []).append(name)
+    return tuple(
+        Mark(
+            f"{', '.join(names)}: {cells.fixed(place / GB, 0 if place >= 100 * GB else 1)} GB",
+            measured.share_pct(place),
+            _rate_before(measured.fill, place) / MB,
+        )
+        for place, names in at.items()
+    )
+
+
+def _rate_before(fill: Course, place_bytes: int) -> float:
+    """The rate of the step that ends at a place."""
+    return next(point.bytes_per_s for point in fill.points if point.end_bytes >= place_bytes)
+
+
+def _segments_table(measured: FillRun) -> Table:
+    first = measured.fill.segments[0].bytes_per_s
+    return Table(
+        id=f"{_PAGE_ID}-segments",
+        title="Segments between break points",
+        head=Column("Segment", align="left", width=0.5),
+        columns=(
+            Column("From (GB)"),
+            Column("To (GB)"),
+            Column("From (% of capacity)"),
+            Column("To (% of capacity)"),
+            Column("Mean (MB/s)"),
+            Column("Of the first (%)"),
+            Column("Begins with", align="left", width=1.2),
+        ),
+        rows=tuple(
+            Row(Cell(str(number)), _segment_cells(measured, segment, first))
+            for number, segment in enumerate(measured.fill.segments, start=1)
+        ),
+    )
+
+
+def _segment_cells(measured: FillRun, segment: FillSegment, first_bytes_per_s: float) -> tuple[Cell, ...]:
+    fill, start = measured.fill, segment.start_bytes
+    names = [name for name, place in _marks_of(fill) if place == start and start < fill.written_bytes]
+    return (
+        cells.number(start / GB, 1),
+        cells.number(segment.end_bytes / GB, 1),
+        cells.percent(measured.share_pct(start)),
+        cells.percent(measured.share_pct(segment.end_bytes)),
+        cells.number(segment.bytes_per_s / MB, 1),
+        cells.percent(100 * segment.bytes_per_s / first_bytes_per_s),
+        Cell(", ".join(names) or ("purged drive" if start == 0 else "-")),
+    )
+
+
+def _points_table(measured: FillRun) -> Table:
+    points = measured.fill.points
+    return Table(
+        id=f"{_PAGE_ID}-values",
+        title="Values plotted: mean of each step, at its end",
+        head=Column("Fill level (% of user capacity)"),
+        columns=(
+            Column("Mean (MB/s)"),
+            Column("Written (GB)"),
+            Column("Lowest interval (MB/s)"),
+            Column("Highest interval (MB/s)"),
+        ),
+        rows=tuple(_point_row(measured, point) for point in points),
+        printed=4 * len(points) <= _PRINTED_VALUES,
+    )
+
+
+def _point_row(measured: FillRun, point: FillPoint) -> Row:
+    share_pct = measured.share_pct(point.end_bytes)
+    return Row(
+        Cell(cells.fixed(share_pct, 2), share_pct),
+        (
+            cells.number(point.bytes_per_s / MB, 1),
+            cells.number(point.end_bytes / GB, 2),
+            _interval(point.lowest_bytes_per_s),
+            _interval(point.highest_bytes_per_s),
+        ),
+    )
+
+
+def _interval(bytes_per_s: float | None) -> Cell:
+    return cells.missing("no whole interval") if bytes_per_s is None else cells.number(bytes_per_s / MB, 1)

@@ -1,0 +1,65 @@
+"""Filling drives in virtual time: with a cache of known size, without one, and by a script."""
+
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.report.build import build_report
+from openpts.report.summary import summarise
+from openpts.report.times import default_date
+from openpts.runner.run import Adjust
+from openpts.simulation.presets import load_preset
+from openpts.units import GB
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.fill_conditions import FillConditions
+from openpts.vocabulary.test_conditions import TestConditions
+from tests.simulated.whole_tests import run_whole
+from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
+
+
+def adjusted(**changes: object) -> Adjust:
+    def adjust(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, FillConditions)
+        return replace(conditions, **changes)
+
+    return adjust
+
+
+def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: Path) -> None:
+    run = run_whole("fill", Profile.CLIENT, tmp_path / "run")
+    figures = summarise(run)
+    first, *_, last = figures["segments"]
+    # at a scale, each of the hundred steps ends with a whole simulated I/O
+    assert figures["written_bytes"] == pytest.approx(256e9, rel=1e-3)
+    assert 5 * GB < figures["cache_end_bytes"] < 100 * GB
+    assert first["mb_per_s"] > 5 * last["mb_per_s"]
+    given_back = [one["returned_bytes"] for one in figures["idle_times"]]
+    assert given_back[0] == 0
+    assert all(0 < amount < figures["cache_end_bytes"] for amount in given_back[1:])
+    iops = [burst["iops"] for burst in figures["bursts"]]
+    assert iops[0] > 5 * max(iops[1:])
+    build_report(run, default_date(run))
+
+
+def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
+    assert load_preset("enterprise-tlc").parameter("page_mapped.cache") is None
+    figures = summarise(run_whole("fill", Profile.ENTERPRISE, tmp_path / "run"))
+    assert len(figures["segments"]) == 1
+    assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}
+
+
+def test_break_points_of_a_script_are_found_where_it_has_them(tmp_path: Path) -> None:
+    """Rates by bytes written: 4 MB/s for 30 % of the capacity, 1 for 40 %, then half of that."""
+    tenth = CAPACITY_BYTES // 10
+    rates = [rate * 1e6 / 131_072 for rate in (4, 4, 4, 1, 1, 1, 1, 0.5)]
+    preset = write_oracle(tmp_path, rates, by="bytes-written", every=tenth)
+    adjust = adjusted(levels_pct=(100.0,))
+    run = run_whole("fill", Profile.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
+    figures = summarise(run)
+    one_step = CAPACITY_BYTES / 100
+    assert figures["cache_end_bytes"] == pytest.approx(0.3 * CAPACITY_BYTES, abs=1.5 * one_step)
+    assert figures["collection_start_bytes"] == pytest.approx(0.7 * CAPACITY_BYTES, abs=1.5 * one_step)
+    assert [segment["mb_per_s"] for segment in figures["segments"]] == pytest.approx([4, 1, 0.5], rel=0.05)
+    # idle time gives nothing back: the script goes by what was written
+    assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}

@@ -1,0 +1,120 @@
+"""The course of a fill and what idle time gives back, from steps whose rates are known."""
+
+import pytest
+
+from openpts.analysis.fill import Course, FillSegment, Returned, course_of, returned
+from openpts.units import MB, NS_PER_S
+from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount
+
+STEP_BYTES = 1000 * MB
+STIMULUS = Stimulus.of(AccessPattern.SEQUENTIAL, 131_072, 0, 1, 32, ActiveRange())
+
+
+def written(amount_bytes: int) -> OperationSample:
+    return OperationSample(amount_bytes // 131_072 or 1, amount_bytes, 1, 1, 1, b"")
+
+
+def step(mb_per_s: float, intervals: tuple[Interval, ...] = ()) -> Sample:
+    return Sample(
+        step=Step(STIMULUS, ByteAmount(STEP_BYTES)),
+        state=StepState.COMPLETE,
+        ended_by="amount",
+        started_ns=0,
+        elapsed_ns=round(STEP_BYTES / (mb_per_s * MB) * NS_PER_S),
+        gap_ns=0,
+        interval_ns=NS_PER_S,
+        intervals=intervals,
+        failure=None,
+        read=NOTHING,
+        write=written(STEP_BYTES),
+        cpu=None,
+    )
+
+
+def course(*rates_mb_per_s: float) -> Course:
+    return course_of([step(rate) for rate in rates_mb_per_s])
+
+
+def test_break_points_of_a_fill() -> None:
+    """2000 MB/s for 20 GB, 500 for 50 GB, 250 for the last 30 GB."""
+    found = course(*[2000] * 20, *[500] * 50, *[250] * 30)
+    assert found.cache_end_bytes == 20 * STEP_BYTES
+    assert found.collection_start_bytes == 70 * STEP_BYTES
+    assert found.steady_from_bytes == 70 * STEP_BYTES
+    assert found.written_bytes == 100 * STEP_BYTES
+    assert [segment.bytes_per_s / MB for segment in found.segments] == pytest.approx([2000, 500, 250])
+
+
+def test_the_step_in_which_the_cache_ends_is_in_no_segment() -> None:
+    found = course(*[2000] * 20, 900, *[500] * 50)
+    assert found.cache_end_bytes == 20 * STEP_BYTES
+    assert found.steady_from_bytes == 21 * STEP_BYTES
+
+
+def test_the_mean_of_a_segment_is_bytes_over_time() -> None:
+    """A GB at 1000 MB/s and one at 960 MB/s take 1 s and 1.041667 s."""
+    (segment,) = course(1000, 960).segments
+    assert segment == FillSegment(0, 2 * STEP_BYTES, pytest.approx(2000 * MB / (1 + 1 / 0.96)))
+
+
+def test_a_level_fill_has_no_break_points() -> None:
+    found = course(*[700] * 100)
+    assert (found.cache_end_bytes, found.collection_start_bytes, found.steady_from_bytes) == (None,) * 3
+
+
+def test_a_rise_is_no_end_of_a_cache() -> None:
+    found = course(*[500] * 50, *[900] * 50)
+    assert found.cache_end_bytes is None
+    assert found.steady_from_bytes == 50 * STEP_BYTES
+
+
+def test_nothing_was_written() -> None:
+    assert course_of([]) == Course((), ())
+    assert Course((), ()).written_bytes == 0
+
+
+def test_the_envelope_is_that_of_whole_intervals() -> None:
+    lengths = (NS_PER_S, NS_PER_S, NS_PER_S // 2)
+    amounts = (450 * MB, 350 * MB, 200 * MB)
+    intervals = tuple(
+        Interval(
+            index=index,
+            elapsed_ns=length_ns,
+            read=NOTHING,
+            write=written(amount),
+            cpu=None,
+            in_flight=0,
+            errors=0,
+        )
+        for index, (length_ns, amount) in enumerate(zip(lengths, amounts, strict=True))
+    )
+    (point,) = course_of([step(400, intervals)]).points
+    assert (point.lowest_bytes_per_s, point.highest_bytes_per_s) == (350 * MB, 450 * MB)
+    (bare,) = course(400).points
+    assert bare.lowest_bytes_per_s is None
+
+
+USUAL = course(*[150, 120] * 10)
+
+
+@pytest.mark.parametrize(
+    ("rates", "gigabytes", "at_least"),
+    [
+        ([1500] * 4 + [130] * 16, 4, False),
+        ([1500] * 4 + [500] + [130] * 15, 5, False),  # above the mean of 1500 and 135: 450
+        ([1500] * 4 + [400] + [130] * 15, 4, False),
+        ([1500] * 20, 20, True),
+        ([190] * 20, 0, False),  # not 1.5 x 135
+        ([150, 120] * 10, 0, False),
+        ([130] * 10 + [1500] * 10, 0, False),  # slow from the first step on
+    ],
+)
+def test_what_idle_time_gives_back(rates: list[float], gigabytes: int, at_least: bool) -> None:
+    assert returned(course(*rates), USUAL) == Returned(gigabytes * STEP_BYTES, at_least)
+
+
+def test_without_courses_nothing_is_given_back() -> None:
+    assert returned(Course((), ()), USUAL) == Returned(0)
+    assert returned(USUAL, Course((), ())) == Returned(0)

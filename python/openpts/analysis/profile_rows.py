@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from statistics import fmean, median
 
 from openpts.units import MB, NS_PER_MS, NS_PER_US
-from openpts.vocabulary.benchmark_profile import FigureUnit, Statistic
-from openpts.vocabulary.sample import Measured
+from openpts.vocabulary.benchmark_profile import FigureUnit, ProfileRow, Statistic
+from openpts.vocabulary.sample import Measured, Sample, StepState
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,13 @@ class RowFigure:
     def maximum(self) -> float:
         """The largest value of a pass."""
         return max(self.values)
+
+
+def passes_of(row: ProfileRow, samples: Sequence[Sample]) -> tuple[Sample, ...]:
+    """The complete passes among the steps of a row, without the idle time and the warm-up before them."""
+    busy = [sample for sample in samples if sample.step.stimulus is not None]
+    passes = busy[1:] if row.warm_up_ns else busy
+    return tuple(sample for sample in passes if sample.state is StepState.COMPLETE)
 
 
 def row_figure(passes: Sequence[Measured], unit: FigureUnit, statistic: Statistic) -> RowFigure | None:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from openpts.analysis.profile_rows import passes_of, row_figure
 from openpts.cli.progress import RunProgress
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms
 from openpts.vocabulary.conditions import (
@@ -12,6 +13,7 @@ from openpts.vocabulary.conditions import (
     WriteSaturationConditions,
 )
 from openpts.vocabulary.part import Part, part_text
+from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import UNITS
@@ -99,6 +101,21 @@ def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     )
 
 
+def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """A row of a benchmark as its users know it."""
+    conditions, apply = progress.conditions, progress.apply
+    if not isinstance(conditions, ProfileConditions | PreconConditions) or apply is None:
+        return _bursts(progress, samples)
+    where, row = conditions.row_of(apply.number)
+    passes = passes_of(row, samples)
+    figure = row_figure(passes, row.units[0], row.statistic)
+    if figure is None:
+        return f"{where}, {row.title}: no I/O"
+    of = f" ({row.statistic} of {len(passes)} passes)" if len(passes) > 1 else ""
+    decimals = 0 if figure.shown >= 1000 else 1 if figure.shown >= 10 else 3
+    return f"{where}, {row.title}: {figure.shown:,.{decimals}f} {figure.unit}{of}"
+
+
 def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     """A continuous access, whole: the mean weighs by time."""
     elapsed_ns, ios = sum(s.elapsed_ns for s in samples), sum(s.ios for s in samples)
@@ -124,7 +141,7 @@ _LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Part.HISTOGRAM_PREWRITE: _filled,
     Part.HISTOGRAM: _steady_access,
     Part.CONDITIONING: _filled,
-    Part.PROFILE: _bursts,
+    Part.PROFILE: _profile_row,
     Part.SWEEP: _bursts,
     Part.LOAD: _long_stimulus,
     Part.FILL: _filled,

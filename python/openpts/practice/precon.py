@@ -172,7 +172,7 @@ class _States:
                 after_another=position > 0,
                 share_pct=self.conditions.file_share_pct,
             )
-            number = _STATES.index(state) * len(rows) + place + 1
+            number = self.conditions.row_number(state, place)
             yield Apply(Part.PROFILE, number, steps, len(_STATES) * len(rows))
             self.disturbed = self.disturbed or _disturbs(rows[place], state)
 

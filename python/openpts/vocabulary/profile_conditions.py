@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile
+from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.practice_conditions import PracticeConditions
 from openpts.vocabulary.workload import Workload
 
@@ -37,6 +37,11 @@ class ProfileConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fi
 
     benchmarks: tuple[BenchmarkProfile, ...]
 
+    def row_of(self, number: int) -> tuple[str, ProfileRow]:
+        """Benchmark and row of a profile part: rows are numbered through from 1."""
+        places = [(one.title, row) for one in self.benchmarks for row in one.rows]
+        return places[number - 1]
+
 
 # LSI-PRE-01 to 05
 class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
@@ -61,3 +66,12 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
     tracking_fills: float
     steady_after_drive_fills: float
     file_share_pct: float
+
+    def row_number(self, state: DriveState, place: int) -> int:
+        """The number of the profile part that measures a row in a state; ``place`` counts from 0."""
+        return tuple(DriveState).index(state) * len(self.benchmark.rows) + place + 1
+
+    def row_of(self, number: int) -> tuple[str, ProfileRow]:
+        """State and row of a profile part, in whatever order they were measured."""
+        state, place = divmod(number - 1, len(self.benchmark.rows))
+        return tuple(DriveState)[state], self.benchmark.rows[place]

@@ -8,6 +8,7 @@ import pytest
 
 from openpts.analysis.steady_state import judge
 from openpts.cli.plain_log import PlainLog
+from openpts.practice import precon, profile
 from openpts.pts import iops
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
@@ -234,3 +235,23 @@ def test_every_part_has_a_line() -> None:
     conditions = msgspec.structs.replace(ENTERPRISE, max_rounds=7)
     for name in Part:
         assert " done" in log_of(conditions, *part(name, 1, complete(step())))[-1]
+
+
+def test_a_row_of_a_benchmark_is_told_as_its_users_know_it() -> None:
+    conditions = profile.standard_conditions(Profile.CLIENT, 1)
+    reads = step(SEQUENTIAL, 1024 * KIB, 100, 1, 8)
+    # a pause, a warm-up that counts for nothing, three passes: 1,000 x 1 MiB a second is the best
+    passes = [measured(reads, ios, 1, 2) for ios in (9000, 1000, 500, 700)]
+    told = log_of(conditions, *part(Part.PROFILE, 1, idle(5), *passes, most=20))
+    assert told[-1] == (
+        "profile 1 done: CrystalDiskMark 9.0.1, Default, SEQ1M Q8T1 Read: 1,049 MB/s (best of 3 passes)"
+    )
+
+
+def test_a_row_in_a_state_is_told_with_the_state() -> None:
+    conditions = precon.standard_conditions(Profile.ENTERPRISE, 1)
+    writes = step(RANDOM, 4 * KIB, 0, 1, 32)
+    told = log_of(conditions, *part(Part.PROFILE, 21, *[measured(writes, 50_000, 1, 2)] * 3, most=21))
+    assert told[-1] == "profile 21 done: after RND, RND 4 KiB QD32 Write: 50,000 IOPS (median of 3 passes)"
+    told = log_of(conditions, *part(Part.PROFILE, 7, *[measured(writes, 0, 0, 0)] * 3, most=21))
+    assert told[-1] == "profile 7 done: FOB, RND 4 KiB QD32 Write: no I/O"

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.analysis.minutes import Minute
+from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.analysis.random_course import CourseResults, reached_at
 from openpts.report import cells, ticks
 from openpts.report.model import (
@@ -130,7 +130,7 @@ def _minutes_table(comparison: Comparison, along: _Along, page_id: str) -> Table
             tuple(cells.number(minute.iops, 1) if one is state else _NOT_ITS_OWN for one in STATES),
         )
         for state in STATES
-        for minute in comparison.courses[state].minutes
+        for minute in whole_minutes(comparison.courses[state].minutes, comparison.conditions.minute_ns)
     )
     return Table(
         id=f"{page_id}-values",

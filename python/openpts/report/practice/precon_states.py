@@ -80,14 +80,15 @@ def comparison_of(run: Run) -> Comparison:
             )
             for number, state in enumerate(STATES, start=1)
         },
-        rows={state: _rows(run, conditions, place) for place, state in enumerate(STATES)},
+        rows={state: _rows(run, conditions, state) for state in STATES},
     )
 
 
-def _rows(run: Run, conditions: PreconConditions, place: int) -> tuple[StateRow, ...]:
-    """Rows are numbered by state and place in the profile, whatever the order in which they were measured."""
-    rows = conditions.benchmark.rows
-    return tuple(_row(run, row, place * len(rows) + number) for number, row in enumerate(rows, start=1))
+def _rows(run: Run, conditions: PreconConditions, state: DriveState) -> tuple[StateRow, ...]:
+    return tuple(
+        _row(run, row, conditions.row_number(state, place))
+        for place, row in enumerate(conditions.benchmark.rows)
+    )
 
 
 def _row(run: Run, row: ProfileRow, number: int) -> StateRow:

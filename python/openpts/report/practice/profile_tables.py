@@ -6,14 +6,14 @@ Implements: SOL-STAT-01, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from openpts.analysis.profile_rows import RowFigure, row_figure
+from openpts.analysis.profile_rows import RowFigure, passes_of, row_figure
 from openpts.report import cells
 from openpts.report.model import Cell, Column, Row, Table
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_pattern import DataPattern, RandomData, RandomOnce
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
 
 _NOT_MEASURED = "not measured"
@@ -49,7 +49,7 @@ def measured_row(row: ProfileRow, samples: Sequence[Sample]) -> MeasuredRow:
     warm_up = busy[:1] if row.warm_up_ns else []
     return MeasuredRow(
         row=row,
-        passes=tuple(s for s in busy[len(warm_up) :] if s.state is StepState.COMPLETE),
+        passes=passes_of(row, samples),
         pause_ns=sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is None),
         warm_up_ns=sum(sample.elapsed_ns for sample in warm_up),
     )

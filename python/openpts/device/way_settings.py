@@ -58,7 +58,9 @@ def _numa_node(device: BlockDevice, roots: SystemRoots) -> Fact:
     source = "numa_node of the drive's controller"
     if node is None:
         return Fact("the machine has one node" if len(nodes) == 1 else None, source)
-    return Fact(f"node {node} of {len(nodes)}" if nodes else f"node {node}", source)
+    cpus = read_text(roots.sys / f"devices/system/node/node{node}/cpulist")
+    of_all = f" of {len(nodes)}" if nodes else ""
+    return Fact(f"node {node}{of_all}, processors {cpus}" if cpus else f"node {node}{of_all}", source)
 
 
 def _poll_queues(device: BlockDevice, roots: SystemRoots) -> Fact:

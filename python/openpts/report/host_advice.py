@@ -23,6 +23,10 @@ _SHALLOW_US: Final = 2
 _LARGEST_BLOCK_KIB: Final = 1024
 _IDLE_LOAD: Final = 1.0
 _IDLE_PRESSURE_PCT: Final = 1.0
+NUMA_NODE: Final = "numa_node"
+THREADS: Final = "; threads: "
+"""Between the node of the drive and the processors of the engine's threads."""
+_PROCESSORS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
 _KNOWN_CLOCKS: Final = frozenset({"tsc", "arch_sys_counter", "kvm-clock", "hyperv_clocksource_tsc_page"})
 
 
@@ -120,8 +124,26 @@ def _aer(value: str) -> Suits:
 
 
 def _numa_node(value: str) -> Suits | None:
-    """With several nodes it depends on where the threads ran, which is with the engine's facts."""
-    return BOTH if value.endswith(("one node", " of 1")) else None
+    """Right where the threads ran on the drive's own node, and where there is only one."""
+    node, _, threads = value.partition(THREADS)
+    if "one node" in node or " of 1" in node:
+        return BOTH
+    near, used = _processors(node.partition("processors ")[2]), _processors(threads)
+    if not near:
+        return None
+    if not used:
+        return _SHIPPED
+    return BOTH if used <= near else NEITHER
+
+
+def _processors(text: str) -> set[int]:
+    """The processors of a list such as ``0-3,8``; none where it is no list."""
+    processors: set[int] = set()
+    for part in text.split(","):
+        if (match := _PROCESSORS.fullmatch(part.strip())) is None:
+            return set()
+        processors |= set(range(int(match[1]), int(match[2] or match[1]) + 1))
+    return processors
 
 
 _NO_OTHER_WORK: Final = "no other work"
@@ -162,9 +184,9 @@ ADVICE: Final = (
         _mitigations,
     ),
     Advice(
-        "numa_node",
+        NUMA_NODE,
         "NUMA node of the drive",
-        "told",
+        "default",
         "threads on the same node",
         "from another node I/O crosses sockets",
         _numa_node,

@@ -5,9 +5,20 @@ import msgspec
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.facts_table import sourced_table
-from openpts.report.host_advice import ADVICE, AS_SHIPPED, BOTH, NEITHER, SYNTHETIC, Advice, Suits
+from openpts.report.host_advice import (
+    ADVICE,
+    AS_SHIPPED,
+    BOTH,
+    NEITHER,
+    NUMA_NODE,
+    SYNTHETIC,
+    THREADS,
+    Advice,
+    Suits,
+)
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import NOT_REPORTED, fact_text, printable
+from openpts.vocabulary.facts import Facts
 
 _TITLE = "Host Set-up Audit"
 
@@ -37,11 +48,19 @@ def _blocks(run: Run) -> tuple[Block, ...]:
 
 
 def _before(run: Run, advice: Advice) -> str:
-    return fact_text(run.manifest.host_before, advice.key)
+    return _text(run, run.manifest.host_before, advice)
 
 
 def _after(run: Run, advice: Advice) -> str:
-    return fact_text(run.manifest.host_after, advice.key)
+    return _text(run, run.manifest.host_after, advice)
+
+
+def _text(run: Run, facts: Facts, advice: Advice) -> str:
+    """The value; a node says nothing without where the engine's threads ran."""
+    text = fact_text(facts, advice.key)
+    if advice.key != NUMA_NODE or text == NOT_REPORTED:
+        return text
+    return f"{text}{THREADS}{fact_text(run.manifest.engine, 'processors')}"
 
 
 def _suits(run: Run, advice: Advice) -> Suits | None:

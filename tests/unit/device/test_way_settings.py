@@ -13,7 +13,7 @@ def _values(name: str, roots: SystemRoots) -> dict[str, str | None]:
 
 def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoots) -> None:
     assert _values("nvme0n1", server) == {
-        "numa_node": "node 1 of 2",
+        "numa_node": "node 1 of 2, processors 2-3,6-7",
         "scheduler": "none",
         "nomerges": "0",
         "rq_affinity": "1",

@@ -103,8 +103,10 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("c_states", "down to C1, 1 us to wake (1 of 2), down to C6, 133 us to wake (1 of 2)", "as shipped"),
         ("mitigations", "on (3 mitigated, 2 vulnerable)", "both"),
         ("mitigations", "off (0 mitigated, 9 vulnerable)", "synthetic"),
-        ("numa_node", "node 0 of 1", "both"),
+        ("numa_node", "the machine has one node", "both"),
+        ("numa_node", "node 0 of 1, processors 0-3", "both"),
         ("numa_node", "node 1 of 2", "told only"),
+        ("numa_node", "node 1 of 2, processors 2-3,6-7", "as shipped"),
         ("scheduler", "none", "both"),
         ("scheduler", "mq-deadline", "as shipped"),
         ("nomerges", "0", "as shipped"),
@@ -153,6 +155,23 @@ def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run) ->
     assert audit["Frequency governor"].cells[1] == Cell("powersave", note="changed", tone="fail")
     assert audit["Load average"].cells[1] == Cell("0.90 0.90 0.90")
     assert "Changed during the run: Frequency governor." in verdicts(page)
+
+
+@pytest.mark.parametrize(
+    ("processors", "right_for"),
+    [
+        ("2, 3, 6", "both"),
+        ("2, 4", "neither"),
+        ("not pinned", "as shipped"),
+    ],
+)
+def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str, bare: Run) -> None:
+    manifest = replace(bare.manifest, engine={"processors": Fact(processors, "an engine")})
+    node = {"numa_node": "node 1 of 2, processors 2-3,6-7"}
+    page = host_page(with_host(replace(bare, manifest=manifest), node, node))
+    told = texts(rows(tables(page)["host-audit"])["NUMA node of the drive"])
+    assert told[0] == f"node 1 of 2, processors 2-3,6-7; threads: {processors}"
+    assert told[-1] == right_for
 
 
 @pytest.mark.parametrize("advice", ADVICE, ids=lambda advice: advice.key)

@@ -60,14 +60,17 @@ class Stretch:
 
 
 def drive_cycle(number: int, samples: Sequence[Sample], log: Log) -> DriveCycle:
-    """A cycle from its steps: writes first, then reads."""
+    """A cycle from its steps: writes first, then reads. It is complete when all that it wrote was read."""
+    write = _pass(sample for sample in samples if _writes(sample))
+    read = _pass(sample for sample in samples if not _writes(sample))
     return DriveCycle(
         number=number,
-        write=_pass(sample for sample in samples if _writes(sample)),
-        read=_pass(sample for sample in samples if not _writes(sample)),
+        write=write,
+        read=read,
         errors=sum(errors.count for sample in samples for errors in sample.errors),
         failure=next((sample.failure for sample in samples if sample.failure is not None), None),
-        complete=bool(samples) and all(sample.state is StepState.COMPLETE for sample in samples),
+        complete=0 < write.bytes <= read.bytes
+        and all(sample.state is StepState.COMPLETE for sample in samples),
         log=log,
     )
 

@@ -48,6 +48,13 @@ def test_a_cycle_puts_its_steps_together() -> None:
     assert (found.errors, found.failure, found.complete) == (0, None, True)
 
 
+def test_a_cycle_whose_reads_are_missing_is_not_complete() -> None:
+    """A run that was stopped between two steps: each of them is."""
+    assert not drive_cycle(1, [sample(0, 10, 1000, 50)], {}).complete
+    assert not drive_cycle(1, [sample(0, 10, 2000, 50), sample(100, 5, 1000, 20)], {}).complete
+    assert drive_cycle(1, [sample(0, 10, 2000, 50), *[sample(100, 5, 1000, 20)] * 2], {}).complete
+
+
 def test_a_cycle_that_failed_has_no_read_and_counts_its_errors() -> None:
     failure = IoFailure("write", 4096, 512, "no")
     bad = replace(

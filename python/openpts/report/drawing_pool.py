@@ -16,6 +16,7 @@ from typing import Self
 import msgspec
 
 from openpts.report.model import Figure, Page, Table
+from openpts.report.vega_bundle import libraries_are_kept
 from openpts.report.vega_lite import vega_lite_spec
 from openpts.report.vega_svg import can_draw_plots, plot_svg, spec_json
 
@@ -46,9 +47,14 @@ class DrawingPool:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._threads.shutdown(cancel_futures=True)
+        self._threads.shutdown(cancel_futures=kind is not None)
         for process in self._processes:
             process.end()
+
+    def begin_libraries(self) -> None:
+        """Have the libraries of pages put together beside all else, where they aren't kept yet."""
+        if can_draw_plots() and not libraries_are_kept():
+            self._threads.submit(self._drawn, "", "libraries")
 
     def begin(self, pages: Iterable[Page]) -> None:
         """Start to draw the plots of pages that are ready, before the rest of the report is."""
@@ -88,7 +94,7 @@ class _Process:
     def draw(self, spec: str, figure_id: str) -> str:
         reply = self._reply(f"{figure_id}\n{spec}\n".encode())
         if not reply:
-            return plot_svg(spec, figure_id)
+            return plot_svg(spec, figure_id) if spec else ""
         answer = msgspec.json.decode(reply, type=dict[str, str])
         if "error" in answer:
             raise ValueError(answer["error"])

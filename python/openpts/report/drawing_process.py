@@ -1,5 +1,7 @@
 """A process that draws: a figure's id and its specification come in as a line each, an SVG goes out.
 
+An empty specification asks for the libraries of pages to be put together and kept (``vega_bundle``).
+
 Started by ``drawing_pool``. It knows nothing of reports, so that it is ready when the first figure is.
 """
 
@@ -8,6 +10,7 @@ import sys
 
 import msgspec
 
+from openpts.report.vega_bundle import javascript_bundle
 from openpts.report.vega_svg import plot_svg
 
 _WARM_UP = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}'
@@ -24,6 +27,9 @@ def main() -> None:
 
 
 def _drawn(spec: str, figure_id: str) -> dict[str, str]:
+    if spec == "\n":
+        javascript_bundle()
+        return {"svg": ""}
     try:
         return {"svg": plot_svg(spec, figure_id)}
     except ValueError as error:

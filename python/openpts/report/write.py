@@ -86,6 +86,8 @@ def write_report(
     don't go together, or a file can't be written.
     """
     with _without_collections(), _pool(options) as pool:
+        if pool and options.html:
+            pool.begin_libraries()
         runs = source.read()
         report = make_report(runs, options, files=record_files(runs), pool=pool)
         contents = _contents(report, options, pool)

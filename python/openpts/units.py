@@ -99,6 +99,12 @@ def format_latency_ms(latency_ns: float) -> str:
     return f"{rounded:f}"
 
 
+def format_significant(value: float) -> str:
+    """A number with three significant digits, no needless zeros and no exponent: ``2``, ``27,500``."""
+    text = f"{Decimal(f'{value:.2e}'):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
 def in_ms(time_ns: float | None) -> float | None:
     """A time in ms for machines; None stays None."""
     return None if time_ns is None else time_ns / NS_PER_MS

@@ -11,6 +11,7 @@ from openpts.units import (
     format_duration,
     format_gap,
     format_latency_ms,
+    format_significant,
     in_ms,
     parse_size_bytes,
 )
@@ -111,3 +112,19 @@ def test_gaps_of_microseconds_are_not_written_as_none(gap_ns: int, text: str) ->
 def test_a_time_that_there_is_not_stays_none() -> None:
     assert in_ms(None) is None
     assert in_ms(1_500_000) == 1.5
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (2, "2"),
+        (0.01416, "0.0142"),
+        (27_468, "27,500"),
+        (2.5, "2.5"),
+        (100, "100"),
+        (-3.456, "-3.46"),
+        (0, "0"),
+    ],
+)
+def test_three_significant_digits_have_no_exponent(value: float, text: str) -> None:
+    assert format_significant(value) == text

@@ -10,6 +10,7 @@ from html import escape
 from typing import Final
 
 from openpts.report.model import Figure, Table
+from openpts.report.plot_axes import tick_texts
 from openpts.report.text_width import text_width_px
 from openpts.report.theme import FONT, PLOT_TEXT_PX, PLOT_WIDTH_PX, Scheme
 
@@ -76,13 +77,13 @@ def columns_svg(figure: Figure, table: Table, scheme: Scheme) -> str:
 
 def _walls(figure: Figure, space: _Space, scheme: Scheme) -> Iterator[str]:
     """Value lines along the left and the back wall, with their numbers."""
-    for tick in figure.y.ticks:
+    for tick, text in zip(figure.y.ticks, tick_texts(figure.y), strict=True):
         left = space.place(0, 0, tick)
         corner = space.place(0, space.depths, tick)
         right = space.place(space.categories, space.depths, tick)
         path = f"M{_xy(left)}L{_xy(corner)}L{_xy(right)}"
         yield f'<path d="{path}" fill="none" stroke="{scheme.grid}"/>'
-        yield _text(left[0] - 8, left[1] + 4, f"{tick:,.10g}", scheme.ink, "end")
+        yield _text(left[0] - 8, left[1] + 4, text, scheme.ink, "end")
     floor = [
         space.place(0, 0, 0),
         space.place(space.categories, 0, 0),

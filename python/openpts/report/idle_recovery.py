@@ -158,7 +158,7 @@ def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPa
         ("Pre Condition 1", f"{conditions.workload.title} until steady"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Duration", format_duration(elapsed_ns)),
-        ("Pre Condition 2", "None"),
+        ("Pre Condition 2", "none"),
         ("TOIO - TC/QD", "-"),
         ("SS Rounds", _window_text(tracked)),
         ("Note", deviations_text(run)),

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, Final
 
 from openpts.report.model import Axis, Figure
@@ -60,7 +61,8 @@ def tick_texts(axis: Axis) -> list[str]:
     """What stands at the ticks."""
     if axis.labels:
         return list(axis.labels)
-    return [f"{tick:{',' if axis.commas else ''}.10g}" for tick in axis.ticks]
+    # through their decimal text: a float's own text may have an exponent
+    return [f"{Decimal(f'{tick:.9e}').normalize():{',' if axis.commas else ''}f}" for tick in axis.ticks]
 
 
 def field(name: str, axis: Axis, *, right: bool = False) -> Spec:

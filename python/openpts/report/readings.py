@@ -119,7 +119,7 @@ READINGS: Final = (
     Reading(
         "13.1 (2), 14.1 (2)",
         "Notes have WIPC before WDPC, the steps do not.",
-        "None unless asked for.",
+        "Not done unless asked for.",
         _DEMAND_TESTS,
     ),
     Reading(

@@ -13,6 +13,7 @@ from openpts.conformance.checks.settings import active_range, random_data, stimu
 from openpts.conformance.checks.tracking import logged_every_minute, preconditioned, tracked_minutes
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, unverified
+from openpts.units import format_significant
 from openpts.vocabulary.data_pattern import RandomData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Zones
@@ -101,8 +102,8 @@ def _distributions(evidence: Evidence) -> Finding:
     limit = max(_STANDARD_ERRORS, NormalDist().inv_cdf(1 - _FALSE_ALARMS / 2 / shares))
     return met_if(
         worst <= limit,
-        f"every share within {limit:.2g} standard errors",
-        f"at most {worst:.2g} standard errors in {len(counted)} of {len(periods)} periods",
+        f"every share within {format_significant(limit)} standard errors",
+        f"at most {format_significant(worst)} standard errors in {len(counted)} of {len(periods)} periods",
     )
 
 

@@ -24,7 +24,7 @@ from openpts.conformance.finding import (
     not_reached,
     unverified,
 )
-from openpts.units import format_duration
+from openpts.units import format_duration, format_significant
 from openpts.vocabulary.conditions import DemandConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
@@ -82,7 +82,8 @@ def round_prewrite(evidence: Evidence) -> Finding:
             met_if(
                 long_enough and to_its_end,
                 "5 min or more, until 30 min or 10 % of capacity",
-                f"{format_duration(length_ns)}, {share:.3g} of capacity before round {found.number}",
+                f"{format_duration(length_ns)}, {format_significant(share)} of capacity "
+                f"before round {found.number}",
             )
         )
     before = {found.number for found in evidence.rounds(Part.ROUND_PREWRITE)}
@@ -130,7 +131,7 @@ def until_steady(evidence: Evidence) -> Finding:
     values = tracked_iops(evidence)
     report = last_window(values, None)
     if report is not None and report.steady:
-        return met(f"steady in round {len(values)}: range {report.range_pct:.3g} %")
+        return met(f"steady in round {len(values)}: range {format_significant(report.range_pct)} %")
     return met_if(
         len(values) >= _MOST_ROUNDS, "until steady, or 25 rounds", f"{len(values)} rounds, not steady"
     )
@@ -163,7 +164,9 @@ def optional_wipc(evidence: Evidence) -> Finding:
         return not_applicable("no WIPC was asked for")
     written = sum(sample.write.bytes for sample in evidence.of(Part.WIPC))
     fills = written / evidence.manifest.target.user_capacity_bytes
-    return met_if(at_least(fills, _WIPC_FILLS), "2 x user capacity", f"{fills:.3g} x user capacity")
+    return met_if(
+        at_least(fills, _WIPC_FILLS), "2 x user capacity", f"{format_significant(fills)} x user capacity"
+    )
 
 
 def has_cpu(part: Part) -> Check:

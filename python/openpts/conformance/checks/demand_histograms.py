@@ -9,7 +9,7 @@ from openpts.conformance.checks.settings import stimuli
 from openpts.conformance.checks.tracking import logged_every_minute
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_reached
-from openpts.units import NS_PER_MS
+from openpts.units import NS_PER_MS, format_latency_ms
 from openpts.vocabulary.part import Part
 
 _ART_LIMIT_NS: Final = 5 * NS_PER_MS
@@ -29,7 +29,7 @@ def _text(evidence: Evidence, point: tuple[int, int]) -> str:
     name = f"TC {point[0]} QD {point[1]}"
     if (average := average_at(evidence).get(point)) is None:
         return name
-    return f"{name}: {average[0]:,.0f} IOPS, ART {average[1] / NS_PER_MS:.3g} ms"
+    return f"{name}: {average[0]:,.0f} IOPS, ART {format_latency_ms(average[1])} ms"
 
 
 def measured_maximum(evidence: Evidence) -> Finding:
@@ -161,7 +161,7 @@ def reaches_maximum(evidence: Evidence) -> Finding:
     largest = [sample.max_latency_ns for sample in evidence.of(Part.HISTOGRAM)]
     if not largest or None in largest:
         return not_reached("no histogram was completed")
-    texts = ", ".join(f"{(value or 0) / NS_PER_MS:.3g} ms" for value in largest)
+    texts = ", ".join(f"{format_latency_ms(value or 0)} ms" for value in largest)
     return met(f"MRT {texts}: the last bucket holds it")
 
 

@@ -14,7 +14,7 @@ from openpts.conformance.evidence import (
     lasted,
 )
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
-from openpts.units import KIB, format_block_size, format_duration
+from openpts.units import KIB, format_block_size, format_duration, format_significant
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
@@ -52,7 +52,7 @@ def wipc(size_kib: int | None) -> Callable[[Evidence], Finding]:
                 met_if(
                     right and at_least(written, _WIPC_FILLS * capacity),
                     f"{_WIPC_FILLS} x user capacity, {what}",
-                    f"{written / capacity:.3g} x user capacity, {found.samples[0].step}",
+                    f"{format_significant(written / capacity)} x user capacity, {found.samples[0].step}",
                 )
             )
         if not findings:

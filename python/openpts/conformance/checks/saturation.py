@@ -9,7 +9,7 @@ from openpts.conformance.checks.settings import profile_settings, random_data, r
 from openpts.conformance.checks.tracking import tracked_minutes
 from openpts.conformance.evidence import HOUR_NS, Evidence, at_least
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
-from openpts.units import KIB, format_duration
+from openpts.units import KIB, format_duration, format_significant
 from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Zones
@@ -46,7 +46,7 @@ def _length(evidence: Evidence) -> Finding:
         right = (
             at_least(fills, _FILLS) or at_least(length_ns, _LONGEST_NS) or outcome.steady_round is not None
         )
-        used = f"{fills:.3g} x user capacity in {format_duration(length_ns)}"
+        used = f"{format_significant(fills)} x user capacity in {format_duration(length_ns)}"
         findings.append(met_if(right, "4 x user capacity, 6 h, or steady state", used))
     return all_of(findings)
 

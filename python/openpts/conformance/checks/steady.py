@@ -10,6 +10,7 @@ from openpts.conformance.checks.rounds import if_not_steady, until_steady, verdi
 from openpts.conformance.checks.tracking import tracked_verdicts
 from openpts.conformance.evidence import Evidence, last_window
 from openpts.conformance.finding import Finding, all_of, deviated, met, not_applicable, not_reached
+from openpts.units import format_significant
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.verdict import SteadyStateReport
 
@@ -88,13 +89,21 @@ CHECKS: Final[Checks] = {
     "PTS-GEN-06": _results_are_steady,
     "PTS-DEF-05": _steady_window,
     "PTS-DEF-07": _full_passes,
-    "PTS-SS-01": _rule(lambda r: r.range_ok, lambda r: f"range {r.range_pct:.3g} %"),
-    "PTS-SS-02": _rule(lambda r: r.slope_ok, lambda r: f"slope {r.slope_excursion_pct:.3g} %"),
+    "PTS-SS-01": _rule(lambda r: r.range_ok, lambda r: f"range {format_significant(r.range_pct)} %"),
+    "PTS-SS-02": _rule(
+        lambda r: r.slope_ok, lambda r: f"slope {format_significant(r.slope_excursion_pct)} %"
+    ),
     "PTS-SS-03": _rule(
-        lambda r: r.steady, lambda r: f"range {r.range_pct:.3g} %, slope {r.slope_excursion_pct:.3g} %"
+        lambda r: r.steady,
+        lambda r: (
+            f"range {format_significant(r.range_pct)} %, slope {format_significant(r.slope_excursion_pct)} %"
+        ),
     ),
     "PTS-SS-04": _rule(
-        lambda r: r.steady, lambda r: f"range {r.range_pct:.3g} %, slope {r.slope_excursion_pct:.3g} %"
+        lambda r: r.steady,
+        lambda r: (
+            f"range {format_significant(r.range_pct)} %, slope {format_significant(r.slope_excursion_pct)} %"
+        ),
     ),
     "PTS-SS-07": until_steady,
     "PTS-FLOW-03": until_steady,

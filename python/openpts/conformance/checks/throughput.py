@@ -22,7 +22,7 @@ from openpts.conformance.checks.settings import (
 )
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_reached
-from openpts.units import KIB, format_block_size
+from openpts.units import KIB, format_block_size, format_significant
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
@@ -82,7 +82,7 @@ def _whole_range_in_one_sequence(evidence: Evidence) -> Finding:
             return deviated("one sequence", "several threads, or random accesses")
         passes = sum(sample.bytes for sample in samples) / (end - start)
         findings.append(
-            met(f"{passes:.3g} passes over the active range in one sequence")
+            met(f"{format_significant(passes)} passes over the active range in one sequence")
             if passes >= 1
             else deviated("the entire active range", f"one sequence over {passes:.1%} of it")
         )

@@ -123,8 +123,10 @@ class _Merging:
                 known = block in self.sentences
                 self.sentences.setdefault(block, []).append(name)
                 return self.order.index(block) + 1 if known else self._insert(block, place)
-            case Table() | Figure():
+            case Table():
                 return self._insert(replace(_of_run(block, name), title=f"{name}: {block.title}"), place)
+            case Figure():
+                return self._insert(replace(_of_run(block, name), number=f"{block.number} {name}"), place)
             case Repeat():
                 return self._insert(_of_run(block, name), place)
 

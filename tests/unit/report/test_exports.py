@@ -169,19 +169,19 @@ def test_a_stored_report_is_what_its_record_says(reports: Reports, case: str, tm
 def test_a_changed_number_is_named(reports: Reports, tmp_path: Path) -> None:
     files = written(reports, "steady", tmp_path)
     plain = json.loads(files.json.read_bytes())
-    blocks = plain["sections"][0]["pages"][0]["blocks"]
-    block, row, column = next(
-        (n, m, k)
-        for n, block in enumerate(blocks)
-        for m, row in enumerate(block.get("rows", []))
-        for k, cell in enumerate(row["cells"])
+    page, block, row, column = next(
+        (n, m, k, j)
+        for n, page in enumerate(plain["sections"][0]["pages"])
+        for m, block in enumerate(page["blocks"])
+        for k, row in enumerate(block.get("rows", []))
+        for j, cell in enumerate(row["cells"])
         if "value" in cell
     )
-    cell = blocks[block]["rows"][row]["cells"][column]
+    cell = plain["sections"][0]["pages"][page]["blocks"][block]["rows"][row]["cells"][column]
     before, cell["value"] = cell["value"], 4711.0
     files.json.write_text(json.dumps(plain))
     (found,) = differences(read_report(files.json), ReportSource.of((reports.folder("steady"),)))
-    assert found.place == f"sections[0].pages[0].blocks[{block}].rows[{row}].cells[{column}].value"
+    assert found.place == f"sections[0].pages[{page}].blocks[{block}].rows[{row}].cells[{column}].value"
     assert (found.stored, found.derived) == (4711.0, before)
 
 

@@ -86,7 +86,8 @@ def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
 def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
     elapsed_ns = sum(s.elapsed_ns for s in samples)
     rate = sum(s.bytes for s in samples) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
-    return f"{samples[-1].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, samples)}"
+    busy = next((sample.step for sample in samples if sample.step.stimulus is not None), samples[-1].step)
+    return f"{busy}, {rate / MB:,.0f} MB/s, {_steady_access(progress, samples)}"
 
 
 def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:

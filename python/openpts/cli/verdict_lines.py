@@ -1,13 +1,29 @@
 """Steady state in words: whether it is reached, and the figures that it was held against."""
 
+from typing import Final
+
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.progress import RunProgress
 from openpts.vocabulary.conditions import CrossStimulusConditions, RoundConditions
+from openpts.vocabulary.entropy_conditions import EntropyConditions
+from openpts.vocabulary.fill_conditions import FillConditions
+from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 from openpts.vocabulary.outcome_text import reached_text
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.sustained_conditions import SustainedConditions
 from openpts.vocabulary.test_conditions import TestConditions
+from openpts.vocabulary.thermal_conditions import ThermalConditions
 from openpts.vocabulary.verdict import SteadyStateReport
+
+_WITHOUT_STEADY_STATE: Final = (
+    CrossStimulusConditions
+    | EntropyConditions
+    | FillConditions
+    | LifetimeConditions
+    | SustainedConditions
+    | ThermalConditions
+)
 
 
 def steady_state_line(report: SteadyStateReport, label: str) -> str:
@@ -37,7 +53,7 @@ def most_verdicts(conditions: TestConditions) -> int:
     """How many tracking variables are judged at a time at the most."""
     if isinstance(conditions, RoundConditions):
         return len(conditions.tracking)
-    return 0 if isinstance(conditions, CrossStimulusConditions) else 1
+    return 0 if isinstance(conditions, _WITHOUT_STEADY_STATE) else 1
 
 
 def judged_round_text(part: Part, number: int) -> str:

@@ -1,0 +1,24 @@
+"""A simulated drive tells what its data sheet has, under the names of claims."""
+
+from openpts.device.simulated_target import parse_simulated_target
+from openpts.runner.simulated_device import SimulatedDevice
+from openpts.simulation.presets import load_preset
+
+
+def rated(name: str) -> dict[str, str | None]:
+    facts = SimulatedDevice.of(parse_simulated_target(f"sim:{name}")).identity()
+    return {key: fact.value for key, fact in facts.items() if key.startswith("rated_")}
+
+
+def test_rates_in_the_units_of_claims() -> None:
+    preset = load_preset("client-qlc").rated
+    assert rated("client-qlc") == {
+        "rated_sequential_write_mb_per_s": f"{preset['sequential_write_bytes_per_s'] / 1e6:.12g}",
+        "rated_sequential_read_mb_per_s": f"{preset['sequential_read_bytes_per_s'] / 1e6:.12g}",
+        "rated_random_write_iops": f"{preset['random_write_iops']:.12g}",
+        "rated_random_read_iops": f"{preset['random_read_iops']:.12g}",
+    }
+
+
+def test_a_drive_of_no_data_sheet_tells_nothing() -> None:
+    assert rated("oracle") == {}

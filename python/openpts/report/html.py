@@ -9,15 +9,15 @@ import jinja2
 from markupsafe import Markup
 
 from openpts.report.embedded import embeddable, packed, plots_of
+from openpts.report.inline_svg import inline_svg
 from openpts.report.model import Block, Figure, Page, Report, Table
 from openpts.report.plot_series import slot_of
-from openpts.report.svg import javascript_bundle, themed
+from openpts.report.table_markup import rows_markup
 from openpts.report.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
+from openpts.report.vega_bundle import javascript_bundle
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SCRIPTS: Final = ("values", "views", "cursor", "tables", "page")
-_SVG_HEAD: Final = ' xmlns="http://www.w3.org/2000/svg"'
-_XLINK_HEAD: Final = ' xmlns:xlink="http://www.w3.org/1999/xlink"'
 _LONGEST_TABLE: Final = 200
 _LEAST_VALUES_TO_COLOUR: Final = 3
 
@@ -39,9 +39,10 @@ def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool
         is_long=_is_long,
         has_heat=_has_heat,
         rows_of=_rows_of,
+        rows_markup=rows_markup,
         units_of=_units_of,
         slot_of=slot_of,
-        drawings={figure.id: _inline(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
+        drawings={figure.id: inline_svg(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
         style=Markup(_style()),  # noqa: S704 - our own file
         script=Markup(_script()),  # noqa: S704 - our own files
         vega=packed(bundle) if bundle else "",
@@ -63,14 +64,6 @@ def _template() -> jinja2.Template:
 
 def _drawn(report: Report, drawings: Mapping[str, str]) -> list[Figure]:
     return [figure for figure in report.figures() if figure.id in drawings]
-
-
-def _inline(svg: str, figure: Figure) -> Markup:
-    """A drawing for the page: in the theme's colours, named for those who can't see it."""
-    named = svg.replace(_SVG_HEAD, "", 1).replace(_XLINK_HEAD, "", 1).replace("<svg", '<svg role="img"', 1)
-    head, _, rest = named.partition(">")
-    title = Markup("<title>{}</title>").format(figure.alt)
-    return Markup(f"{head}>{title}{themed(rest, LIGHT)}")  # noqa: S704 - drawn by us, alt escaped
 
 
 def _is_long(table: Table) -> bool:

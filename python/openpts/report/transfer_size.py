@@ -1,4 +1,4 @@
-"""Tells figures the size of their I/Os, where all have the same: it makes IOPS and MB/s two names of one rate."""
+"""Tells figures the size of their I/Os where all have the same: IOPS and MB/s name one rate then."""
 
 from collections.abc import Iterable
 

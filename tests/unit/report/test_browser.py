@@ -1,4 +1,4 @@
-"""The HTML in a real browser, from disk: by pointer and keys, with scripts and without, on screen and paper."""
+"""The HTML in a real browser, from disk: by pointer and keys, without scripts, on screen and on paper."""
 
 import csv
 import io
@@ -329,7 +329,8 @@ def test_tables_sort_by_value_and_come_back(tab: Browser, reports: Reports, tmp_
 
 def test_colours_tell_small_from_large(tab: Browser, reports: Reports, tmp_path: Path) -> None:
     show(tab, written(reports("steady"), tmp_path))
-    cell = "getComputedStyle(document.querySelector('#iops-iops-table tbody tr:nth-child(%d) td')).backgroundColor"
+    place = "document.querySelector('#iops-iops-table tbody tr:nth-child(%d) td')"
+    cell = f"getComputedStyle({place}).backgroundColor"
     plain = tab.run(cell % 2)
     press(tab, "#iops-iops-table caption button")
     tab.until(f"{cell % 2} !== {json.dumps(plain)}")
@@ -342,12 +343,11 @@ def test_a_row_marks_its_series_in_the_plot(tab: Browser, reports: Reports, tmp_
     show(tab, written(reports("steady"), tmp_path))
     alive(tab, "iops-a1-rw0-plot")
     tab.run("document.querySelector('#iops-a1-rw0-values').scrollIntoView({ block: 'end' })")
-    x, y = tab.run(
-        "(r => [r.left + 5, r.top + 5])(document.querySelector('#iops-a1-rw0-values tbody tr:nth-child(3) td')"
-        ".getBoundingClientRect())"
-    )
+    cell = "document.querySelector('#iops-a1-rw0-values tbody tr:nth-child(3) td')"
+    x, y = tab.run(f"(r => [r.left + 5, r.top + 5])({cell}.getBoundingClientRect())")
     tab.point(x, y)
-    marked = "[...new Set([...document.querySelectorAll('#iops-a1-rw0-plot [data-series]:not(.dim)')].map(g => g.dataset.series))].join()"
+    bright = "[...document.querySelectorAll('#iops-a1-rw0-plot [data-series]:not(.dim)')]"
+    marked = f"[...new Set({bright}.map(group => group.dataset.series))].join()"
     tab.until(f"{marked} === 's2'")
     tab.point(2, 2)
     tab.until("!document.querySelector('#iops-a1-rw0-plot .dim')")
@@ -468,8 +468,9 @@ def test_every_control_is_reached_and_shown_by_tab(tab: Browser, gallery_page: P
     show(tab, gallery_page)
     tab.run("document.querySelectorAll('nav details').forEach(d => { d.open = true; })")
     controls = tab.run(
-        "[...document.querySelectorAll('a[href], button, summary, [tabindex=\"0\"]')]"
-        ".filter(e => e.checkVisibility({ visibilityProperty: true })).map((e, n) => e.dataset.test = n).length"
+        """[...document.querySelectorAll('a[href], button, summary, [tabindex="0"]')]
+        .filter((element) => element.checkVisibility({ visibilityProperty: true }))
+        .map((element, n) => { element.dataset.test = n; }).length"""
     )
     reached: set[str] = set()
     for _ in range(controls + 5):
@@ -489,11 +490,11 @@ def test_every_control_is_reached_and_shown_by_tab(tab: Browser, gallery_page: P
 
 def test_without_scripts_the_same_is_to_be_read(tab: Browser, reports: Reports, tmp_path: Path) -> None:
     page = written(reports("steady"), tmp_path)
-    content = (
-        "JSON.stringify([[...document.querySelectorAll('main table:not(.header table)')].map(t => [...t.rows].map(r =>"
-        " [...r.cells].map(c => c.textContent.trim()))), [...document.querySelectorAll('main p, main h2, main h3,"
-        " figcaption')].map(e => e.textContent)])"
-    )
+    content = """JSON.stringify([
+      [...document.querySelectorAll('main table:not(.header table)')]
+        .map((table) => [...table.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()))),
+      [...document.querySelectorAll('main p, main h2, main h3, figcaption')].map((text) => text.textContent),
+    ])"""
     show(tab, page)
     live = tab.run(content)
     tab.open(page, scripts=False)
@@ -503,9 +504,8 @@ def test_without_scripts_the_same_is_to_be_read(tab: Browser, reports: Reports, 
     tab.call("Emulation.setScriptExecutionDisabled", value=False)
     assert tab.run(content) == live
     assert not tab.run("[...document.querySelectorAll('.tools')].some(e => e.checkVisibility())")
-    drawn = tab.run(
-        "[...document.querySelectorAll('figure svg')].filter(e => e.getBoundingClientRect().width > 300).length"
-    )
+    widths = tab.run("[...document.querySelectorAll('figure svg')].map(e => e.getBoundingClientRect().width)")
+    drawn = sum(width > 300 for width in widths)
     assert drawn == len(reports("steady").figures())
 
 
@@ -561,9 +561,8 @@ def test_small_figures_stand_side_by_side(tab: Browser, tmp_path: Path) -> None:
     show(tab, written(report, tmp_path))
     for figure in small:
         alive(tab, figure.id)
-    places = tab.run(
-        "[...document.querySelectorAll('.beside figure')].map(f => (r => [r.left, r.bottom])(f.getBoundingClientRect()))"
-    )
+    boxes = "[...document.querySelectorAll('.beside figure')].map(figure => figure.getBoundingClientRect())"
+    places = tab.run(f"{boxes}.map(box => [box.left, box.bottom])")
     assert len(places) == 3
     assert places[0][0] < places[1][0] < places[2][0]
     assert len({round(bottom) for _, bottom in places}) == 1

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 import typst
@@ -37,6 +36,7 @@ from openpts.report.svg import draw_figures
 from openpts.report.text_width import text_width_px
 from openpts.report.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX
 from openpts.report.vega_lite import vega_lite_spec
+from tests.support.drawn_texts import text_boxes
 from tests.support.sample_figures import SECONDS, all_figures, gallery, response_times, table_of
 
 FIGURES = {figure.id: (figure, table) for figure, table in all_figures()}
@@ -187,61 +187,6 @@ def test_labels_above_neither_overlap_nor_are_struck_out(
         assert not any(row <= top and left + 0.5 < at < right - 0.5 for row, left, right in boxes)
 
 
-@pytest.mark.parametrize("name", DRAWN)
-def test_no_text_of_a_drawing_lies_over_another(drawings: dict[str, str], name: str) -> None:
-    boxes = text_boxes(drawings[name])
-    assert len(boxes) > 8
-    for (text, *one), (other_text, *other) in combinations(boxes, 2):
-        apart = one[0] >= other[2] - 0.5 or other[0] >= one[2] - 0.5
-        apart = apart or one[1] >= other[3] - 0.5 or other[1] >= one[3] - 0.5
-        assert apart, (text, other_text)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_all_text_stays_in_the_drawing_and_can_be_read_in_print(drawings: dict[str, str], name: str) -> None:
-    svg = drawings[name]
-    height = FIGURES[name][0].height_px
-    sizes = {float(size) for size in re.findall(r'font-size="([\d.]+)(?:px)?"', svg)}
-    assert min(sizes) * PRINTED_WIDTH_PT / PLOT_WIDTH_PX >= 6.5
-    for text, left, top, right, bottom in text_boxes(svg):
-        assert left >= -1 and top >= -1, text  # noqa: PT018 one box
-        assert right <= PLOT_WIDTH_PX + 1 and bottom <= height + 2, text  # noqa: PT018
-
-
-Box = tuple[str, float, float, float, float]
-
-
-def text_boxes(svg: str) -> list[Box]:
-    """Text and its left, top, right and bottom in pixels, from what was drawn."""
-    found: list[Box] = []
-
-    def walk(element: ET.Element, x: float, y: float) -> None:
-        transform = element.get("transform", "")
-        if move := re.match(r"translate\(([-\d.]+),\s*([-\d.]+)\)", transform):
-            x, y = x + float(move[1]), y + float(move[2])
-        if element.tag == f"{SVG}text" and element.text and element.get("opacity") != "0":
-            turn = re.search(r"rotate\((-?\d+)\)", transform)
-            found.append(box_of(element, x, y, int(turn[1]) % 360 if turn else 0))
-        for child in element:
-            walk(child, x, y)
-
-    walk(ET.fromstring(svg), 0, 0)
-    return found
-
-
-def box_of(element: ET.Element, x: float, y: float, degrees: int) -> Box:
-    text = element.text or ""
-    long = text_width_px(text, bold=element.get("font-weight") == "bold")
-    x, y = x + float(element.get("x", 0)), y + float(element.get("y", 0))
-    before = {"middle": long / 2, "end": long}.get(element.get("text-anchor", "start"), 0.0)
-    if degrees == 0:
-        return text, x - before, y - 9, x - before + long, y + 2
-    if degrees == 270:
-        return text, x - 9, y + before - long, x + 2, y + before
-    assert degrees == 90
-    return text, x - 2, y - before, x + 9, y - before + long
-
-
 def leaves(layers: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     return [leaf for layer in layers for leaf in (leaves(layer["layer"]) if "layer" in layer else [layer])]
 
@@ -252,10 +197,9 @@ def rows_of(spec: dict[str, Any]) -> list[dict[str, Any]]:
     return [row for source in sources for row in source.get("values", named.get(source.get("name"), []))]
 
 
-@pytest.mark.parametrize("interactive", [False, True])
-def test_a_day_of_seconds_is_small_and_keeps_its_extremes(interactive: bool) -> None:
+def test_a_day_of_seconds_is_small_and_keeps_its_extremes() -> None:
     figure, table = FIGURES["wsat"]
-    spec = vega_lite_spec(figure, {table.id: table}, interactive=interactive)
+    spec = vega_lite_spec(figure, {table.id: table})
     rows = [row for row in rows_of(spec) if "low" in row]
     values = [y for _, y in points_of(figure.series[0], table)]
     assert len(values) == SECONDS
@@ -268,13 +212,20 @@ def test_drawings_and_page_of_long_series_are_small(drawings: dict[str, str]) ->
     assert len(drawings["wsat"]) < 60_000
     assert len(drawings["hir"]) < 600_000
     html = render_html(gallery(), drawings)
-    assert len(html.encode()) < 3_000_000
-    listed = html.split('<pre id="wsat-values"')[1].split("</pre>")[0].splitlines()
-    assert len(listed) == 1 + SECONDS
-    last = [float(value) for value in listed[-1].split(",") if value]
-    assert last[1] == pytest.approx(
-        points_of(FIGURES["wsat"][0].series[0], FIGURES["wsat"][1])[-1][1], rel=1e-8
-    )
+    assert len(html.encode()) < 1_500_000
+
+
+def test_an_interactive_specification_holds_no_value_of_a_numeric_plot() -> None:
+    """The page has them in its tables, once."""
+    for name, (figure, table) in FIGURES.items():
+        if figure.kind == "lines":
+            spec = vega_lite_spec(figure, {table.id: table}, interactive=True)
+            assert "datasets" not in spec, name
+            sources = {
+                layer["data"]["name"] for layer in leaves(spec["layer"]) if "name" in layer.get("data", {})
+            }
+            assert sources == {f"s{number}" for number in range(len(figure.series))}
+            assert len(rows_of(spec)) <= 2 * (len(figure.series) + len(figure.rules)), "labels only"
 
 
 def test_a_spline_never_leaves_what_was_measured(drawings: dict[str, str]) -> None:

@@ -136,7 +136,7 @@ const build = (table) => {
     const line = body.insertRow();
     line.append(make("th", row.head.text, { scope: "row", class: table.head.align ?? "right" }));
     row.cells.forEach((cell, n) => {
-      line.append(make("td", cell.text, { class: `${table.columns[n].align ?? "right"} ${cell.tone ?? ""}`.trim() }));
+      line.append(make("td", cell.text, { class: `${table.columns[n].align ?? ""} ${cell.tone ?? ""}`.trim() }));
     });
   }
   return element;

@@ -13,11 +13,12 @@ from openpts.engine.options import CaptureOrder, CompletionWait, Demand, IoPath,
 from openpts.engine.simulated import SimulatedEngine
 from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.errors import UsageError
-from openpts.units import KIB, MIB, NS_PER_S
+from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, IoCount, StopRule
+from tests.support.endurance_presets import write_hot_drive
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 IOPS = 1000.0
@@ -200,3 +201,30 @@ def test_marks_are_data_until_the_purge(drive: SimulatedDrive) -> None:
     assert marked == drive.pages_with_data() == 64
     assert drive.purge() >= 0
     assert drive.pages_with_data() == 0
+
+
+def test_intervals_tell_what_the_drives_sensor_says(tmp_path: Path) -> None:
+    """As its log does at the end, and throttling from 75 °C on by less than the sensor's lag."""
+    hot = SimulatedDrive(
+        write_hot_drive(tmp_path).read_text(), path="sim:hot", capacity_bytes=100 * GB, scale=5, seed=3
+    )
+    engine = hot.engine(Demand(tc=1, qd=32, block_size_bytes=128 * KIB), 7, NativeOptions())
+    writes = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 1, 32, ActiveRange())
+    engine.submit([Step(writes, Duration.seconds(400))])
+    intervals = wait(engine).intervals
+    engine.stop()
+    temperatures = [interval.temperature_c for interval in intervals]
+    assert temperatures[0] is not None
+    assert temperatures[0] < 35
+    assert temperatures == sorted(temperatures, key=lambda celsius: celsius or 0)
+    assert temperatures[-1] == hot.smart()["temperature_c"]
+    first = next(n for n, interval in enumerate(intervals) if interval.throttled)
+    assert temperatures[first] == pytest.approx(75, abs=1)
+    assert all(interval.throttled for interval in intervals[first:])
+    assert hot.smart()["throttle_events"] == 1
+
+
+def test_a_drive_without_a_sensor_tells_nothing_of_heat(engine: SimulatedEngine) -> None:
+    engine.submit([step(Duration.seconds(3))])
+    told = {(interval.temperature_c, interval.throttled) for interval in wait(engine).intervals}
+    assert told == {(None, None)}

@@ -75,7 +75,27 @@ def intervals() -> tuple[Interval, ...]:
             errors=2,
             cpu=cpu,
         ),
-        Interval(index=1, elapsed_ns=7, read=NOTHING, write=NOTHING, in_flight=0, errors=0, cpu=None),
+        Interval(
+            index=1,
+            elapsed_ns=7,
+            read=NOTHING,
+            write=NOTHING,
+            in_flight=0,
+            errors=0,
+            cpu=None,
+            temperature_c=71.5,
+            throttled=True,
+        ),
+        Interval(
+            index=2,
+            elapsed_ns=7,
+            read=NOTHING,
+            write=NOTHING,
+            in_flight=0,
+            errors=0,
+            cpu=None,
+            throttled=False,
+        ),
     )
 
 

@@ -98,7 +98,7 @@ def _shipped() -> dict[str, BenchmarkProfile]:
             for file in (resources.files("openpts.practice") / "benchmarks").iterdir()
             if file.name.endswith(_SUFFIX)
         ),
-        key=lambda file: file.name,
+        key=lambda file: file.name.removesuffix(_SUFFIX),
     )
     names = [file.name.removesuffix(_SUFFIX) for file in files]
     return {

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
+from openpts.parameters.given import Given, conditions_of
 from openpts.practice.profile import possible_on, profile_test, standard_conditions
 from openpts.practice.profile_rows import range_of
 from openpts.practice.profiles import BENCHMARKS, POPULAR, parse_benchmark
@@ -112,8 +113,9 @@ def test_iometer() -> None:
 
 
 def test_patterns_of_iometer() -> None:
-    rows = BENCHMARKS["iometer-patterns"].rows
-    server, station, database = rows[:5], rows[5:10], rows[10:]
+    server, station, database = (
+        BENCHMARKS[f"iometer-{name}"].rows for name in ("file-server", "workstation", "database")
+    )
     for group in (server, station, database):
         assert [row.qd for row in group] == [1, 4, 8, 64, 256]
     assert {(row.read_pct, row.random_pct) for row in server} == {(80, 100)}
@@ -276,15 +278,15 @@ def test_a_test_file_stays_within_the_active_range() -> None:
 
 
 def test_sectors_of_4_kib_rule_out_smaller_transfers() -> None:
-    used = possible_on(conditions("as-ssd", "iometer-patterns"), 4096)
-    as_ssd, patterns = used.benchmarks
+    used = possible_on(conditions("as-ssd", "iometer-file-server"), 4096)
+    as_ssd, server = used.benchmarks
     assert ("Acc.time", 0) not in {(row.name, row.read_pct) for row in as_ssd.rows}
     assert len(as_ssd.rows) == 7
-    sizes = {size.block_size_bytes: size.weight for size in patterns.rows[0].block_sizes}
+    sizes = {size.block_size_bytes: size.weight for size in server.rows[0].block_sizes}
     assert sizes == {size: weight for size, weight in FILE_SERVER.items() if size >= 4096}
-    assert len(patterns.rows) == 15
+    assert len(server.rows) == 5
     assert used.impossible[0] == "AS SSD, Acc.time Write: 0.5 KiB"
-    assert used.impossible[1].endswith("File Server QD1 Mix 80/20: 0.5, 1, 2 KiB")
+    assert used.impossible[1].endswith("File Server, QD1 Mix 80/20: 0.5, 1, 2 KiB")
     assert possible_on(conditions(), 512) == conditions()
 
 
@@ -293,3 +295,16 @@ def test_a_benchmark_of_which_nothing_is_possible_is_refused() -> None:
     assert isinstance(tiny, BenchmarkProfile)
     with pytest.raises(UsageError, match="no row of AS SSD is possible on sectors of 4,096 bytes"):
         possible_on(replace(conditions(), benchmarks=(tiny,)), 4096)
+
+
+def test_a_time_scale_shortens_the_rows_of_whatever_benchmark_is_chosen() -> None:
+    given = Given(
+        {"benchmarks": ["crystaldiskmark"], "time_scale": "1/10", "passes": 9},
+        dict.fromkeys(("benchmarks", "time_scale", "passes"), "--option"),
+    )
+    (benchmark,) = conditions_of(given, standard_conditions(Profile.ENTERPRISE, 1)).benchmarks
+    assert {(row.pass_ns, row.warm_up_ns, row.pause_ns, row.passes) for row in benchmark.rows} == {
+        (NS_PER_S // 2, NS_PER_S // 2, NS_PER_S // 2, 9)
+    }
+    # amounts stay
+    assert {row.span_bytes for row in benchmark.rows} == {GIB}

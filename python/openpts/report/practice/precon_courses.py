@@ -97,7 +97,7 @@ def _page(
         kind="lines",
         table_id=table.id,
         x=along.axis,
-        y=ticks.linear_axis("IOPS", 0, max(values)),
+        y=ticks.amount_axis("IOPS", values),
         alt=f"{title}: minute means from {cells.fixed(max(values), 0)} down to "
         f"{cells.fixed(min(values), 0)} IOPS; {', '.join(begun)}.",
         series=tuple(

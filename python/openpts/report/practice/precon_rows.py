@@ -1,6 +1,9 @@
 """The rows of a profile in the three states: what is lost, which figure counts for which use."""
 
+import re
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.profile_rows import loss_pct
@@ -15,6 +18,8 @@ from openpts.units import NS_PER_MS
 from openpts.vocabulary.benchmark_profile import FigureUnit, ProfileRow
 from openpts.vocabulary.profile_conditions import DriveState
 
+# More places than that have no room for their names on an axis.
+_MOST_ON_AXIS: Final = 6
 _NOT_MEASURED: Final = "not measured"
 _RULE: Final = (
     "Rule: figures of random use count on the drive that random writes have settled, those of sequential use "
@@ -28,19 +33,47 @@ def rows_pages(comparison: Comparison) -> tuple[Page, ...]:
     return (_states_page(comparison), _loss_page(comparison), _order_page(comparison))
 
 
+@dataclass(frozen=True, slots=True)
+class _Group:
+    """Rows with a plot and a table of their own: those of a unit, of one direction if they are many."""
+
+    unit: FigureUnit
+    direction: str
+    places: tuple[int, ...]
+
+    @property
+    def title(self) -> str:
+        """What the rows have in common: ``IOPS``, ``MB/s, Read``."""
+        return f"{self.unit}, {self.direction}" if self.direction else self.unit.value
+
+    @property
+    def key(self) -> str:
+        """Of ids."""
+        words = f"{self.unit.name} {self.direction}".lower()
+        return re.sub("[^a-z0-9]+", "-", words).strip("-")
+
+
+def _groups(rows: Sequence[ProfileRow]) -> tuple[_Group, ...]:
+    """By unit; where one has more rows than an axis has room for, by direction as well."""
+    found: dict[tuple[FigureUnit, str], list[int]] = {}
+    many = {unit for unit, count in Counter(row.units[0] for row in rows).items() if count > _MOST_ON_AXIS}
+    for place, row in enumerate(rows):
+        unit = row.units[0]
+        found.setdefault((unit, row.direction if unit in many else ""), []).append(place)
+    return tuple(_Group(unit, direction, tuple(places)) for (unit, direction), places in found.items())
+
+
 def _states_page(comparison: Comparison) -> Page:
     page_id, title = "precon-rows", f"{comparison.conditions.benchmark.title}: Figures by State"
-    rows = comparison.conditions.benchmark.rows
-    units = dict.fromkeys(row.units[0] for row in rows)
-    tables = [_values_table(comparison, unit, page_id) for unit in units]
-    measured = [table for table in tables if _values(table)]
-    if not measured:
-        return nothing_page(page_id, title, "no row was measured")
+    groups = _groups(comparison.conditions.benchmark.rows)
+    tables = [_values_table(comparison, group, page_id) for group in groups]
     figures = [
-        _dumbbells(comparison, table, unit, 3 + n)
-        for n, (table, unit) in enumerate(zip(tables, units, strict=True))
+        _dumbbells(comparison, table, group, 3 + n)
+        for n, (table, group) in enumerate(zip(tables, groups, strict=True))
         if _values(table)
     ]
+    if not figures:
+        return nothing_page(page_id, title, "no row was measured")
     return Page(page_id, title, (*figures, *tables), mandatory=True)
 
 
@@ -49,20 +82,22 @@ def _loss_page(comparison: Comparison) -> Page:
     return Page("precon-loss", title, (Verdict(_RULE), _loss_table(comparison)), mandatory=True)
 
 
-def _values_table(comparison: Comparison, unit: FigureUnit, page_id: str) -> Table:
-    """The figures in one unit, a column for each state."""
-    places = [n for n, row in enumerate(comparison.conditions.benchmark.rows) if row.units[0] is unit]
+def _values_table(comparison: Comparison, group: _Group, page_id: str) -> Table:
+    """The figures of a group, a column for each state."""
+    rows = comparison.conditions.benchmark.rows
     return Table(
-        id=f"{page_id}-{unit.name.lower().replace('_', '-')}",
-        title=f"Figures by state: {unit}",
+        id=f"{page_id}-{group.key}",
+        title=f"Figures by state: {group.title}",
         head=Column("Row", align="left", width=1.4),
-        columns=tuple(Column(f"{state} ({unit})") for state in STATES),
+        columns=tuple(Column(f"{state} ({group.unit})") for state in STATES),
         rows=tuple(
             Row(
-                Cell(comparison.conditions.benchmark.rows[place].title),
-                tuple(figure_cell(comparison.rows[state][place].measured.figure(unit)) for state in STATES),
+                Cell(rows[place].title),
+                tuple(
+                    figure_cell(comparison.rows[state][place].measured.figure(group.unit)) for state in STATES
+                ),
             )
-            for place in places
+            for place in group.places
         ),
     )
 
@@ -71,15 +106,17 @@ def _values(table: Table) -> list[float]:
     return [value for row in table.rows for cell in row.cells if (value := cell.value) is not None]
 
 
-def _dumbbells(comparison: Comparison, table: Table, unit: FigureUnit, number: int) -> Figure:
+def _dumbbells(comparison: Comparison, table: Table, group: _Group, number: int) -> Figure:
     """A point per state, joined by a whisker from the least to the largest."""
-    labels = tuple(_label(row) for row in comparison.conditions.benchmark.rows if row.units[0] is unit)
+    rows = comparison.conditions.benchmark.rows
+    labels = tuple(rows[n].name if group.direction else _label(rows[n]) for n in group.places)
+    unit = group.unit
     values = _values(table)
     lines = tuple(range(len(labels)))
     return Figure(
         id=f"{table.id}-plot",
         number=f"Plot X-PRECON-{number}",
-        title=f"Figures by state - {unit}",
+        title=f"Figures by state - {group.title}",
         kind="bars",
         table_id=table.id,
         x=Axis("Row", "category", (0, len(labels)), (), labels),

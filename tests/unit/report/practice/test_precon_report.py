@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.practice.profiles import SHORT
+from openpts.practice.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.model import Page, Report, Table, Verdict
@@ -121,6 +121,21 @@ def test_dumbbells_join_the_states_of_each_row() -> None:
         ]  # fmt: skip
     table = found.tables()["precon-rows-iops"]
     assert [cell.value for cell in table.rows[-1].cells] == [230e3, 200e3, 50e3]
+
+
+def test_many_rows_are_plotted_by_direction() -> None:
+    def chosen(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, PreconConditions)
+        return with_changes(conditions, benchmark=BENCHMARKS["crystaldiskmark"])
+
+    found = build_report(made_up_run("precon", adjust=chosen), DATE)
+    figures = [one for one in found.figures() if one.id.startswith("precon-rows")]
+    assert [one.title for one in figures] == [
+        "Figures by state - MB/s, Read",
+        "Figures by state - MB/s, Write",
+    ]
+    assert {one.x.labels for one in figures} == {("SEQ1M Q8T1", "SEQ1M Q1T1", "RND4K Q32T1", "RND4K Q1T1")}
+    assert len(found.tables()["precon-rows-mb-per-s-write"].rows) == 4
 
 
 def test_what_was_written_before_a_row_is_told() -> None:

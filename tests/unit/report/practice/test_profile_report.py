@@ -131,15 +131,28 @@ def test_reads_of_places_never_written_are_no_figures_of_the_flash() -> None:
 
 
 def test_mixes_have_columns_of_their_own_and_lonely_rows_one_for_all() -> None:
-    found = report("iometer", "iometer-patterns")
+    found = report("iometer", "solidigm-mixed", "iometer-file-server")
     columns = [column.label for column in found.tables()["profile-1-mb-per-s"].columns]
     assert columns == [
         "Read (MB/s)", "Mix 75/25 (MB/s)", "Mix 50/50 (MB/s)", "Mix 25/75 (MB/s)", "Write (MB/s)",
     ]  # fmt: skip
     assert rows_of(found.tables()["profile-1-mb-per-s"])["64K"][1] == "-"
-    patterns = found.tables()["profile-2-iops"]
-    assert [column.label for column in patterns.columns] == ["IOPS"]
-    assert patterns.rows[0].head.text == "File Server QD1 Mix 80/20"
+    assert [column.label for column in found.tables()["profile-2-iops"].columns] == [
+        "Mix 80/20 (IOPS)", "Mix 70/30 (IOPS)",
+    ]  # fmt: skip
+    assert list(rows_of(found.tables()["profile-3-iops"])) == ["QD1", "QD4", "QD8", "QD64", "QD256"]
+
+
+def test_rows_without_a_second_direction_have_one_column() -> None:
+    def chosen(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, ProfileConditions)
+        mixed = BENCHMARKS["solidigm-mixed"].rows
+        rows = tuple(with_changes(row, name=f"row {n}") for n, row in enumerate(mixed))
+        return with_changes(conditions, benchmarks=(with_changes(BENCHMARKS["solidigm-mixed"], rows=rows),))
+
+    table = build_report(made_up_run("profile", adjust=chosen), DATE).tables()["profile-1-iops"]
+    assert [column.label for column in table.columns] == ["IOPS"]
+    assert list(rows_of(table)) == ["row 0 Mix 80/20", "row 1 Mix 70/30"]
 
 
 def test_a_row_that_was_not_measured_is_missing() -> None:

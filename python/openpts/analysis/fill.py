@@ -103,22 +103,31 @@ def course_of(samples: Sequence[Sample]) -> Course:
 
 
 def returned(course: Course, without_idle: Course) -> Returned:
-    """The cache that an idle time gave back, as bytes written before a step is first slow.
+    """The cache that an idle time gave back, as bytes written at the rate of the course's fastest step.
 
-    Slow is below the geometric mean of the course's fastest step and of the median step of the course without
-    idle time. It is nothing where the fastest is not ``LEAST_GAIN`` times that median.
+    Counted up to the first slow step: one below the geometric mean of the fastest and of the median step of
+    the course without idle time. Of each step as much is counted as must have been written at the fastest
+    rate, and the rest at that median, for it to take the time that it took. It is nothing where the fastest
+    is not ``LEAST_GAIN`` times that median.
     """
     rates = [point.bytes_per_s for point in course.points]
     if not rates or not without_idle.points:
         return Returned(0)
     usual = median(point.bytes_per_s for point in without_idle.points)
-    if max(rates) < LEAST_GAIN * usual:
+    fastest = max(rates)
+    if fastest < LEAST_GAIN * usual:
         return Returned(0)
-    limit = math.sqrt(max(rates) * usual)
-    slow = next((point for point in course.points if point.bytes_per_s < limit), None)
+    limit = math.sqrt(fastest * usual)
+    slow = next((number for number, rate in enumerate(rates) if rate < limit), None)
     if slow is None:
         return Returned(course.written_bytes, at_least=True)
-    return Returned(slow.end_bytes - slow.bytes)
+    return Returned(round(sum(_at_fastest(point, fastest, usual) for point in course.points[: slow + 1])))
+
+
+def _at_fastest(point: FillPoint, fastest: float, usual: float) -> float:
+    """Bytes of a step at the fastest rate, if all others were written at the usual one."""
+    saved_s = point.bytes / usual - point.elapsed_ns / NS_PER_S
+    return min(float(point.bytes), max(0.0, saved_s / (1 / usual - 1 / fastest)))
 
 
 def _point(sample: Sample, end_bytes: int) -> FillPoint:

@@ -52,9 +52,10 @@ def idle_page(rewrites: Sequence[Rewrite], without_idle: Course | None) -> Page:
         height_px=260,
     )
     rule = Verdict(
-        "Cache returned: what is written before a step is first slower than the geometric mean of the "
-        "fastest step and the median step after the shortest idle time; nothing if the fastest is less than "
-        f"{LEAST_GAIN:g} times that median. Exact to a step."
+        "Cache returned: what was written at the rate of the fastest step, up to the first that is slower "
+        "than the geometric mean of the fastest and of the usual rate (median step after the shortest idle "
+        "time). A step between the two rates counts as far as its time needs the faster one. Nothing if the "
+        f"fastest is less than {LEAST_GAIN:g} times the usual rate."
     )
     return Page(
         _PAGE_ID, _TITLE, (figure, _returned_table(rewrites, without_idle), rule, table), mandatory=True

@@ -125,7 +125,7 @@ def histogram_page(demand: DemandRun, histogram: Histogram) -> Page:
             lead,
             _figure(name, table, times),
             Verdict(_legend(at, times)),
-            Verdict(choice_rule(demand)),
+            *((Verdict(choice_rule(demand)),) if histogram.number == 1 else ()),
             facts,
             table,
         ),
@@ -141,7 +141,7 @@ def _figure(name: PlotName, table: Table, times: ResponseTimes) -> Figure:
         figure,
         y=replace(figure.y, title="Count (A.U.)"),
         series=(replace(bars, label=f"I/Os, MRT = {mrt}"),),
-        height_px=340,
+        height_px=300,
     )
 
 

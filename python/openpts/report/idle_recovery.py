@@ -167,7 +167,7 @@ def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPa
 
 def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart) -> Rows:
     waits = ", ".join(f"{state.idle_ns / NS_PER_S:g}" for state in conditions.wait_states)
-    access = format_duration(conditions.access_ns)
+    access = f"{conditions.access_ns / NS_PER_S:g} s"
     return (
         ("Data Pattern", data_text(conditions)),
         ("AR & Amount", active_range_amount_text(run)),

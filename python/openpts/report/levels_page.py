@@ -53,6 +53,7 @@ def levels_page(matrix: Matrix, histogram: ResponseTimes | None, name: PlotName)
         alt=f"{name.title}: {len(curves)} curves at {format_block_size(_BLOCK_SIZE_BYTES)}, "
         f"from {cells.latency(min(values) * 1e6).text} to {cells.latency(max(values) * 1e6).text} ms.",
         series=tuple(series for n, curve in enumerate(curves) for series in _series(n, curve, table)),
+        height_px=310,
     )
     return Page(name.id, name.title, (figure, Verdict(_sentence(curves)), table))
 
@@ -84,24 +85,21 @@ def _levels(most_nines: int) -> tuple[float, ...]:
 
 def _table(table_id: str, curves: Sequence[_Curve], levels: Sequence[float]) -> Table:
     """A row for each level; of each curve a column for what is sure, and one for what rests on a low N."""
-    heads = [head for curve in curves for head in (curve.label, f"{curve.label}, low n")]
-    rows = [
-        Row(_level_cell(level), tuple(cell for curve in curves for cell in _pair(curve, level, levels)))
-        for level in levels
-    ]
-    slowest = tuple(cell for curve in curves for cell in (cells.latency(curve.times.mrt_ns), Cell("")))
-    counts = tuple(cell for curve in curves for cell in (Cell(f"{curve.times.recorded_ios:,}"), Cell("")))
+    columns: list[tuple[str, tuple[Cell, ...]]] = []
+    for curve in curves:
+        sure, low = zip(*(_pair(curve, level, levels) for level in levels), strict=True)
+        of_all = (cells.latency(curve.times.mrt_ns), Cell(f"{curve.times.recorded_ios:,}"))
+        columns.append((curve.label, (*sure, *of_all)))
+        if any(cell.value is not None for cell in low):
+            columns.append((_low_label(curve), (*low, Cell("-"), Cell("-"))))
+    heads = [*(_level_cell(level) for level in levels), Cell("100 (MRT)"), Cell("N of I/Os")]
     return Table(
         id=table_id,
         title=f"Values plotted: response time (ms) at {format_block_size(_BLOCK_SIZE_BYTES)}",
         head=Column("Confidence level (%)", width=0.9),
-        columns=tuple(Column(head) for head in heads),
-        rows=(
-            *rows,
-            Row(
-                Cell("100 (MRT)"), tuple(Cell(cell.text, note=cell.note, tone=cell.tone) for cell in slowest)
-            ),
-            Row(Cell("N of I/Os"), counts),
+        columns=tuple(Column(label) for label, _ in columns),
+        rows=tuple(
+            Row(head, tuple(column[number] for _, column in columns)) for number, head in enumerate(heads)
         ),
         note="N nines take 10^N I/Os. Low n: fewer than 1.5 times that, drawn dashed (9.2 step 3.3.3).",
     )
@@ -124,10 +122,16 @@ def _pair(curve: _Curve, level: float, levels: Sequence[float]) -> tuple[Cell, C
 
 
 def _series(number: int, curve: _Curve, table: Table) -> tuple[Series, ...]:
-    sure = Series(curve.label, "column", (2 * number,), _COLORS[number])
-    low = Series(f"{curve.label}, low n", "column", (2 * number + 1,), _COLORS[number], style="dashed")
-    has_low = any(row.cells[2 * number + 1].value is not None for row in table.rows)
-    return (sure, low) if has_low else (sure,)
+    labels = [column.label for column in table.columns]
+    sure = Series(curve.label, "column", (labels.index(curve.label),), _COLORS[number])
+    low = _low_label(curve)
+    if low not in labels:
+        return (sure,)
+    return (sure, Series(low, "column", (labels.index(low),), _COLORS[number], style="dashed"))
+
+
+def _low_label(curve: _Curve) -> str:
+    return f"{curve.label}, low n"
 
 
 def _sentence(curves: Sequence[_Curve]) -> str:

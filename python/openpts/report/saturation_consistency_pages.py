@@ -1,5 +1,6 @@
 """How even the IOPS of write saturation are, in several views (ours): whole run, last hour, its spread."""
 
+import math
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
@@ -11,7 +12,7 @@ from openpts.report.steady_state_pages import PlotName
 from openpts.units import format_duration
 
 _NUMBER: Final = "Plot X-WSAT-2"
-_BINS_PER_TICK: Final = 5
+_BINS_PER_TICK: Final = 10
 _HEIGHT_PX: Final = 250
 
 Points = Sequence[tuple[float, float]]
@@ -109,10 +110,8 @@ def _edges(low: float, high: float) -> list[float]:
     """Edges of bins, a few to each tick of the axis; the last one lies above all values."""
     axis_ticks = ticks.linear_axis("IOPS", low, high).ticks
     width = (axis_ticks[1] - axis_ticks[0]) / _BINS_PER_TICK
-    edges = [axis_ticks[0]]
-    while edges[-1] <= high:
-        edges.append(axis_ticks[0] + len(edges) * width)
-    return edges
+    first, last = math.floor(low / width), math.floor(high / width) + 1
+    return [number * width for number in range(first, last + 1)]
 
 
 def _spread_figure(name: PlotName, table: Table) -> Figure:

@@ -51,7 +51,7 @@ _PURPOSES: Final[Mapping[str, str]] = {
     "fill": """How fast a drive takes data while it fills up, and what idle time gives back of its cache.
 
     At full length: the user capacity written once in sequence, then 5 % of it after 0 s, 30 s, 5 minutes and
-    30 minutes of idle time; on the purged drive again the user capacity once more, with bursts of 10 seconds
+    30 minutes of idle time; on the purged drive again the user capacity once more, with bursts of 30 seconds
     of random writes at five fill levels.
     """,
     "sustained": """What a long load leaves of the figures of a fresh drive, and of its data sheet.

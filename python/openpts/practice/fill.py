@@ -6,7 +6,7 @@ Source
     Practice beyond the PTS: a controller vendor's talk on reading SSD numbers (HYP-FILL), and press reviews.
 Steps
     Purge; the range filled once with SEQ 128 KiB, a step for each 1 %; after 0 s, 30 s, 5 min and 30 min of
-    idle time 5 % of the range written again, a step for each 0.2 %. Purge; 10 seconds of RND 4 KiB writes at
+    idle time 5 % of the range written again, a step for each 0.2 %. Purge; 30 seconds of RND 4 KiB writes at
     fill levels of 0, 25, 50, 75 and 100 %, in what is filled.
 Pass rule
     None.
@@ -53,7 +53,7 @@ def standard_conditions(profile: Profile, seed: int) -> FillConditions:
         idle_times=tuple(IdleTime(seconds * NS_PER_S) for seconds in (0, 30, 300, 1800)),
         rewrite_pct=5,
         levels_pct=(0, 25, 50, 75, 100),
-        burst_ns=10 * NS_PER_S,
+        burst_ns=30 * NS_PER_S,
         seed=seed,
     )
 

@@ -45,7 +45,7 @@ def _steady_state(run: Run) -> Iterator[PlanConcern]:
         return
     for cycle in run.manifest.cycles:
         outcome = cycle.outcome
-        if outcome.steady_round is None:
+        if outcome.steady_round is None and outcome.last_round:
             where = f" of {cycle.title}" if cycle.title else ""
             yield PlanConcern(
                 "steady state",

@@ -104,18 +104,18 @@ def test_bursts_go_to_what_is_filled() -> None:
         for apply in second
         for step in apply.steps
     ]
-    ten = Duration(10 * NS_PER_S)
+    length = Duration(30 * NS_PER_S)
     quarter = ByteAmount(CAPACITY_BYTES // 4)
     assert found == [
-        (Part.BURST, 1, ActiveRange(0, 25), ten),
+        (Part.BURST, 1, ActiveRange(0, 25), length),
         (Part.FILL, 2, ActiveRange(0, 25), quarter),
-        (Part.BURST, 2, ActiveRange(0, 25), ten),
+        (Part.BURST, 2, ActiveRange(0, 25), length),
         (Part.FILL, 3, ActiveRange(25, 50), quarter),
-        (Part.BURST, 3, ActiveRange(0, 50), ten),
+        (Part.BURST, 3, ActiveRange(0, 50), length),
         (Part.FILL, 4, ActiveRange(50, 75), quarter),
-        (Part.BURST, 4, ActiveRange(0, 75), ten),
+        (Part.BURST, 4, ActiveRange(0, 75), length),
         (Part.FILL, 5, ActiveRange(75, 100), quarter),
-        (Part.BURST, 5, ActiveRange(0, 100), ten),
+        (Part.BURST, 5, ActiveRange(0, 100), length),
     ]
     bursts = [stimulus(apply.steps[0]) for apply in second if apply.part is Part.BURST]
     assert {(s.random_pct, s.block_size_bytes, s.read_pct, s.tc, s.qd) for s in bursts} == {
@@ -135,7 +135,7 @@ def test_fill_levels_are_shares_of_the_active_range() -> None:
 def test_a_time_scale_shortens_idle_times_and_bursts_but_no_amount() -> None:
     short = at_time_scale(standard_conditions(Profile.CLIENT, 1), 1 / 60)
     assert [time.idle_ns for time in short.idle_times] == [0, NS_PER_S // 2, 5 * NS_PER_S, 30 * NS_PER_S]
-    assert short.burst_ns == round(NS_PER_S / 6)
+    assert short.burst_ns == NS_PER_S // 2
     assert short.rewrite_pct == 5
 
 

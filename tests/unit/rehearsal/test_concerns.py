@@ -49,6 +49,14 @@ def test_nothing_speaks_against_a_full_plan_that_became_steady(run: Run) -> None
     assert plan_concerns(subject(), run, (), None, 0.01) == ()
 
 
+def test_a_test_that_looks_for_no_steady_state_misses_none(run: Run) -> None:
+    cycles = (CycleFinished(Outcome(None, 0), "fill curve"),)
+    assert (
+        concern("steady state", subject(), replace(run, manifest=replace(run.manifest, cycles=cycles)))
+        is None
+    )
+
+
 def test_a_plan_that_ends_before_steady_state_is_told(run: Run) -> None:
     unsteady = (CycleFinished(Outcome(None, 6)), CycleFinished(Outcome(None, 25), "SEQ 128 KiB"))
     for cycle, words in zip(

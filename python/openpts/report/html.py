@@ -72,11 +72,11 @@ def _is_long(table: Table) -> bool:
 
 
 def _has_heat(table: Table) -> bool:
-    """Whether colours can tell small values of a column, or of a matrix, from large ones."""
+    """Whether colours tell where values are small and large: in a matrix, or in several columns."""
     columns = list(zip(*(row.cells for row in table.rows), strict=True))
     sets = [[cell for column in columns for cell in column]] if table.group else columns
-    found = [[cell.value for cell in cells if cell.value is not None] for cells in sets]
-    return any(len(values) >= _LEAST_VALUES_TO_COLOUR and len(set(values)) > 1 for values in found)
+    found = [{cell.value for cell in cells if cell.value is not None} for cells in sets]
+    return sum(len(values) >= _LEAST_VALUES_TO_COLOUR for values in found) >= min(2, len(found))
 
 
 def _rows_of(page: Page) -> list[list[Block]]:

@@ -3,7 +3,7 @@
 const DRAG_PX = 6;
 const STEP_OF_ZOOM = 0.5;
 
-const UNIT = /^(.*) \((%|ms|us|s|min|h|fills|[KMGT]i?B(?:\/s)?|m?W|°C|A\.U\.)\)$/;
+const UNIT = /^(.*) \((%|ms|us|s|min|h|fills|[KMGT]i?B(?:\/s)?|m?W|°?C|A\.U\.)\)$/;
 const unitName = (title) => UNIT.exec(title)?.[2] ?? (title.startsWith("%") ? "%" : title === "IOPS" ? title : "");
 
 const isHistogram = (figure) => figure.series.some((series) => series.style === "bars");

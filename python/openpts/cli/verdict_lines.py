@@ -10,6 +10,7 @@ from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 from openpts.vocabulary.outcome_text import reached_text
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.profile_conditions import ProfileConditions
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sustained_conditions import SustainedConditions
 from openpts.vocabulary.test_conditions import TestConditions
@@ -21,6 +22,7 @@ _WITHOUT_STEADY_STATE: Final = (
     | EntropyConditions
     | FillConditions
     | LifetimeConditions
+    | ProfileConditions
     | SustainedConditions
     | ThermalConditions
 )

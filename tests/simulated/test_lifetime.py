@@ -27,7 +27,7 @@ def wear_per_cycle_pct(run: Run) -> float:
 
 def to_the_end(conditions: TestConditions) -> TestConditions:
     assert isinstance(conditions, LifetimeConditions)
-    return replace(conditions, cycles=200, wear_limit_pct=1000)
+    return replace(conditions, drive_cycles=200, wear_limit_pct=1000)
 
 
 @pytest.fixture(scope="module")

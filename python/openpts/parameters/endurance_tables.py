@@ -128,7 +128,7 @@ class LifetimeParameters(CommonParameters, kw_only=True, frozen=True, forbid_unk
         Annotated[
             int,
             one_number(
-                "cycles",
+                "drive_cycles",
                 "Write and read the whole range so often. USES THE DRIVE UP: a few thousand end its life.",
                 ge=1,
                 le=1_000_000,

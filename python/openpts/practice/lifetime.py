@@ -62,7 +62,7 @@ def standard_conditions(profile: Profile, seed: int) -> LifetimeConditions:
         block_size_bytes=128 * KIB,
         tc=1,
         qd=32,
-        cycles=A_HANDFUL,
+        drive_cycles=A_HANDFUL,
         wear_limit_pct=100,
         longest_ns=_WEEK_NS,
         seed=seed,
@@ -81,7 +81,7 @@ def lifetime_test(conditions: LifetimeConditions, user_capacity_bytes: int) -> S
     yield SetWriteCache(conditions.write_cache_enabled)
     reading = health_in((yield ReadHealth(Part.DRIVE_CYCLE, 1)))
     life = _Life(conditions, reading.values)
-    for number in range(1, conditions.cycles + 1):
+    for number in range(1, conditions.drive_cycles + 1):
         steps = tuple(_steps(conditions, user_capacity_bytes, number))
         samples = samples_in((yield Apply(Part.DRIVE_CYCLE, number, steps, may_fail=True)))
         reading = health_in((yield ReadHealth(Part.DRIVE_CYCLE, number)))
@@ -97,7 +97,7 @@ def _steps(conditions: LifetimeConditions, capacity_bytes: int, number: int) -> 
     covered = conditions.active_range
     share = (covered.end_pct - covered.start_pct) / 100
     amount_bytes = capacity_bytes if share == 1 else int(capacity_bytes * share) // _PAGE_BYTES * _PAGE_BYTES
-    data = VerifiedData(number) if conditions.verify else conditions.data
+    data = VerifiedData(number) if conditions.compares else conditions.data
     for read_pct in (0, 100):
         order = simple_workload("cycle", AccessPattern.SEQUENTIAL, conditions.block_size_bytes, read_pct)
         stimulus = order.stimulus(tc=conditions.tc, qd=conditions.qd, active_range=covered, data=data)
@@ -140,4 +140,4 @@ class _Life:
             return (
                 f"{format_duration(self.elapsed_ns)} elapsed (limit {format_duration(conditions.longest_ns)})"
             )
-        return f"{number} cycles, as asked for" if number == conditions.cycles else ""
+        return f"{number} cycles, as asked for" if number == conditions.drive_cycles else ""

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
+from openpts.report.printable import printable
 from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.test_conditions import TestConditions
 
@@ -54,6 +55,22 @@ LABELS: Final = {
     "mid_points": "MidIOPS points",
     "histogram_prewrite_ns": "Pre-write before a histogram",
     "capture": "Every completion time kept",
+    "block_size_bytes": "Block size",
+    "cool_c": "Cold run begins at (°C)",
+    "longest_cooling_ns": "Idle before the cold run, at most",
+    "look_ns": "From one look at the idle drive to the next",
+    "load_ns": "Cold run and warm run, at most",
+    "stable_minutes": "A throttled run ends when stable for (min)",
+    "rest_ns": "Idle before the warm run and the duty cycle",
+    "busy_ns": "Writes of the duty cycle",
+    "idle_ns": "Idle time of the duty cycle",
+    "duty_ns": "Length of the duty cycle",
+    "ambient_c": "Air around the drive, as stated (°C)",
+    "airflow": "Cooling, as stated",
+    "drive_cycles": "Drive cycles, at most",
+    "write_limit_bytes": "Ends after (written)",
+    "wear_limit_pct": "Ends at rated life used (%)",
+    "verify": "Reads compared with what was written",
 }
 """What the conditions of the specification's tests are called in a report."""
 
@@ -74,7 +91,8 @@ def condition_rows(conditions: TestConditions) -> Iterator[tuple[str, str]]:
     for name in conditions.__struct_fields__:
         value = getattr(conditions, name)
         if name not in _ELSEWHERE and value is not None:
-            yield LABELS.get(name) or _words(name), condition_text(name, value)
+            text = printable(value) if isinstance(value, str) else condition_text(name, value)
+            yield LABELS.get(name) or _words(name), text
 
 
 def _words(name: str) -> str:

@@ -3,7 +3,14 @@
 from fractions import Fraction
 from typing import Final
 
-from openpts.units import NS_PER_MS, NS_PER_S, block_size_kib, format_block_size, format_duration
+from openpts.units import (
+    NS_PER_MS,
+    NS_PER_S,
+    block_size_kib,
+    format_block_size,
+    format_capacity,
+    format_duration,
+)
 from openpts.vocabulary.conditions import AccessGroup, WaitState
 from openpts.vocabulary.data_pattern import (
     PatternData,
@@ -53,6 +60,8 @@ def _number_text(name: str, value: float) -> str:
         return str(Fraction(value).limit_denominator(10_000) or value)
     if name.endswith("_ns"):
         return duration_text(round(value))
+    if name.endswith("_limit_bytes"):
+        return format_capacity(round(value))
     if name.endswith("_bytes"):
         return f"{block_size_kib(round(value))} KiB"
     return f"{value:g}" if isinstance(value, float) else str(value)

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from openpts.practice.lifetime import A_HANDFUL, lifetime_test, standard_conditions, without_data
 from openpts.units import GB, KIB, NS_PER_S, TB
 from openpts.vocabulary.conditions import Profile
-from openpts.vocabulary.data_pattern import RandomData, VerifiedData
+from openpts.vocabulary.data_pattern import RandomData, VerifiedData, ZeroData
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished
@@ -41,7 +41,7 @@ def ended(played: Played) -> tuple[int, str]:
 
 
 def test_a_cycle_writes_the_range_once_and_reads_it_once() -> None:
-    played = play(cycles=2)
+    played = play(drive_cycles=2)
     for number in (1, 2):
         steps = [a.step for a in played.applied if a.number == number]
         amounts = [step.stop.amount_bytes for step in steps if isinstance(step.stop, ByteAmount)]
@@ -55,7 +55,7 @@ def test_a_cycle_writes_the_range_once_and_reads_it_once() -> None:
 
 
 def test_the_active_range_bounds_a_cycle() -> None:
-    played = play(cycles=1, active_range=ActiveRange(0, 25))
+    played = play(drive_cycles=1, active_range=ActiveRange(0, 25))
     assert sum(a.step.stop.amount_bytes for a in played.applied) == 2 * CAPACITY_BYTES // 4  # type: ignore[union-attr]
 
 
@@ -63,6 +63,12 @@ def test_a_drive_that_keeps_no_data_is_not_compared() -> None:
     conditions = without_data(standard_conditions(Profile.CLIENT, 1))
     played = Drive(CAPACITY_BYTES, lambda *_: 10_000).play(lifetime_test(conditions, CAPACITY_BYTES))
     assert {a.step.stimulus.data for a in played.applied if a.step.stimulus} == {RandomData()}
+
+
+def test_other_data_than_random_is_written_as_asked_for_and_not_compared() -> None:
+    """Zeros are zeros, whichever cycle wrote them."""
+    played = play(drive_cycles=1, data=ZeroData())
+    assert {a.step.stimulus.data for a in played.applied if a.step.stimulus} == {ZeroData()}
 
 
 def test_nobody_uses_up_a_drive_unasked() -> None:

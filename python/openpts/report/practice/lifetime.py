@@ -7,7 +7,7 @@ from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
-from openpts.report.header_rows import active_range_amount_text, demand_text
+from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
 from openpts.report.model import Cell, Section, Table
 from openpts.report.practice.lifetime_pages import course_page, forecast_page, stretches_page
 from openpts.report.practice.lifetime_run import (
@@ -85,13 +85,16 @@ def _test_rows(measured: LifetimeRun) -> Rows:
     size = format_block_size(conditions.block_size_bytes)
     limit = conditions.write_limit_bytes
     return (
-        ("Data Pattern", "verified, one generation per cycle" if conditions.verify else "RND, not verified"),
+        (
+            "Data Pattern",
+            "verified, one generation per cycle" if conditions.compares else data_text(conditions),
+        ),
         ("AR & Amount", active_range_amount_text(measured.run)),
         ("Test Stimulus 1", f"SEQ {size} W, whole range once"),
         ("Test Stimulus 2", f"SEQ {size} R, whole range once"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Whole cycles", str(len(measured.whole))),
-        ("Limit: cycles", str(conditions.cycles)),
+        ("Limit: cycles", str(conditions.drive_cycles)),
         ("Limit: written", "none" if limit is None else f"{limit / TB:g} TB"),
         ("Limit: life used", f"{conditions.wear_limit_pct:g} %"),
         ("Limit: time", format_duration(conditions.longest_ns)),
@@ -106,7 +109,7 @@ def _figures(measured: LifetimeRun) -> dict[str, Any]:
         "whole_cycles": len(measured.whole),
         "written_bytes": measured.written_bytes,
         "io_errors": sum(cycle.errors for cycle in cycles),
-        "compared": measured.conditions.verify,
+        "compared": measured.conditions.compares,
         "write_amplification": write_amplification(measured.before, cycles[-1].log) if cycles else None,
         "cycles": [
             {

@@ -115,7 +115,7 @@ def errors_verdict(measured: LifetimeRun) -> Verdict:
         else None
     )
     own = "not in its log" if counted is None else f"{counted:,.0f}"
-    if measured.conditions.verify:
+    if measured.conditions.compares:
         compared = "All that was read was compared with what its cycle wrote."
     elif measured.run.manifest.target.kind is TargetKind.SIMULATED:
         compared = "Nothing was compared: a simulated drive keeps no data."

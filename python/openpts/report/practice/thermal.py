@@ -13,6 +13,7 @@ from openpts.report.practice.thermal_pages import course_page, duty_cycle_page, 
 from openpts.report.practice.thermal_run import NAMES, Load, ThermalRun
 from openpts.report.practice.thermal_table import results_page
 from openpts.report.practice.thermal_words import highest_temperature_c, load_verdict
+from openpts.report.printable import printable
 from openpts.report.standing import Standing
 from openpts.report.summary_table import summary_table
 from openpts.units import MB, NS_PER_S, format_block_size, format_duration
@@ -99,7 +100,7 @@ def _test_rows(measured: ThermalRun) -> Rows:
         ("Duty cycle", lengths[2]),
         ("Busy / idle", f"{format_duration(conditions.busy_ns)} / {format_duration(conditions.idle_ns)}"),
         ("Air", "not stated" if conditions.ambient_c is None else f"{conditions.ambient_c:g} °C, as stated"),
-        ("Cooling", conditions.airflow or "not stated"),
+        ("Cooling", printable(conditions.airflow) if conditions.airflow else "not stated"),
     )
 
 

@@ -145,7 +145,7 @@ def _limits(measured: ThermalRun, temperatures: Sequence[float]) -> tuple[Rule, 
     """Limits of the drive that its temperature came near; those far above would flatten the plot."""
     found = (
         (label, measured.limit_c(name))
-        for label, name in (("warning limit", "warning_limit_c"), ("critical limit", "critical_limit_c"))
+        for label, name in (("warning", "warning_limit_c"), ("critical", "critical_limit_c"))
     )
     return tuple(
         Rule(f"{label} {value:.0f} °C", value, "limit")

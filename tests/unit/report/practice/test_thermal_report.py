@@ -5,6 +5,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as with_fields
 
 from openpts.practice.thermal import COLD
 from openpts.record.reader import Run
@@ -111,3 +112,14 @@ def test_the_idle_time_of_a_duty_cycle_has_no_speed(throttled: Run) -> None:
     assert rates[:4] == [pytest.approx(SPEED / 1e6), 0, 0, pytest.approx(SPEED / 1e6)]
     # from the end of the first minute of writes to the end of two minutes without
     assert [row.head.value for row in rows[:4]] == pytest.approx([1, 1, 3, 4])
+
+
+def test_what_the_operator_states_can_do_nothing() -> None:
+    """Cooling is any text: a terminal's escape, a line break, a direction of writing are written out."""
+    hostile = "fan\x1b[31m\n\u202e<b>"
+    run = made_up_run("thermal", adjust=lambda conditions: with_fields(conditions, airflow=hostile))
+    report = build_report(run, DATE)
+    texts = [cell.text for table in report.tables().values() for row in table.rows for cell in row.cells]
+    texts += [row.value for group in report.sections[0].header.groups for row in group.rows]
+    assert sum(text == r"fan\x1b[31m\n\u202e<b>" for text in texts) >= 3
+    assert not any("\x1b" in text or "\u202e" in text for text in texts)

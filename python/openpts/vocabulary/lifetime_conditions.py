@@ -7,10 +7,10 @@ from openpts.vocabulary.practice_conditions import PracticeConditions
 class LifetimeConditions(PracticeConditions, frozen=True, kw_only=True, tag_field="test", tag="lifetime"):
     """Drive cycles: the whole active range written once in sequence, then read once.
 
-    It ends after ``drive_cycles``, or sooner: with the first I/O that fails, when the drive counts a media error or
-    takes no more writes, when it has used ``wear_limit_pct`` of its rated life, after ``write_limit_bytes``
-    (None: no limit), or after ``longest_ns``. ``verify``: what is read must be what this cycle wrote, if
-    that is random data; no other can be told from what an earlier cycle wrote.
+    It ends after ``drive_cycles``, or sooner: with the first I/O that fails, when the drive counts a media
+    error or takes no more writes, when it has used ``wear_limit_pct`` of its rated life, after
+    ``write_limit_bytes`` (None: no limit), or after ``longest_ns``. ``verify``: what is read must be what
+    this cycle wrote, if that is random data; no other can be told from what an earlier cycle wrote.
     """
 
     block_size_bytes: int

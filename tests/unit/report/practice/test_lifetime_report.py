@@ -42,7 +42,9 @@ def run_of(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
     def rate(stimulus: Stimulus, _part: Part, _number: int) -> float:
         return 8000 if stimulus.operations.write else 16_000
 
-    return made_up_run("lifetime", rate=rate, health=health, adjust=lambda c: with_fields(c, drive_cycles=cycles))
+    return made_up_run(
+        "lifetime", rate=rate, health=health, adjust=lambda c: with_fields(c, drive_cycles=cycles)
+    )
 
 
 def verdicts(report: Report, page_id: str) -> list[str]:

@@ -76,12 +76,12 @@ _PURPOSES: Final[Mapping[str, str]] = {
     rows, random writes until single minutes are steady; a purge, random writes until steady, twice, and the
     rows. Random writes end after 6 x user capacity or 12 hours at the latest, each of the three times.
     """,
-    "thermal": """Whether a drive gets so hot under long writes that it slows down, after how long, by how much.
+    "thermal": """Whether a drive gets so hot under long writes that it slows down, when and by how much.
 
     At full length: the user capacity written once, up to 30 minutes of idle time until the drive is cool,
-    30 minutes of sequential writes, 5 minutes idle, 30 minutes of writes on the warm drive, 5 minutes idle, and
-    30 minutes of 1 minute of writes and 2 minutes idle in turns. State air and cooling with --ambient-c and
-    --airflow: without them nobody can compare.
+    30 minutes of sequential writes, 5 minutes idle, 30 minutes of writes on the warm drive, 5 minutes idle,
+    and 30 minutes of 1 minute of writes and 2 minutes idle in turns. State air and cooling with --ambient-c
+    and --airflow: without them nobody can compare.
     """,
     "lifetime": """Speed, errors and wear over drive cycles: the whole range written, then read and compared.
 

@@ -44,7 +44,7 @@ def random_course(
             yield SteadyStateChecked(Part.LOAD, len(history), (conditions.workload.title,), (report,))
             steady = report.steady and written_bytes >= least_fills * capacity_bytes
         if steady:
-            return Outcome(len(history), len(history), f"steady state in tracking round {len(history)}")
+            return Outcome(len(history), len(history))
         if written_bytes >= conditions.drive_fills * capacity_bytes:
             return Outcome(None, len(history), f"{conditions.drive_fills:g} x user capacity written")
         if elapsed_ns >= conditions.longest_ns:

@@ -11,13 +11,14 @@ from statistics import median
 from typing import Final
 
 from openpts.analysis.breaks import Segment, segments_of
-from openpts.analysis.minutes import pieces_of
-from openpts.analysis.saturation import whole_pieces
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import Sample
 
 LEAST_GAIN: Final = 1.5
 """After an idle time a drive has a cache again if its fastest step is so many times as fast as usual."""
+
+# An interval that the step's end cut is no record of its length.
+_WHOLE: Final = 0.99
 
 READING: Final = (
     "The first break to a lower rate is read as the end of the cache, the second one as the start of garbage "
@@ -131,8 +132,8 @@ def _at_fastest(point: FillPoint, fastest: float, usual: float) -> float:
 
 
 def _point(sample: Sample, end_bytes: int) -> FillPoint:
-    whole = whole_pieces([piece for piece in pieces_of([sample]) if piece.measured is not sample])
-    rates = [piece.measured.bandwidth_bytes_per_s for piece in whole]
+    whole = [one for one in sample.intervals if one.elapsed_ns >= _WHOLE * sample.interval_ns]
+    rates = [interval.bandwidth_bytes_per_s for interval in whole]
     return FillPoint(
         end_bytes=end_bytes,
         bytes=sample.write.bytes,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.analysis.fill import Course, FillSegment, Returned, course_of, returned
+from openpts.analysis.fill import Course, Returned, course_of, returned
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -56,7 +56,8 @@ def test_the_step_in_which_the_cache_ends_is_in_no_segment() -> None:
 def test_the_mean_of_a_segment_is_bytes_over_time() -> None:
     """A GB at 1000 MB/s and one at 960 MB/s take 1 s and 1.041667 s."""
     (segment,) = course(1000, 960).segments
-    assert segment == FillSegment(0, 2 * STEP_BYTES, pytest.approx(2000 * MB / (1 + 1 / 0.96)))
+    assert (segment.start_bytes, segment.end_bytes) == (0, 2 * STEP_BYTES)
+    assert segment.bytes_per_s == pytest.approx(2000 * MB / (1 + 1 / 0.96))
 
 
 def test_a_level_fill_has_no_break_points() -> None:
@@ -94,6 +95,9 @@ def test_the_envelope_is_that_of_whole_intervals() -> None:
     assert (point.lowest_bytes_per_s, point.highest_bytes_per_s) == (350 * MB, 450 * MB)
     (bare,) = course(400).points
     assert bare.lowest_bytes_per_s is None
+    # a step that ends within its first interval has none that tells more than its mean
+    (short,) = course_of([step(4000, intervals[2:])]).points
+    assert short.lowest_bytes_per_s is None
 
 
 USUAL = course(*[150, 120] * 10)

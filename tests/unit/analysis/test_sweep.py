@@ -51,7 +51,7 @@ def test_a_single_visit_tells_no_drift() -> None:
 
 
 # A shared machine under load: SEQ 128 KiB writes of a file, whose storage does not reduce data.
-RESTLESS_MB_PER_S = {
+RESTLESS_MB_PER_S: Mapping[float, tuple[float, ...]] = {
     0: (2900.9, 2768.2),
     10: (2722.4, 2396.0),
     25: (2747.0, 2586.4),

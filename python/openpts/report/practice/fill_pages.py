@@ -15,6 +15,10 @@ from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.sample import Sample
 
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
+_SPREAD: Final = (
+    Series("Lowest interval of a step", "column", (2,), _SPREAD_COLOR, style="line"),
+    Series("Highest interval of a step", "column", (3,), _SPREAD_COLOR, style="line"),
+)
 _PRINTED_VALUES: Final = 200
 _PAGE_ID, _TITLE = "fill-curve", "Sequential Fill: MB/s v Fill Level"
 
@@ -91,8 +95,7 @@ def curve_page(measured: FillRun) -> Page:
         y=ticks.linear_axis("MB/s", 0, highest),
         alt=f"{_TITLE}: {len(rates)} steps. {breaks_sentence(measured).text}",
         series=(
-            Series("Lowest interval of a step", "column", (2,), _SPREAD_COLOR, style="line"),
-            Series("Highest interval of a step", "column", (3,), _SPREAD_COLOR, style="line"),
+            *(_SPREAD if any(point.lowest_bytes_per_s for point in fill.points) else ()),
             Series("Mean of a step", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
         ),
         marks=_marks(measured),

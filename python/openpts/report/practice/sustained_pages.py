@@ -19,6 +19,10 @@ from openpts.vocabulary.sustained_conditions import SustainedConditions
 _FRESH_COLOR, _SUSTAINED_COLOR = 2, 3
 _MEAN_COLOR, _SPREAD_COLOR = 2, 6
 _HALF_PX: Final = 360
+_SPREAD: Final = (
+    Series("Lowest interval of a minute", "column", (1,), _SPREAD_COLOR, style="line"),
+    Series("Highest interval of a minute", "column", (2,), _SPREAD_COLOR, style="line"),
+)
 _PRINTED_VALUES: Final = 200
 
 
@@ -178,8 +182,7 @@ def load_page(measured: SustainedRun) -> Page:
         alt=f"{title}: minute means from {cells.fixed(max(rates), 0)} down to {cells.fixed(min(rates), 0)}. "
         f"{load_sentence(measured).text}",
         series=(
-            Series("Lowest interval of a minute", "column", (1,), _SPREAD_COLOR, style="line"),
-            Series("Highest interval of a minute", "column", (2,), _SPREAD_COLOR, style="line"),
+            *(_SPREAD if any(load.spreads) else ()),
             Series("Mean of a minute", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
         ),
     )

@@ -106,6 +106,9 @@ def test_a_saved_drawing_stands_alone_and_bears_the_red_line(
         words = re.sub(r"\s+", " ", " ".join(re.findall(r">([^<>]+)</text>", text)))
         assert MARK in words
         assert "var(" not in text
+        assert 'font-size="11"' in text.partition(">")[0], (
+            "most texts of a drawing leave their size to the page"
+        )
         assert re.match(r'<svg xmlns="http://www.w3.org/2000/svg"', text)
     name, content = saved(tab, "#iops-a1-rw0-plot [data-do=png]")
     data = content.encode("latin-1")

@@ -28,7 +28,7 @@ const nearestMean = (points, x) => {
 const pointAt = (plot, number, x) => {
   const points = plot.points[number];
   const { style = "measured" } = plot.figure.series[number];
-  return points.find((point) => point.x === x) ?? (["mean", "line"].includes(style) ? nearestMean(points, x) : null);
+  return points.find((point) => point.x === x) ?? (["mean", "line", "dashed"].includes(style) ? nearestMean(points, x) : null);
 };
 
 const withUnit = (text, title) => [text, unitName(title)].filter(Boolean).join(" ");

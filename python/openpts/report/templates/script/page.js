@@ -111,7 +111,7 @@ const standalone = async (element) => {
   const below = [...wrapped(`${figure.number} - ${figure.title}`, letters), ...wrapped(`${report.run_name} | ${report.footer}`, letters)];
   const outer = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   const total = height + 16 * (above.length + below.length) + 20;
-  Object.entries({ width, height: total, viewBox: `0 0 ${width} ${total}`, "font-family": "Inter, Noto Sans, Helvetica, Arial, sans-serif" })
+  Object.entries({ width, height: total, viewBox: `0 0 ${width} ${total}`, "font-size": 11, "font-family": "Inter, Noto Sans, Helvetica, Arial, sans-serif" })
     .forEach(([name, value]) => outer.setAttribute(name, value));
   const add = (tag, attributes, text = "") => {
     const child = document.createElementNS("http://www.w3.org/2000/svg", tag);

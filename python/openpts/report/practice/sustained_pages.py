@@ -169,6 +169,7 @@ def load_page(measured: SustainedRun) -> Page:
         ),
         printed=6 * len(load.minutes) <= _PRINTED_VALUES,
     )
+    style = "mean" if len(load.minutes) > 1 else "measured"
     rates = [minute.iops for minute in load.minutes]
     highest = max([*rates, *(spread[1] for spread in load.spreads if spread)])
     figure = Figure(
@@ -183,7 +184,7 @@ def load_page(measured: SustainedRun) -> Page:
         f"{load_sentence(measured).text}",
         series=(
             *(_SPREAD if any(load.spreads) else ()),
-            Series("Mean of a minute", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
+            Series("Mean of a minute", "column", (0,), _MEAN_COLOR, style=style, emphasis=True),
         ),
     )
     return Page(page_id, title, (figure, load_sentence(measured), table), mandatory=True)

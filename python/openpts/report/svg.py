@@ -41,11 +41,6 @@ def _plot_svg(figure: Figure, tables: Mapping[str, Table]) -> str:
     return vega_svg.plot_svg(vega_svg.spec_json(vega_lite_spec(figure, tables)), figure.id)
 
 
-def javascript_bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that sets ``window.vegaEmbed``; empty without Vega."""
-    return str(vega_svg.renderer().javascript_bundle()) if can_draw_plots() else ""
-
-
 def themed(svg: str, scheme: Scheme) -> str:
     """The SVG with its colours replaced by the theme's CSS custom properties, for one file in both themes."""
     names, pattern = _colors(scheme)

@@ -101,7 +101,7 @@ def test_a_drive_whose_cache_is_full_is_not_called_hot(tmp_path: Path) -> None:
     assert (figures["evidence"], figures["first_throttle_s"], figures["throttled_share"]) == ("none", None, 0)
     cold = verdicts(run)[0]
     assert cold.startswith("Cold run: no throttling seen in 10 min")
-    assert "for another reason than heat" in cold
+    assert "which is not heat by the rule" in cold
 
 
 def test_a_drive_without_a_sensor_is_not_judged(tmp_path: Path) -> None:

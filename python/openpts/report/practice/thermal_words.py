@@ -88,6 +88,6 @@ def _slow_minutes(load: Load, minute_ns: int) -> str:
     if not slow:
         return ""
     return (
-        f" {slow} of {len(minutes)} minutes were below {100 * SLOW_SHARE:g} % of its first, for another "
-        "reason than heat: a cache that is full looks so."
+        f" {slow} of {len(minutes)} stretches of {format_duration(minute_ns)} were below "
+        f"{100 * SLOW_SHARE:g} % of the first, which is not heat by the rule: a full cache looks so."
     )

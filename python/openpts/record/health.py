@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from msgspec import Struct
+
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 
@@ -33,8 +35,7 @@ class HealthRecord:
     reading: HealthReading
 
 
-@dataclass(frozen=True, slots=True)
-class TelemetryPoint:
+class TelemetryPoint(Struct, frozen=True, order=True, gc=False):
     """One value that was sampled beside the I/O; ``t_ns`` is on the engine's clock, as times of steps are."""
 
     t_ns: int

@@ -48,8 +48,7 @@ class Run:
     @cached_property
     def telemetry(self) -> tuple[TelemetryPoint, ...]:
         """What was sampled, and what came with intervals (``temperature_c``, ``throttled``), by time."""
-        points = [*self.sampled, *_interval_telemetry(self.steps)]
-        return tuple(sorted(points, key=lambda point: (point.t_ns, point.name)))
+        return tuple(sorted([*self.sampled, *_interval_telemetry(self.steps)]))
 
     def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
         """The steps of a part, of all cycles and numbers or of one."""

@@ -67,14 +67,15 @@ def placed_marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> 
     dots = sorted(found)
     rings = [pixel(mark.x, mark.y) for mark in figure.marks]
     taken = [_around(ring, 2 * RING_PX, 2 * RING_PX) for ring in rings]
+    inside = _Box(0, 0, width, height)
     placed: list[PlacedMark] = []
     for mark, ring in zip(figure.marks, rings, strict=True):
         choices = [
             (_around((ring[0] + dx, ring[1] + dy), text_width_px(mark.label, bold=True), LINE_PX - 2), dx, dy)
             for dx, dy in _offsets(text_width_px(mark.label, bold=True))
         ]
-        inside = _Box(0, 0, width, height)
-        box, dx, dy = min(choices, key=lambda choice: _cost(choice[0], inside, taken, dots))
+        near = _near(dots, [box for box, *_ in choices])
+        box, dx, dy = min(choices, key=lambda choice: _cost(choice[0], inside, taken, near))
         taken.append(box)
         placed.append(PlacedMark(mark, dx, dy))
     return placed
@@ -109,6 +110,17 @@ def _offsets(text_px: float) -> list[tuple[float, float]]:
 def _around(middle: tuple[float, float], width: float, height: float) -> _Box:
     x, y = middle
     return _Box(x - width / 2, y - height / 2, x + width / 2, y + height / 2)
+
+
+def _near(dots: Sequence[tuple[float, float]], boxes: Sequence[_Box]) -> list[tuple[float, float]]:
+    """Those that any of the boxes may touch."""
+    around = _Box(
+        min(box.left for box in boxes),
+        min(box.top for box in boxes),
+        max(box.right for box in boxes),
+        max(box.bottom for box in boxes),
+    )
+    return [(x, y) for x, y in dots if around.touches(x, y)]
 
 
 def _cost(box: _Box, inside: _Box, taken: Sequence[_Box], dots: Sequence[tuple[float, float]]) -> int:

@@ -54,13 +54,14 @@ def _summary(values: dict[str, list[TelemetryPoint]]) -> Table:
             Row(
                 Cell(_title(name)),
                 (
-                    cells.number(len(points), 0),
-                    cells.number(min(point.value for point in points), 1),
-                    cells.number(fmean(point.value for point in points), 1),
-                    cells.number(max(point.value for point in points), 1),
+                    cells.number(len(sampled), 0),
+                    cells.number(min(sampled), 1),
+                    cells.number(fmean(sampled), 1),
+                    cells.number(max(sampled), 1),
                 ),
             )
             for name, points in sorted(values.items())
+            for sampled in [[point.value for point in points]]
         ),
     )
 

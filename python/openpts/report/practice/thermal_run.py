@@ -1,8 +1,10 @@
 """A run of the thermal test as its record tells it: loads as points of heat, and temperatures over time."""
 
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from operator import itemgetter
 from typing import Final
 
 from openpts.analysis.throttling import (
@@ -100,8 +102,8 @@ class ThermalRun:
 
     def temperature_at(self, t_ns: int) -> float | None:
         """The last temperature that is known at a moment."""
-        known = [value for at_ns, value in self.temperatures if at_ns <= t_ns]
-        return known[-1] if known else None
+        after = bisect_right(self.temperatures, t_ns, key=itemgetter(0))
+        return self.temperatures[after - 1][1] if after else None
 
     def _readings(self, number: int) -> tuple[HealthRecord, ...]:
         return tuple(

@@ -87,10 +87,11 @@ format:  ## let the formatters have their way
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix-only .
 
-bench: setup  ## speed: against fio on the same targets, gaps between steps, streams, data, the random function
+bench: setup  ## speed: against fio on the same targets, gaps between steps, reports, streams, data, the random function
 	$(BIN)/python -m benches.cpu_per_io
 	$(BIN)/python -m benches.engine_against_fio
 	$(BIN)/python -m benches.step_gap
+	$(BIN)/python -m benches.report_time
 	cargo bench --quiet --locked
 
 nines: setup  ## nine nines over 2 x 10^9 I/Os of a simulated drive whose latencies are known (minutes)

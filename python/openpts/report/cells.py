@@ -44,6 +44,11 @@ def missing(reason: str) -> Cell:
     return Cell("n/a", note=reason, tone="missing")
 
 
+def no_power() -> Cell:
+    """Average power where no meter was read: never estimated."""
+    return Cell("not reported", note="no power meter", tone="missing")
+
+
 def cpu_share(value_pct: float | None, decimals: int = 1) -> Cell:
     """Processor use in per cent; None where not every step has it."""
     return missing("not recorded") if value_pct is None else percent(value_pct, decimals)

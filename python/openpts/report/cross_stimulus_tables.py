@@ -65,6 +65,7 @@ def secondary_page(
         head=Column("", align="left", width=0.8),
         columns=tuple(Column(group_name(group.number, conditions)) for group in results.groups),
         rows=(
+            Row(Cell("Avg Power (mW)"), tuple(cells.no_power() for _ in results.groups)),
             Row(
                 Cell("CPU Sys (%)"), tuple(cells.cpu_share(group.cpu_sys_pct, 2) for group in results.groups)
             ),
@@ -73,7 +74,6 @@ def secondary_page(
                 tuple(cells.cpu_share(group.cpu_iowait_pct, 2) for group in results.groups),
             ),
         ),
-        note="Average Power: not reported (no power meter).",
     )
     return Page("xsr-6", "XSR Secondary Metrics", (Verdict(head_line), table))
 

@@ -3,7 +3,7 @@
 Implements: PTS-HIR-18, PTS-HIR-23 to 28.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from openpts.analysis.idle_recovery import Access, SegmentSummary
@@ -85,9 +85,9 @@ def secondary_page(results: IdleRecoveryResults, title: str, head_line: str) -> 
         columns=tuple(Column(name) for name, _ in columns),
         rows=tuple(
             Row(Cell(name), tuple(_secondary_cell(name, summary) for _, summary in columns))
-            for name in ("IOPS", "ART (ms)", "MRT (ms)", "CPU Sys (%)", "CPU IO Wait (%)")
+            for name in ("IOPS", "ART (ms)", "MRT (ms)", "Avg Power (mW)", "CPU Sys (%)", "CPU IO Wait (%)")
         ),
-        note="IOPS of a wait state count its active time only. Average Power: not reported (no power meter).",
+        note="IOPS of a wait state count its active time only.",
     )
     return Page("hir-4", title, (Verdict(head_line), table), mandatory=True)
 
@@ -95,10 +95,11 @@ def secondary_page(results: IdleRecoveryResults, title: str, head_line: str) -> 
 def _secondary_cell(name: str, summary: SegmentSummary | None) -> Cell:
     if summary is None:
         return cells.missing("not reached")
-    values = {
+    values: dict[str, Callable[[], Cell]] = {
         "IOPS": lambda: cells.number(summary.iops, 0),
         "ART (ms)": lambda: cells.latency(summary.art_ns),
         "MRT (ms)": lambda: cells.latency(summary.mrt_ns),
+        "Avg Power (mW)": cells.no_power,
         "CPU Sys (%)": lambda: cells.cpu_share(summary.cpu_sys_pct, 2),
         "CPU IO Wait (%)": lambda: cells.cpu_share(summary.cpu_iowait_pct, 2),
     }

@@ -200,4 +200,4 @@ def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
 def _head_line(run: Run, results: RoundTestResults) -> str:
     conditions = results.conditions
     demanded = f"T{conditions.tc}/Q{conditions.qd}"
-    return head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label}")
+    return head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}")

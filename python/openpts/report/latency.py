@@ -179,8 +179,12 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
 
 def _convergence_pages(results: RoundTestResults, matrix: Matrix) -> tuple[Page, ...]:
     """Averages of the writes, which the specification asks for; then their maxima and the other mixes."""
-    shown = ((0, "Average", _MEAN_LATENCY), (0, "Maximum", MAX_LATENCY))
-    shown += ((65, "Average", _MEAN_LATENCY), (100, "Average", _MEAN_LATENCY))
+    shown = (
+        (0, "Average", _MEAN_LATENCY),
+        (0, "Maximum", MAX_LATENCY),
+        (65, "Average", _MEAN_LATENCY),
+        (100, "Average", _MEAN_LATENCY),
+    )
     pages = [
         convergence_page(
             results,
@@ -247,5 +251,5 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
 def _matrix(run: Run, results: RoundTestResults) -> Matrix:
     conditions = results.conditions
     demanded = f"T{conditions.tc}/Q{conditions.qd}"
-    line = head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label}")
+    line = head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}")
     return Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)

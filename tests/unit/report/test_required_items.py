@@ -230,7 +230,7 @@ def test_unclear_text_is_told_as_it_was_read_for_the_test(name: str, said: str, 
 @pytest.mark.parametrize(
     ("name", "table", "line"),
     [
-        ("iops", "iops-art", "T4/Q32  |  DP=RND  |  AR=100 %  |  Align=4K (0.5K: 0.5K)  |  Rounds 1 - 5"),
+        ("iops", "iops-art", "T4/Q32  |  DP=RND  |  AR=100 %  |  Align=4K (0.5K: 0.5K)  |  Rounds 1-5"),
         ("lat", "lat-table-values", "T1/Q1  |  DP=RND  |  AR=100 %  |  Align=4K (0.5K: 0.5K)"),
         ("hir", "hir-4-values", "T4/Q32  |  DP=RND  |  AR=100 %  |  Align=4K  |  RND 4 KiB RW0"),
         ("xsr", "xsr-table", "DP=RND  |  AR=100 %  |  Align="),

@@ -19,6 +19,7 @@ END_LABEL_PX: Final = 31  # from the plot's edge to the text of an end label
 _PLAIN: Final = "~f"
 _TITLE_AND_TICKS_PX: Final = 4 + 5 + 10 + 14
 _BELOW_PX: Final = 45
+_NEAR_END: Final = 0.95
 
 
 def place(value: float, axis: Axis) -> float:
@@ -113,7 +114,15 @@ def right_px(figure: Figure, longest_label_px: float) -> float:
     """Width of what stands to the right of the plot: a second axis, or the labels of its lines."""
     if figure.y2 is not None:
         return _axis_px(figure.y2)
-    return END_LABEL_PX + longest_label_px if longest_label_px else 0.0
+    labels = END_LABEL_PX + longest_label_px if longest_label_px else 0.0
+    return max(labels, _beyond_end_px(figure.x))
+
+
+def _beyond_end_px(axis: Axis) -> float:
+    """What the last number below the plot takes beyond its end."""
+    if not axis.ticks or share(axis.ticks[-1], axis) < _NEAR_END:
+        return 0.0
+    return text_width_px(tick_texts(axis)[-1]) / 2
 
 
 def _axis_px(axis: Axis) -> float:

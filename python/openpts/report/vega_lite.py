@@ -13,7 +13,7 @@ from openpts.report.category_plots import bar_layers, heat_layers, strip_layers
 from openpts.report.labels_above import row_count
 from openpts.report.line_labels import end_labels
 from openpts.report.model import Figure, Table
-from openpts.report.plot_axes import PADDING, Spec, inner_size_px
+from openpts.report.plot_axes import LINE_PX, PADDING, Spec, inner_size_px, left_px
 from openpts.report.plot_notes import (
     bands,
     end_label_layers,
@@ -42,16 +42,35 @@ def vega_lite_spec(figure: Figure, tables: Mapping[str, Table], *, interactive: 
         case kind:
             draw = {"strip": strip_layers, "bars": bar_layers}[kind]
             drawn = _on_categories(figure, table, draw(figure, table, interactive))
+    fixed = figure.kind == "lines" and not interactive
     return {
         "$schema": _SCHEMA,
         "description": figure.alt,
-        "width": figure.width_px,
-        "height": figure.height_px,
-        "autosize": {"type": "fit", "contains": "padding"},
-        "padding": PADDING,
+        **(_fixed_frame(figure, table) if fixed else _fitting_frame(figure)),
         **({"params": [{"name": "hidden", "value": []}]} if interactive else {}),
         "data": _ONE_ROW,
         **_sharing_data(drawn),
+    }
+
+
+def _fitting_frame(figure: Figure) -> Spec:
+    """Vega finds the room for the axes' texts: on a page the reader's own fonts decide."""
+    fit = {"type": "fit", "contains": "padding"}
+    return {"width": figure.width_px, "height": figure.height_px, "autosize": fit, "padding": PADDING}
+
+
+def _fixed_frame(figure: Figure, table: Table) -> Spec:
+    """On paper the fonts are ours: the room is known, and Vega need not measure and lay out texts twice."""
+    longest = _longest_label_px(figure, table)
+    rows_above = sum(row_count(figure, longest))
+    width, height = inner_size_px(figure, longest, rows_above)
+    left, top = left_px(figure) + PADDING["left"], PADDING["top"] + rows_above * LINE_PX
+    sides = {"right": figure.width_px - width - left, "bottom": figure.height_px - height - top}
+    return {
+        "width": width,
+        "height": height,
+        "autosize": {"type": "none"},
+        "padding": {"left": left, "top": top, **sides},
     }
 
 

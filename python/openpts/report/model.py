@@ -96,7 +96,8 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
     the figure's palette, from its start again beyond its end. ``style`` is ``measured`` (markers and line),
     ``line``, ``dashed`` (it rests on few I/Os, or lies among other lines), ``points``, ``bars``, ``spline``
     (markers, and a monotone cubic through them), ``mean`` (bold line, no markers), ``fit``, or on a category
-    axis ``whiskers`` (from the least point to the largest).
+    axis ``whiskers`` (from the least point to the largest) or ``range`` (from the cell of its first line to
+    that of its second).
     Lines go from point to point in the table's order. ``second_axis``: it belongs to the figure's ``y2``.
     """
 

@@ -9,7 +9,7 @@ from typing import Final
 
 from openpts.simulation.presets import Preset
 from openpts.simulation.shape import Shape, expected_iops, shape_of
-from openpts.units import GB, NS_PER_S, format_capacity, format_duration
+from openpts.units import GB, NS_PER_S, format_capacity, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration, FirstOf
 
@@ -268,4 +268,4 @@ def _memory(shape: Shape, scale: int, available_bytes: int | None) -> Iterator[S
 
 
 def _milliseconds(time_ns: float) -> str:
-    return f"{time_ns / 1e6:.3g} ms"
+    return f"{format_latency_ms(time_ns)} ms"

@@ -54,9 +54,7 @@ def test_colours_tell_small_from_large(tab: Browser, reports: Reports, tmp_path:
 
 def test_a_long_table_opens_on_demand(tab: Browser, gallery_page: Path) -> None:
     show(tab, gallery_page)
-    assert "data/hir-values.csv beside the report" in tab.run(
-        "document.querySelector('#hir-values').textContent"
-    )
+    assert "hir-values.csv of the data folder" in tab.run("document.querySelector('#hir-values').textContent")
     press(tab, "#hir-values summary")
     tab.until("document.querySelector('#hir-values tbody')")
     assert tab.run("document.querySelectorAll('#hir-values tbody tr').length") == 3600

@@ -8,7 +8,7 @@ import vl_convert
 from openpts.report import vega_bundle
 from openpts.report.drawing_pool import DrawingPool
 
-BUNDLE = vl_convert.javascript_bundle()
+BUNDLE = vl_convert.javascript_bundle()  # type: ignore[call-arg] # the stub lacks its default
 
 
 @pytest.fixture(autouse=True)

@@ -1,0 +1,71 @@
+"""What print has of its own: paper, outline, page numbers for links, heads that come again, small figures."""
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.report.model import Cell, Column, Page, Report, Row, Section, Table
+from openpts.report.pdf import render_pdf
+from tests.support.golden_report import golden_report
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("pdftotext") is None, reason="pdftotext is not installed (package poppler-utils)"
+)
+
+
+def printed(report: Report, folder: Path) -> Path:
+    path = folder / "report.pdf"
+    path.write_bytes(render_pdf(report, {}))
+    return path
+
+
+def told(*command: str | Path) -> str:
+    return subprocess.run(
+        command, check=True, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ).stdout
+
+
+def texts(path: Path) -> list[str]:
+    return told("pdftotext", "-layout", path, "-").split("\f")[:-1]
+
+
+@pytest.mark.parametrize(("paper", "size"), [("a4", "595.276 x 841.89 pts"), ("us-letter", "612 x 792 pts")])
+def test_paper_is_the_one_asked_for(tmp_path: Path, paper: str, size: str) -> None:
+    assert size in told("pdfinfo", printed(replace(golden_report(), paper=paper), tmp_path))
+
+
+def test_a_link_without_a_text_prints_the_page_it_leads_to(tmp_path: Path) -> None:
+    pages = texts(printed(golden_report(), tmp_path))
+    (glossary,) = [number for number, page in enumerate(pages, start=1) if "n 9s: so many nines." in page]
+    assert re.search(rf"Where\s+the matrix\s+{glossary}\n", pages[0])
+
+
+def test_a_test_beyond_the_specification_names_none(tmp_path: Path) -> None:
+    pages = texts(printed(golden_report(), tmp_path))
+    (beyond,) = [page for page in pages if "Methodology Test" in page]
+    assert "SNIA" not in beyond.replace("not SNIA RTP", "")
+    assert "PTS" not in beyond
+    (own,) = [page for page in pages if "Page 1 of 6" in re.sub(r"\s+", " ", page)]
+    assert "Solid State Storage" in own
+
+
+def test_the_outline_has_tests_and_their_pages(tmp_path: Path) -> None:
+    content = render_pdf(golden_report(), {})
+    assert b"/Outlines" in content
+    titles = re.findall(rb"/Title\s*\(([^)]*)\)", content)
+    assert {b"Golden Test", b"IOPS v Time", b"Glossary"} <= set(titles)
+
+
+def test_a_long_table_repeats_its_head(tmp_path: Path) -> None:
+    rows = tuple(Row(Cell(str(n)), (Cell(str(n * n), n * n),)) for n in range(150))
+    table = Table("squares", "Squares", Column("Number"), (Column("Square of it"),), rows)
+    report = golden_report()
+    section: Section = replace(report.sections[1], pages=(Page("squares", "Squares", (table,)),))
+    pages = texts(printed(replace(report, sections=(section,), back=()), tmp_path))
+    with_rows = [page for page in pages if re.search(r"^\s*\d+\s+\d+\s*$", page, re.MULTILINE)]
+    assert len(with_rows) > 2
+    assert all("Square of it" in page for page in with_rows)

@@ -66,6 +66,6 @@ def test_a_long_table_repeats_its_head(tmp_path: Path) -> None:
     report = golden_report()
     section: Section = replace(report.sections[1], pages=(Page("squares", "Squares", (table,)),))
     pages = texts(printed(replace(report, sections=(section,), back=()), tmp_path))
-    with_rows = [page for page in pages if re.search(r"^\s*\d+\s+\d+\s*$", page, re.MULTILINE)]
-    assert len(with_rows) > 2
+    with_rows = [page for page in pages if re.search(r"^\s*\d\d+\s+\d{3,}\s*$", page, re.MULTILINE)]
+    assert len(with_rows) >= 2
     assert all("Square of it" in page for page in with_rows)

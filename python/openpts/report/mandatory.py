@@ -1,10 +1,10 @@
 """The plots and tables that the specification demands of each test; no report may lack them (PTS 7 to 14)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from openpts.report.model import Figure, Page, Report, Section, Table, Verdict
+from openpts.report.model import Figure, Page, Section, Table, Verdict
 
 _DEMAND_PAGES: Final = range(1, 16)
 
@@ -62,15 +62,15 @@ REQUIRED_PLOTS: Final[Mapping[str, tuple[tuple[str, str], ...]]] = {
 """By test, for throughput by its size; the sections of other workloads and sizes have those of their test."""
 
 
-def missing_plots(report: Report) -> list[str]:
-    """What the report lacks of the plots and tables that its tests must have, one sentence each.
+def missing_plots(sections: Iterable[Section]) -> list[str]:
+    """What a test's sections lack of the plots and tables that they must have, one sentence each.
 
     A page on which a verdict says why there is no plot (a run that ended early, what no engine recorded) is
     not missing. Sections of tests beyond the specification lack nothing.
     """
     return [
         f"{section.title}: {number} is missing"
-        for section in report.sections
+        for section in sections
         if section.header.of_specification
         for number, key in _required(section)
         if not any(_shows(page, number) for page in _pages(section, key))

@@ -10,6 +10,7 @@ from openpts.errors import RecordError
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.health_page import health_alerts
+from openpts.report.mandatory import missing_plots
 from openpts.report.merge import prefixed
 from openpts.report.model import Page, Section
 from openpts.report.standing import Standing, standing_of
@@ -63,9 +64,12 @@ def _part(run: Run, report_date: str, number: int) -> RunPart:
     standing = standing_of(run)
     content = reported_test(test).report(run)
     alerts = health_alerts(run)
+    own = content.sections(standing, report_date)
+    if missing := missing_plots(own):
+        raise RecordError(f"a report must not lack what the specification demands: {'; '.join(missing)}")
     sections = tuple(
         replace(_wanted(section, run), alerts=(*section.alerts, *alerts))
-        for section in content.sections(standing, report_date)
+        for section in own
     )
     if number:
         sections = tuple(prefixed(section, f"{test}{number}-") for section in sections)

@@ -3,14 +3,19 @@
 The rows were written from the design, not from the code: title, axes, and of CBW and DIRTH the text above.
 """
 
+import dataclasses
 from functools import cache
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
+from openpts.errors import RecordError
 from openpts.report.build import build_report
 from openpts.report.mandatory import REQUIRED_PLOTS, missing_plots
 from openpts.report.model import Figure, Page, Report, Section, Table, Verdict
+from openpts.report.standing import Standing
+from openpts.report.tests import REPORTS, reported_test
 from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run
@@ -170,7 +175,7 @@ def test_every_mandatory_row_has_its_page_with_its_plot(name: str, profile: Prof
                 assert found.table_id in report.tables()
             else:
                 assert (x, y) == ("", "")
-    assert missing_plots(report) == []
+    assert missing_plots(report.sections) == []
 
 
 @pytest.mark.parametrize("profile", CLASSES)
@@ -214,7 +219,7 @@ def test_each_page_that_is_taken_away_is_missed_by_its_number(name: str) -> None
     for section in report.sections:
         required = REQUIRED_PLOTS.get(section.test) or REQUIRED_PLOTS[name]
         for number, key in required:
-            missing = missing_plots(without(report, f"{section.test}-{key}"))
+            missing = missing_plots(without(report, f"{section.test}-{key}").sections)
             assert missing == [f"{section.title}: {number} is missing"]
 
 
@@ -231,4 +236,19 @@ def test_a_page_with_a_plot_of_another_number_does_not_count() -> None:
 
     pages = tuple(renumber(page) if page.id == "hir-3" else page for page in section.pages)
     other = msgspec.structs.replace(report, sections=(msgspec.structs.replace(section, pages=pages),))
-    assert missing_plots(other) == ["HIR Test: Plot 11-3 is missing"]
+    assert missing_plots(other.sections) == ["HIR Test: Plot 11-3 is missing"]
+
+
+def test_no_report_is_made_that_lacks_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    content = reported_test("hir").report(made_up_run("hir"))
+
+    def cut(standing: Standing, report_date: str) -> tuple[Section, ...]:
+        (section,) = content.sections(standing, report_date)
+        return (replace(section, pages=tuple(page for page in section.pages if page.id != "hir-3")),)
+
+    entry = dataclasses.replace(
+        REPORTS["hir"], report=lambda _run: dataclasses.replace(content, sections=cut)
+    )
+    monkeypatch.setitem(REPORTS, "hir", entry)  # type: ignore[arg-type]
+    with pytest.raises(RecordError, match="Plot 11-3 is missing"):
+        build_report(made_up_run("hir"), "2026-11-21T08:00:00Z")

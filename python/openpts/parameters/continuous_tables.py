@@ -38,7 +38,7 @@ class WriteSaturationParameters(CommonParameters, kw_only=True, frozen=True, for
                 f"Workloads, one after the other: {NAMES}, or order, size and mix as in RND 16KiB RW30.",
                 min_length=1,
                 max_length=64,
-                examples=[["write-intensive", "oltp"]],
+                examples=[["write_intensive", "oltp"]],
             ),
         ]
         | UnsetType

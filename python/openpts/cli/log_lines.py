@@ -29,6 +29,7 @@ from openpts.vocabulary.conditions import IdleRecoveryConditions, RoundCondition
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.test_conditions import TestConditions
 
 # Those of many rounds say enough when they end.
@@ -117,8 +118,14 @@ def _order_line(manifest: Manifest, plan: Sequence[PlannedApply]) -> str:
     return (
         f"{conditions.test.upper()} test, {conditions.profile.revision}, on {target.name} "
         f"({capacity}, sector {target.sector_bytes} B), {_demand_text(conditions)}seed {conditions.seed}, "
-        f"up to about {format_duration(longest_ns)}"
+        f"up to about {format_duration(longest_ns)}{_assumption(plan)}"
     )
+
+
+def _assumption(plan: Sequence[PlannedApply]) -> str:
+    """What the estimate rests on where amounts end steps: no rate of this drive is known yet."""
+    by_time = all(isinstance(step.stop, Duration) for planned in plan for step in planned.apply.steps)
+    return "" if by_time else " at assumed rates"
 
 
 def _demand_text(conditions: TestConditions) -> str:

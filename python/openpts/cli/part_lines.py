@@ -15,6 +15,7 @@ from openpts.vocabulary.conditions import (
 from openpts.vocabulary.part import Part, part_text
 from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
 from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import UNITS
 
@@ -27,6 +28,9 @@ def part_lines(progress: RunProgress) -> list[str]:
         return []
     text = _LINES[apply.part](progress, progress.finished)
     name = part_text(apply.part, apply.number)
+    if apply.part in _IN_PIECES:
+        # whether another piece comes is the test's to say: only how far the part is can be told
+        return [f"{name} at {format_duration(progress.part_ns)}: {text}"]
     return [f"{name} done: {text}" if text else f"{name} done"]
 
 
@@ -46,6 +50,22 @@ def _filled(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     amount_bytes, elapsed_ns = sum(s.bytes for s in samples), sum(s.elapsed_ns for s in samples)
     rate = amount_bytes * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
     return f"{format_capacity(amount_bytes)} at {rate / MB:,.0f} MB/s, {format_duration(elapsed_ns)}"
+
+
+def _rest(_progress: RunProgress, samples: Sequence[Sample]) -> str:
+    return f"{format_duration(sum(sample.elapsed_ns for sample in samples))} without I/O"
+
+
+def _drive_cycle(_progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """The write and the read of the capacity, each at its own rate."""
+    told = []
+    for word, of in (("written", "write"), ("read", "read")):
+        own = [sample for sample in samples if getattr(sample, of).bytes]
+        amount_bytes, elapsed_ns = sum(getattr(s, of).bytes for s in own), sum(s.elapsed_ns for s in own)
+        if elapsed_ns:
+            rate = amount_bytes * NS_PER_S / elapsed_ns / MB
+            told.append(f"{format_capacity(amount_bytes)} {word} at {rate:,.0f} MB/s")
+    return ", ".join([*told, format_duration(sum(sample.elapsed_ns for sample in samples))])
 
 
 def _round(progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -84,10 +104,10 @@ def _tracking_round(progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 
 def _long_stimulus(progress: RunProgress, samples: Sequence[Sample]) -> str:
-    elapsed_ns = sum(s.elapsed_ns for s in samples)
-    rate = sum(s.bytes for s in samples) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
-    busy = next((sample.step for sample in samples if sample.step.stimulus is not None), samples[-1].step)
-    return f"{busy}, {rate / MB:,.0f} MB/s, {_steady_access(progress, samples)}"
+    busy = [sample for sample in samples if sample.step.stimulus is not None] or list(samples)
+    elapsed_ns = sum(s.elapsed_ns for s in busy)
+    rate = sum(s.bytes for s in busy) * NS_PER_S / elapsed_ns if elapsed_ns else 0.0
+    return f"{busy[0].step}, {rate / MB:,.0f} MB/s, {_steady_access(progress, busy)}"
 
 
 def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -102,11 +122,23 @@ def _bursts(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     )
 
 
+def _each_figure(samples: Sequence[Sample]) -> str:
+    """Figures of different accesses, each in its own unit: no sum of them means anything."""
+    told = []
+    for sample in samples:
+        stimulus = sample.step.stimulus
+        if stimulus is not None:
+            sequential = stimulus.access_pattern is AccessPattern.SEQUENTIAL
+            rate = sample.bandwidth_bytes_per_s / MB if sequential else sample.iops
+            told.append(f"{sample.step} {rate:,.0f} {'MB/s' if sequential else 'IOPS'}")
+    return ", ".join(told)
+
+
 def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """A row of a benchmark as its users know it."""
     conditions, apply = progress.conditions, progress.apply
     if not isinstance(conditions, ProfileConditions | PreconConditions) or apply is None:
-        return _bursts(progress, samples)
+        return _each_figure(samples)
     where, row = conditions.row_of(apply.number)
     passes = passes_of(row, samples)
     figure = row_figure(passes, row.units[0], row.statistic)
@@ -129,6 +161,7 @@ def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 
 _TRACKED: Final = frozenset({Part.WDPC, Part.SATURATION})
+_IN_PIECES: Final = frozenset({Part.LOAD, Part.REST})
 
 _LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Part.WIPC: _filled,
@@ -147,8 +180,8 @@ _LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Part.LOAD: _long_stimulus,
     Part.FILL: _filled,
     Part.BURST: _bursts,
-    Part.REST: lambda _progress, samples: format_duration(sum(s.elapsed_ns for s in samples)),
-    Part.DRIVE_CYCLE: _filled,
+    Part.REST: _rest,
+    Part.DRIVE_CYCLE: _drive_cycle,
 }
 
 

@@ -59,7 +59,7 @@ _PURPOSES: Final[Mapping[str, str]] = {
     At full length: 2 minutes of short figures, RND 4 KiB writes until 4 x user capacity are written or for
     72 hours, and the short figures again at once.
     """,
-    "entropy": """Whether a drive gains from data that can be compressed, and what a few writes cost its reads.
+    "entropy": """Whether a drive gains from data that can be compressed, and what few writes cost its reads.
 
     At full length: the user capacity written twice in sequence, 12 minutes of sequential writes at six levels
     of entropy, the user capacity written twice at random, 12 minutes of random writes at the same levels, and

@@ -352,7 +352,7 @@ def test_the_plain_log_tells_the_run_in_lines() -> None:
     )
     assert lines == [
         "IOPS test, PTS-E 2.0.1, on file:x (1.00 GB, sector 512 B), TC 4 QD 32, seed 1, "
-        "up to about 6 min 36 s",
+        "up to about 6 min 36 s at assumed rates",
         "run folder r1",
         "deviation PTS-IOPS-14: required 1 min 0 s per step; used 1.00 s per step",
         "purge",

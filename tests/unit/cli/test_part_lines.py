@@ -8,7 +8,7 @@ import pytest
 
 from openpts.analysis.steady_state import judge
 from openpts.cli.plain_log import PlainLog
-from openpts.practice import precon, profile
+from openpts.practice import precon, profile, sustained
 from openpts.pts import iops
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
@@ -234,7 +234,47 @@ def test_a_step_without_an_answer_makes_no_figure_up() -> None:
 def test_every_part_has_a_line() -> None:
     conditions = msgspec.structs.replace(ENTERPRISE, max_rounds=7)
     for name in Part:
-        assert " done" in log_of(conditions, *part(name, 1, complete(step())))[-1]
+        told = log_of(conditions, *part(name, 1, complete(step())))[-1]
+        assert (" at 1.00 s: " if name in {Part.LOAD, Part.REST} else " done") in told
+
+
+def test_a_load_in_pieces_tells_how_far_it_is_and_its_rate_without_idle_times() -> None:
+    conditions = sustained.standard_conditions(Profile.ENTERPRISE, 1)
+    busy = measured(step(SEQUENTIAL, 128 * KIB, 0, 1, 32), 60_000, 2, 10, 60)
+    events = [*part(Part.LOAD, 3, busy, idle(120)), *part(Part.LOAD, 3, busy, idle(120))]
+    # 60,000 x 128 KiB in 60 s
+    figures = "SEQ 128 KiB 0/100, 131 MB/s, 1,000 IOPS, ART 2.00 ms, MRT 10.0 ms, 1 min 0 s"
+    assert log_of(conditions, *events) == [
+        f"load 3 at 3 min 0 s: {figures}",
+        f"load 3 at 6 min 0 s: {figures}",
+    ]
+
+
+def test_a_rest_in_pieces_tells_how_long_it_lasts() -> None:
+    events = [*part(Part.REST, 1, idle(60)), *part(Part.REST, 1, idle(60))]
+    assert log_of(saturation(), *events) == [
+        "rest 1 at 1 min 0 s: 1 min 0 s without I/O",
+        "rest 1 at 2 min 0 s: 1 min 0 s without I/O",
+    ]
+
+
+def test_a_drive_cycle_tells_write_and_read_apart() -> None:
+    written = measured(step(SEQUENTIAL, 128 * KIB), 7630, 1, 1, 10)
+    read = replace(written, write=NOTHING, read=written.write, elapsed_ns=5 * NS_PER_S)
+    assert log_of(saturation(), *part(Part.DRIVE_CYCLE, 7, written, read)) == [
+        "drive cycle 7 done: 1.00 GB written at 100 MB/s, 1.00 GB read at 200 MB/s, 15.00 s"
+    ]
+
+
+def test_short_figures_are_told_one_by_one() -> None:
+    conditions = sustained.standard_conditions(Profile.ENTERPRISE, 1)
+    samples = (
+        measured(step(SEQUENTIAL, 128 * KIB, 0, 1, 32), 60_000, 2, 10, 30),
+        measured(step(), 300_000, 1, 9, 30),
+    )
+    assert log_of(conditions, *part(Part.PROFILE, 1, *samples)) == [
+        "profile 1 done: SEQ 128 KiB 0/100 262 MB/s, RND 4 KiB 0/100 10,000 IOPS"
+    ]
 
 
 def test_a_row_of_a_benchmark_is_told_as_its_users_know_it() -> None:

@@ -116,7 +116,7 @@ def _order_line(manifest: Manifest, plan: Sequence[PlannedApply]) -> str:
     capacity = f"{_simulation_text(target)}{format_capacity(target.user_capacity_bytes)}"
     longest_ns = sum(sum(planned.durations_ns) for planned in plan)
     return (
-        f"{conditions.test.upper()} test, {conditions.profile.revision}, on {target.name} "
+        f"{conditions.test.upper()} test, {conditions.class_text}, on {target.name} "
         f"({capacity}, sector {target.sector_bytes} B), {_demand_text(conditions)}seed {conditions.seed}, "
         f"up to about {format_duration(longest_ns)}{_assumption(plan)}"
     )

@@ -22,7 +22,7 @@ def plan_lines(
     """Every step in its order, then time, bytes, assumptions and the ledger as it would be."""
     conditions = plan.conditions
     yield (
-        f"{plan.test.title} ({plan.test.source}), {conditions.profile.revision}, on {target}, "
+        f"{plan.test.title} ({plan.test.source}), {conditions.class_text}, on {target}, "
         f"{format_capacity(plan.user_capacity_bytes)}"
     )
     yield ""

@@ -24,6 +24,7 @@ from openpts.report.run_part import RunPart, parts_of
 from openpts.report.setup_page import setup_page
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
+_BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"
 _LONGEST_STEM: Final = 120
 
 
@@ -59,16 +60,17 @@ def report_of(parts: Sequence[RunPart], report_date: str, files: Sequence[Record
     test_id = brief(printable(first.test_id))
     model = fact_text(first.dut, "model", printable(first.target.name))
     what = parts[0].title if len(parts) == 1 else f"{len(parts)} tests"
-    revisions = " / ".join(dict.fromkeys(manifest.conditions.profile.revision for manifest in manifests))
+    form = _FORMAT if any(manifest.conditions.of_specification for manifest in manifests) else _BEYOND
+    classes = " / ".join(dict.fromkeys(manifest.conditions.class_text for manifest in manifests))
     sections = tuple(section for part in parts for section in part.sections)
     report = Report(
         schema_version=SCHEMA_VERSION,
         title=f"{'SIMULATED ' if first.target.simulation else ''}SSD Performance Test Report: {what}",
-        subtitle=f"{drive_name(first)} - {revisions}",
+        subtitle=f"{drive_name(first)} - {classes}",
         run_name=f"{brief(model)} - {test_id if len(parts) == 1 else ', '.join(part.name for part in parts)}",
         report_date=report_date,
         red_line=_red_line(parts),
-        footer=f"{_FORMAT}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
+        footer=f"{form}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
         front=_front(parts, report_date),
         sections=sections,
         back=(_of_all(parts, lambda part: health_page(part.run)), glossary_page()),

@@ -71,19 +71,27 @@ LABELS: Final = {
     "write_limit_bytes": "Ends after (written)",
     "wear_limit_pct": "Ends at rated life used (%)",
     "verify": "Reads compared with what was written",
+    "sequential_block_size_bytes": "Block size of sequential accesses",
+    "random_block_size_bytes": "Block size of random accesses",
+    "step_pct": "Step of the fill (% of active range)",
+    "idle_times": "Idle times between rewrites",
+    "rewrite_pct": "Written again after each idle time (% of active range)",
+    "levels_pct": "Fill levels of the bursts (% of active range)",
+    "burst_ns": "Length of a burst",
+    "figure_ns": "Length of a short figure",
+    "span_pct": "Span of the short figures (% of active range)",
+    "claims": "Claims of the data sheet",
+    "entropies_pct": "Entropies asked for (%)",
+    "write_pcts": "Shares of writes (%)",
+    "longest_pass_ns": "Pass or warm-up of a row, at most",
+    "longest_pause_ns": "Pause between rows, at most",
+    "benchmarks": "Benchmarks",
+    "benchmark": "Benchmark",
+    "recondition_passes": "State restored with (x user capacity)",
+    "tracking_fills": "From one tracked minute to the next, at most (x user capacity)",
+    "file_share_pct": "Test file, at most (% of active range)",
 }
-"""What the conditions of the specification's tests are called in a report."""
-
-_ABBREVIATIONS: Final = {
-    "tc": "TC",
-    "qd": "QD",
-    "tcs": "TCs",
-    "qds": "QDs",
-    "ns": "",
-    "bytes": "",
-    "pct": "(%)",
-    "pcts": "(%)",
-}
+"""What the conditions of all tests are called in a report."""
 
 
 def condition_rows(conditions: TestConditions) -> Iterator[tuple[str, str]]:
@@ -92,11 +100,4 @@ def condition_rows(conditions: TestConditions) -> Iterator[tuple[str, str]]:
         value = getattr(conditions, name)
         if name not in _ELSEWHERE and value is not None:
             text = printable(value) if isinstance(value, str) else condition_text(name, value)
-            yield LABELS.get(name) or _words(name), text
-
-
-def _words(name: str) -> str:
-    """The field's own name in words, for conditions that only one test beyond the specification has."""
-    words = [_ABBREVIATIONS.get(word, word) for word in name.split("_")]
-    text = " ".join(word for word in words if word)
-    return text[:1].upper() + text[1:]
+            yield LABELS[name], text

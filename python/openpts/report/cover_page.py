@@ -28,9 +28,22 @@ def cover_page(part: RunPart) -> Page:
     return Page(
         "cover",
         "Executive summary",
-        (_drive_table(run), ended, *failures(run), *part.content.verdicts, deviations, summary),
+        (
+            _drive_table(run),
+            ended,
+            *failures(run),
+            *health_verdicts(part),
+            *part.content.verdicts,
+            deviations,
+            summary,
+        ),
         mandatory=True,
     )
+
+
+def health_verdicts(part: RunPart) -> tuple[Verdict, ...]:
+    """What the drive's own log says against the run."""
+    return tuple(Verdict(f"{capitalised(alert)}.", "fail") for alert in part.health_alerts)
 
 
 def with_pages(summary: Table, sections: Sequence[Section]) -> Table:
@@ -52,7 +65,7 @@ def _drive_table(run: Run) -> Table:
         "Device and run",
         [
             *drive_items(run),
-            ("Class", manifest.conditions.profile.revision),
+            ("Class", manifest.conditions.class_text),
             ("Test run", f"{date_and_time(manifest.started_at)} to {date_and_time(manifest.ended_at)}"),
             ("Purge; write cache", purge_and_cache(manifest)),
             *host_items(manifest),

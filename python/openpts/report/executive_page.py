@@ -8,6 +8,7 @@ from openpts.record.manifest import RunState
 from openpts.report.cover_page import (
     drive_items,
     failures,
+    health_verdicts,
     host_items,
     purge_and_cache,
     with_pages,
@@ -47,7 +48,7 @@ def _drive_table(parts: Sequence[RunPart]) -> Table:
         "Device and runs",
         [
             *(item for item in drive_items(parts[0].run) if item[0] != "Simulated time"),
-            ("Class", _each_once(manifest.conditions.profile.revision for manifest in manifests)),
+            ("Class", _each_once(manifest.conditions.class_text for manifest in manifests)),
             ("Test runs", f"{len(parts)}, {date_and_time(begun)} to {date_and_time(ended)}"),
             ("Purge; write cache", _each_once(purge_and_cache(manifest) for manifest in manifests)),
             *host_items(manifests[0]),
@@ -68,11 +69,15 @@ def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
         if part not in complete
         for sentence in (state_sentence(part.run.manifest), *(one.text for one in failures(part.run)))
     ]
+    alerts = [
+        Verdict(f"{part.name}: {alert.text}", "fail") for part in parts for alert in health_verdicts(part)
+    ]
     of_specification = [part for part in parts if part.standing.conformances]
     conformant = [part.name for part in of_specification if part.standing.conformant]
     verdicts = [
         Verdict(f"{len(complete)} of {len(parts)} runs were completed.", "fail" if troubles else "pass"),
         *troubles,
+        *alerts,
     ]
     if of_specification:
         names = f": {', '.join(conformant)}" if conformant else ""

@@ -23,9 +23,9 @@ class _Field(NamedTuple):
 
 
 _FIELDS: Final = {
-    "temperature_c": _Field("Temperature", "C"),
-    "warning_limit_c": _Field("Warning temperature", "C"),
-    "critical_limit_c": _Field("Critical temperature", "C"),
+    "temperature_c": _Field("Temperature", "°C"),
+    "warning_limit_c": _Field("Warning temperature", "°C"),
+    "critical_limit_c": _Field("Critical temperature", "°C"),
     "critical_warning": _Field("Critical warning (bits)"),
     "read_only": _Field("Read-only (1: yes)"),
     "available_spare_pct": _Field("Available spare", "%"),
@@ -152,14 +152,23 @@ def _summary(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
     ]
     ratio = write_amplification(before, after)
     items.append(("Write amplification (WAF)", _quantity(ratio, "", 1, 2)))
-    worn = _difference(before, after, "percentage_used_pct")
-    items.append(("Rated life used by this run", _quantity(worn, "%", 1, 2)))
+    items.append(("Rated life used by this run", _wear(before, after)))
     return items_table(
         "device-health-summary",
         "What the run did",
         items,
         note="WAF: bytes written to the media per byte that the host wrote.",
     )
+
+
+def _wear(before: Mapping[str, float], after: Mapping[str, float]) -> str | Cell:
+    """The rated life that the run used; most logs count it in whole per cents."""
+    name = "percentage_used_pct"
+    worn = _difference(before, after, name)
+    whole = all(float(log.get(name, 0)).is_integer() for log in (before, after))
+    if worn == 0 and whole:
+        return "no per cent more than before (counted in whole per cents)"
+    return _quantity(worn, "%", 1, 0 if whole else 2)
 
 
 def _difference(before: Mapping[str, float], after: Mapping[str, float], name: str) -> float | None:
@@ -200,7 +209,7 @@ def _field(name: str) -> _Field:
     if name in _FIELDS:
         return _FIELDS[name]
     if sensor := _SENSOR.fullmatch(name):
-        return _Field(f"Temperature, sensor {sensor[1]}", "C")
+        return _Field(f"Temperature, sensor {sensor[1]}", "°C")
     return _Field(printable(name), decimals=1)
 
 

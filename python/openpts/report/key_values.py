@@ -6,6 +6,8 @@ computed again. A test without an entry has the rows of its cover's summary.
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 from typing import Final
 
 from openpts.record.reader import Run
@@ -170,11 +172,16 @@ def _demand(content: TestContent) -> tuple[KeyValue, ...]:
     )
 
 
-def _summarised(content: TestContent) -> tuple[KeyValue, ...]:
-    return tuple(
-        _of_row(name, cell, unit, _BETTER_BY_UNIT.get(unit, Better.UNJUDGED))
-        for name, cell, unit in _rows(content)
-    )
+def _summarised(
+    content: TestContent, better_by_ending: Mapping[str, Better] = MappingProxyType({})
+) -> tuple[KeyValue, ...]:
+    """The rows of the summary; ``better_by_ending`` is of names whose unit tells nothing or wrong."""
+
+    def better(name: str, unit: str) -> Better:
+        of_name = (better for ending, better in better_by_ending.items() if name.endswith(ending))
+        return next(of_name, _BETTER_BY_UNIT.get(unit, Better.UNJUDGED))
+
+    return tuple(_of_row(name, cell, unit, better(name, unit)) for name, cell, unit in _rows(content))
 
 
 _OF_TEST: Final[Mapping[str, Callable[[TestContent], tuple[KeyValue, ...]]]] = {
@@ -186,6 +193,12 @@ _OF_TEST: Final[Mapping[str, Callable[[TestContent], tuple[KeyValue, ...]]]] = {
     "xsr": _cross_stimulus,
     "cbw": _demand,
     "dirth": _demand,
+    "sustained": partial(_summarised, better_by_ending={"run #2 / run #1": Better.HIGHER}),
+    # how much a drive gains by reducing data says nothing of how fast it is
+    "entropy": partial(_summarised, better_by_ending={"writes": Better.LOWER}),
+    # a time that should be long
+    "thermal": partial(_summarised, better_by_ending={"time to first throttle": Better.HIGHER}),
+    "lifetime": partial(_summarised, better_by_ending={"Rated life used up after": Better.HIGHER}),
 }
 
 

@@ -21,7 +21,8 @@ from openpts.report.tests import REPORTS, reported_test
 class RunPart:
     """``name`` tells the run from the others of the report: ``IOPS``, or ``IOPS 2`` where there are two.
 
-    ``title`` is that of its test. ``sections`` are its pages, each with the test's header.
+    ``title`` is that of its test. ``sections`` are its pages, each with the test's header. ``health_alerts``
+    are the red lines that the drive's own log gives.
     """
 
     name: str
@@ -30,6 +31,7 @@ class RunPart:
     standing: Standing
     content: TestContent
     sections: tuple[Section, ...]
+    health_alerts: tuple[str, ...] = ()
 
 
 def parts_of(
@@ -74,7 +76,7 @@ def _part(run: Run, report_date: str, number: int) -> RunPart:
     if number:
         sections = tuple(prefixed(section, f"{test}{number}-") for section in sections)
     name = f"{test.upper()} {number}" if number else test.upper()
-    return RunPart(name, reported_test(test).title, run, standing, content, sections)
+    return RunPart(name, reported_test(test).title, run, standing, content, sections, alerts)
 
 
 def _wanted(section: Section, run: Run) -> Section:

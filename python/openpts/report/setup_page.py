@@ -3,6 +3,7 @@
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.condition_rows import condition_rows
+from openpts.report.data_checks_table import data_checks_table
 from openpts.report.facts_table import remaining, sourced, sourced_table
 from openpts.report.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time, of_cycle
 from openpts.report.model import Page, Table
@@ -51,6 +52,7 @@ def setup_page(run: Run, report_date: str) -> Page:
             _device(manifest),
             *simulation_tables(manifest),
             _parameters(manifest),
+            *([checks] if (checks := data_checks_table(manifest.data_checks, "setup-data-checks")) else []),
         ),
         mandatory=True,
     )
@@ -70,10 +72,17 @@ def _general(manifest: Manifest, report_date: str) -> Table:
             ("Test operator", person_text(people.operator), stated),
             ("Auditor", person_text(people.auditor), stated),
             ("Test sponsor", person_text(people.sponsor), stated),
-            ("Specification", f"SNIA SSS {manifest.conditions.profile.revision}", "chosen profile"),
+            ("Specification", _specification(manifest), "chosen test and profile"),
             ("Test ID No.", printable(manifest.test_id), "run record"),
         ),
     )
+
+
+def _specification(manifest: Manifest) -> str:
+    conditions = manifest.conditions
+    if conditions.of_specification:
+        return f"SNIA SSS {conditions.class_text}"
+    return f"none: methodology of openpts, {conditions.class_text}"
 
 
 # PTS-GEN-11, PTS-RPT-06 to 13
@@ -142,7 +151,7 @@ def _parameters(manifest: Manifest) -> Table:
         "setup-parameters",
         "Test parameters",
         (
-            ("Test and class", f"{printable(conditions.test)}, {conditions.profile.revision}", asked),
+            ("Test and class", f"{printable(conditions.test)}, {conditions.class_text}", asked),
             (
                 "Write cache",
                 f"{printable(cache.actual)} (required {printable(cache.required)})" if cache else "unknown",

@@ -63,7 +63,7 @@ def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
                 ("What it stands for", printable(simulation.summary), _PRESET),
                 ("Model", printable(simulation.model), _PRESET),
                 ("Simulated part", _size_text(simulation), "scale"),
-                ("Scale", f"1:{simulation.scale}: one simulated page stands for so many", "target"),
+                ("Scale", _scale_text(simulation.scale), "target"),
                 ("Seed of the drive", str(simulation.seed), "target"),
                 *_geometry_rows(manifest.engine),
                 *_assumed_rows(simulation),
@@ -76,6 +76,12 @@ def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
 
 def _name_text(simulation: SimulationFacts) -> str:
     return f"preset {brief(printable(simulation.preset))}, scale 1:{simulation.scale}"
+
+
+def _scale_text(scale: int) -> str:
+    return (
+        "1:1: each page is simulated" if scale == 1 else f"1:{scale}: one simulated page stands for {scale:,}"
+    )
 
 
 def _size_text(simulation: SimulationFacts) -> str:

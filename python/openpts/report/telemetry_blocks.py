@@ -67,10 +67,10 @@ def _summary(values: dict[str, list[TelemetryPoint]]) -> Table:
 
 
 def _title(name: str) -> str:
-    """``temperature_sensor_1_c`` as ``Temperature, sensor 1 (C)``."""
+    """``temperature_sensor_1_c`` as ``Temperature, sensor 1 (°C)``."""
     what, *of_it = printable(name).removesuffix("_c").split("_")
     words = ", ".join(filter(None, (what.capitalize(), " ".join(of_it))))
-    return f"{words} (C)" if name.endswith("_c") else words
+    return f"{words} (°C)" if name.endswith("_c") else words
 
 
 def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...]:
@@ -97,7 +97,7 @@ def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...
         id="run-conditions-temperature-values",
         title=f"Values plotted: each {width_ns // NS_PER_S:,} s",
         head=Column(f"Elapsed ({time.unit_name})"),
-        columns=(Column("Mean (C)"), Column("Lowest (C)"), Column("Highest (C)")),
+        columns=(Column("Mean (°C)"), Column("Lowest (°C)"), Column("Highest (°C)")),
         rows=rows,
         printed=3 * len(rows) <= _PRINTED_VALUES,
     )
@@ -109,7 +109,7 @@ def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...
         kind="lines",
         table_id=table.id,
         x=time.axis,
-        y=ticks.linear_axis("Temperature (C)", lowest - 1, highest + 1),
+        y=ticks.linear_axis("Temperature (°C)", lowest - 1, highest + 1),
         alt=f"Temperature of the device over the run: from {lowest:g} to {highest:g} C.",
         series=(
             Series("Lowest", "column", (_LOWEST,), _RANGE_COLOR, style="line"),

@@ -57,6 +57,11 @@ class BaseConditions(Struct, frozen=True, kw_only=True):
         """The test's short name: ``iops``."""
         return str(self.__struct_config__.tag)
 
+    @property
+    def class_text(self) -> str:
+        """``PTS-E 2.0.1``; a test beyond the specification has only the class that its settings follow."""
+        return self.profile.revision if self.of_specification else f"{self.profile.value} class"
+
     def stimulus(self, workload: Workload, *, tc: int, qd: int, read_pct: int | None = None) -> Stimulus:
         """A workload at a demand, in the range and with the data of this test."""
         return workload.stimulus(

@@ -110,3 +110,23 @@ def test_a_test_without_an_entry_has_its_summary(run: Run) -> None:
         ("Time", "s", 3.5, Better.LOWER, "low n"),
         ("Share", "%", 7.0, Better.UNJUDGED, ""),
     ]
+
+
+@pytest.mark.parametrize(
+    ("test", "name", "unit", "better"),
+    [
+        ("sustained", "RND 4 KiB W, run #2 / run #1", "%", Better.HIGHER),
+        ("sustained", "Load, maximum response time", "ms", Better.LOWER),
+        ("entropy", "RND 4 KiB, loss at 5 % writes", "%", Better.LOWER),
+        ("entropy", "SEQ 128 KiB W, least / most entropy", "x", Better.UNJUDGED),
+        ("thermal", "Cold run, time to first throttle", "min", Better.HIGHER),
+        ("thermal", "Cold run, speed throttled", "MB/s", Better.HIGHER),
+        ("lifetime", "Rated life used up after", "cycles", Better.HIGHER),
+        ("lifetime", "Whole drive cycles", "cycles", Better.UNJUDGED),
+    ],
+)
+def test_a_figure_of_practice_is_judged_by_what_it_is(
+    run: Run, test: str, name: str, unit: str, better: Better
+) -> None:
+    (value,) = key_values(of_test(run, test), content({}, (name, cells.number(12.0, 0), unit)))
+    assert value.better is better

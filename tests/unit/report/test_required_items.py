@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.practice.registry import ALL_TESTS
 from openpts.pts.registry import TESTS
 from openpts.pts.standard import deviations
 from openpts.record.reader import Run
@@ -179,7 +180,7 @@ def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group() -> None:
     assert [row.cells[1].note[:9] for row in averages] == ["", "", "cut short"]
 
 
-@pytest.mark.parametrize("name", TESTS)
+@pytest.mark.parametrize("name", ALL_TESTS)
 def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name: str) -> None:
     conditions = made_up_run(name).manifest.conditions
     names = set(conditions.__struct_fields__) - {"profile", "write_cache_enabled"}

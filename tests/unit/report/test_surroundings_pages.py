@@ -215,7 +215,7 @@ def test_the_difference_of_two_readings_is_what_the_run_did(bare: Run) -> None:
     page = health_page(with_health(bare, BEFORE, AFTER))
     log = rows(tables(page)["device-health"])
     assert texts(log["Host written (GB)"]) == ["5,000.0", "7,000.0", "+2,000.0"]
-    assert texts(log["Temperature (C)"]) == ["30", "55", "+25"]
+    assert texts(log["Temperature (°C)"]) == ["30", "55", "+25"]
     assert texts(log["Media and data integrity errors"]) == ["1", "1", "0"]
     summary = rows(tables(page)["device-health-summary"])
     assert texts(summary["Host wrote"]) == ["2,000.0 GB"]
@@ -223,7 +223,7 @@ def test_the_difference_of_two_readings_is_what_the_run_did(bare: Run) -> None:
     assert texts(summary["Written to the media"]) == ["5,000.0 GB"]
     # 5 TB to the media for the 2 TB of the host
     assert texts(summary["Write amplification (WAF)"]) == ["2.50"]
-    assert texts(summary["Rated life used by this run"]) == ["1.00 %"]
+    assert texts(summary["Rated life used by this run"]) == ["1 %"]
     assert verdicts(page) == ["The device's log counted no error, no reset and no throttling during the run."]
 
 
@@ -346,8 +346,8 @@ def test_telemetry_is_summed_up_and_plotted_from_the_start_of_the_run(bare: Run)
     )
     page = run_conditions_page(replace(bare, sampled=sampled))
     summary = rows(tables(page)["run-conditions-telemetry"])
-    assert [cell.value for cell in summary["Temperature (C)"].cells] == [5, 30, 32, 34]
-    assert [cell.value for cell in summary["Temperature, sensor 2 (C)"].cells] == [5, 50, 52, 54]
+    assert [cell.value for cell in summary["Temperature (°C)"].cells] == [5, 30, 32, 34]
+    assert [cell.value for cell in summary["Temperature, sensor 2 (°C)"].cells] == [5, 50, 52, 54]
     (figure,) = (block for block in page.blocks if isinstance(block, Figure))
     table = tables(page)[figure.table_id]
     mean = points_of(figure.series[-1], table)
@@ -392,3 +392,15 @@ def test_the_pages_do_not_depend_on_the_folder(bare: Run) -> None:
     moved = replace(bare, folder=Path("elsewhere"))
     for page_of in (host_page, health_page, run_conditions_page):
         assert page_of(moved) == page_of(bare)
+
+
+def test_wear_counted_in_whole_per_cents_is_not_said_more_exactly(bare: Run) -> None:
+    def worn(before: float, after: float) -> str:
+        page = health_page(with_health(bare, {"percentage_used_pct": before}, {"percentage_used_pct": after}))
+        (table,) = [block for block in page.blocks if getattr(block, "id", "") == "device-health-summary"]
+        (row,) = [row for row in table.rows if row.head.text == "Rated life used by this run"]
+        return row.cells[0].text
+
+    assert worn(3, 3) == "no per cent more than before (counted in whole per cents)"
+    assert worn(3, 5) == "2 %"
+    assert worn(0.25, 0.5) == "0.25 %"

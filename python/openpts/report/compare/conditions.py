@@ -121,7 +121,7 @@ _IDENTITY: Final[tuple[tuple[str, _Read], ...]] = (
     ("Simulated", _simulation),
 )
 _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
-    ("Class", lambda manifest: manifest.conditions.profile.revision),
+    ("Class", lambda manifest: manifest.conditions.profile.value),
     ("Kind of target", lambda manifest: KINDS[manifest.target.kind]),
     ("Sector size", lambda manifest: f"{manifest.target.sector_bytes:,} bytes"),
     ("File system", _path("file_system")),

@@ -14,11 +14,12 @@ from openpts.analysis.sweep import (
 )
 from openpts.record.reader import Run
 from openpts.report import cells, ticks
+from openpts.report.data_checks_table import data_checks_table
 from openpts.report.facts_table import items_table
 from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.practice.methodology import nothing_page
 from openpts.report.printable import fact_text, printable
-from openpts.units import format_block_size, format_capacity
+from openpts.units import format_block_size
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.data_pattern import ReducibleData
@@ -73,8 +74,8 @@ def effect_verdict(name: str, levels: tuple[Level, ...]) -> Verdict:
     return Verdict(
         f"{name}: {effect.reduction.value}. {least.level:g} % over {most.level:g} % entropy: factor "
         f"{cells.fixed(effect.factor, 2)}, {100 * CONFIDENCE:g} % interval {interval} by the scatter of "
-        f"visits (seen from {REDUCTION_LIMIT:g} on, none below, no verdict if the interval holds it); largest "
-        f"difference between two visits of a level: {_drift_text(levels)}."
+        f"visits (seen from {REDUCTION_LIMIT:g} on, none below, no verdict if the interval holds it); "
+        f"largest difference between two visits of a level: {_drift_text(levels)}."
     )
 
 
@@ -178,37 +179,9 @@ def generator_page(measured: EntropyRun) -> Page:
             ("Seed", str(measured.conditions.seed)),
         ],
     )
-    return Page(
-        page_id, "Data Generator", (description, _checks_table(page_id, manifest.data_checks)), mandatory=True
-    )
-
-
-def _checks_table(page_id: str, checks: Sequence[DataCheck]) -> Table | Verdict:
-    if not checks:
-        return Verdict("Entropy verified: n/a (this run looked at no sample of its data).", "fail")
-    return Table(
-        id=f"{page_id}-checks",
-        title="Entropy verified",
-        head=Column("Pattern asked for", align="left", width=1.6),
-        columns=(
-            Column("Left by compression (%)"),
-            Column("Distinct pieces (%)"),
-            Column("Sample", width=0.7),
-            Column("How", align="left", width=2),
-        ),
-        rows=tuple(
-            Row(
-                Cell(data_text(check.data)),
-                (
-                    cells.percent(check.compressed_pct),
-                    cells.percent(check.distinct_pct),
-                    Cell(format_capacity(check.sampled_bytes) if check.sampled_bytes else "none"),
-                    Cell(printable(check.how)),
-                ),
-            )
-            for check in checks
-        ),
-    )
+    checks = data_checks_table(manifest.data_checks, f"{page_id}-checks")
+    unchecked = Verdict("Entropy verified: n/a (this run looked at no sample of its data).", "fail")
+    return Page(page_id, "Data Generator", (description, checks or unchecked), mandatory=True)
 
 
 def _levels_table(panel: _Panel) -> Table:
@@ -264,6 +237,8 @@ def _visit(level: Level, number: int, decimals: int) -> Cell:
 def _verified(checks: Sequence[DataCheck], entropy_pct: float) -> Cell:
     for check in checks:
         if isinstance(check.data, ReducibleData) and check.data.entropy_pct == entropy_pct:
+            if not check.sampled_bytes:
+                return cells.missing("no data made")
             return cells.percent(check.compressed_pct)
     return cells.missing("no sample")
 

@@ -93,7 +93,7 @@ def _section(measured: FillRun, standing: Standing, report_date: str) -> Section
             curve_page(measured),
             idle_page(measured.rewrites, measured.without_idle),
             bursts_page(measured.bursts, _burst_name(measured.conditions), measured.conditions.burst_ns),
-            state_page(measured.run, "Purge"),
+            state_page(measured.run, "Purge", ("Fill curve", "Bursts by fill level")),
         ),
     )
 

@@ -1,5 +1,6 @@
 """What the reports of practice tests have in common: their header, and how the drive was prepared."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
@@ -92,8 +93,8 @@ def stimulus_words(stimulus: Stimulus) -> str:
     return f"{stimulus}, {demand_text(stimulus.tc, stimulus.qd)}"
 
 
-def state_page(run: Run, title: str) -> Page:
-    """Purge, write cache, what was written before the measurement, and the longest gap."""
+def state_page(run: Run, title: str, cycles: Sequence[str] = ()) -> Page:
+    """Of each of the named cycles: purge, write cache, what was written before, and the longest gap."""
     page_id = f"{run.manifest.conditions.test}-preparation"
     largest = largest_gap(run)
     gap = items_table(
@@ -101,8 +102,39 @@ def state_page(run: Run, title: str) -> Page:
         "Time without I/O",
         [("Largest gap between steps", "n/a" if largest is None else gap_place(largest))],
     )
-    tables = (purge_table(run, page_id), *conditioning_tables(run, page_id), gap)
-    return Page(page_id, title, (purge_verdict(run), *tables), mandatory=True)
+    tables = (purges_table(run, page_id, cycles), *conditioning_tables(run, page_id), gap)
+    return Page(page_id, title, (*purge_verdicts(run, cycles), *tables), mandatory=True)
+
+
+def purge_verdicts(run: Run, names: Sequence[str]) -> tuple[Verdict, ...]:
+    """Whether a purge was run before each cycle; a single one needs no name."""
+    if run.cycle_count < 2:
+        return (purge_verdict(run),)
+    verdicts = [purge_verdict(run, cycle) for cycle in range(1, run.cycle_count + 1)]
+    return tuple(
+        Verdict(f"{names[at] if at < len(names) else f'Cycle {at + 1}'}: {verdict.text}", verdict.tone)
+        for at, verdict in enumerate(verdicts)
+    )
+
+
+def purges_table(run: Run, page_id: str, names: Sequence[str] = ()) -> Table:
+    """Purge and write cache of each cycle, side by side under the names of the cycles."""
+    tables = [purge_table(run, page_id, cycle) for cycle in range(1, run.cycle_count + 1)]
+    if len(tables) < 2:
+        return purge_table(run, page_id)
+    of_cycles = [{row.head.text: row.cells[0] for row in table.rows} for table in tables]
+    items = dict.fromkeys(item for of_cycle in of_cycles for item in of_cycle)
+    return replace(
+        tables[0],
+        columns=tuple(
+            Column(names[at] if at < len(names) else f"Cycle {at + 1}", align="left")
+            for at in range(len(tables))
+        ),
+        rows=tuple(
+            Row(Cell(item), tuple(of_cycle.get(item, cells.missing("no purge")) for of_cycle in of_cycles))
+            for item in items
+        ),
+    )
 
 
 def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:

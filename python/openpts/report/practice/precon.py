@@ -12,12 +12,16 @@ from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
 from openpts.report.model import Block, Cell, Page, Table, Verdict
-from openpts.report.practice.methodology import conditioning_tables, methodology_section
+from openpts.report.practice.methodology import (
+    conditioning_tables,
+    methodology_section,
+    purge_verdicts,
+    purges_table,
+)
 from openpts.report.practice.precon_courses import course_pages, course_verdicts
 from openpts.report.practice.precon_rows import rows_pages
 from openpts.report.practice.precon_states import STATES, Comparison, comparison_of, counting_state
 from openpts.report.practice.profile_tables import value_text
-from openpts.report.preparation_page import purge_table, purge_verdict
 from openpts.report.printable import capitalised
 from openpts.report.summary_table import key_value, summary_table
 from openpts.units import NS_PER_S
@@ -52,7 +56,8 @@ def _summary(comparison: Comparison) -> Table:
     title = comparison.conditions.workload.title
     values: list[tuple[str, Cell, str]] = [
         (f"{title}, first minute FOB", key_value(fresh.first_iops), "IOPS"),
-        (f"{title}, steady", key_value(fresh.steady_iops or random.steady_iops), "IOPS"),
+        (f"{title}, steady from FOB", key_value(fresh.steady_iops), "IOPS"),
+        (f"{title}, steady after RND", key_value(random.steady_iops), "IOPS"),
     ]
     for place, row in enumerate(comparison.conditions.benchmark.rows):
         counting = counting_state(row)
@@ -88,17 +93,15 @@ def _test_rows(comparison: Comparison) -> Rows:
 def _preparation_page(comparison: Comparison) -> Page:
     """The purge that each state begins with, and what was written to make or restore it."""
     page_id, run = "precon-preparation", comparison.run
-    begun = range(1, run.cycle_count + 1)
     blocks: list[Block] = [
         Verdict(
             "FOB: purge, a test file for the rows that read. After SEQ: purge, sequential conditioning. "
             "After RND: purge, random writes until steady, which are the course of the fresh drive as well."
         ),
     ]
-    for cycle in begun:
-        verdict = purge_verdict(run, cycle)
-        blocks.append(Verdict(f"{capitalised(STATES[cycle - 1])}: {verdict.text}", verdict.tone))
-    blocks += [purge_table(run, page_id), *conditioning_tables(run, page_id)]
+    names = [capitalised(state) for state in STATES]
+    blocks += purge_verdicts(run, names)
+    blocks += [purges_table(run, page_id, names), *conditioning_tables(run, page_id)]
     return Page(page_id, "Purge and Conditioning of Each State", tuple(blocks), mandatory=True)
 
 

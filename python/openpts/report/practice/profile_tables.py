@@ -173,7 +173,7 @@ def _definition_cells(one: MeasuredRow, capacity_bytes: int) -> tuple[Cell, ...]
     return (
         cells.words(_access_text(row)),
         Cell(f"{stimulus.qd} x {stimulus.tc}"),
-        Cell(_span_text(span_bytes)),
+        Cell(_span_text(span_bytes, of_a_file=row.span_bytes is not None)),
         Cell("none" if not one.pause_ns else format_duration(one.pause_ns)),
         Cell("none" if not one.warm_up_ns else format_duration(one.warm_up_ns)),
         Cell(f"{len(one.passes)} x {length_ns / NS_PER_S:.3g} s"),
@@ -193,10 +193,10 @@ def _data_word(data: DataPattern) -> str:
             return data_text(data)
 
 
-def _span_text(span_bytes: int) -> str:
-    """A test file in base 2, as benchmarks name it; the whole range of a drive in base 10."""
+def _span_text(span_bytes: int, *, of_a_file: bool) -> str:
+    """A test file in base 2, as benchmarks name it; the range of a drive in base 10."""
     for unit, unit_bytes in (("GiB", GIB), ("MiB", MIB)):
-        if span_bytes % unit_bytes == 0:
+        if of_a_file and span_bytes % unit_bytes == 0:
             return f"{span_bytes // unit_bytes:,} {unit}"
     return format_capacity(span_bytes)
 

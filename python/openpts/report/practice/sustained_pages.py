@@ -171,7 +171,7 @@ def load_page(measured: SustainedRun) -> Page:
     )
     style = "mean" if len(load.minutes) > 1 else "measured"
     rates = [minute.iops for minute in load.minutes]
-    highest = max([*rates, *(spread[1] for spread in load.spreads if spread)])
+    shown = [*rates, *(rate for spread in load.spreads if spread for rate in spread)]
     figure = Figure(
         id=f"{page_id}-plot",
         number="Plot X-SUSTAINED-3",
@@ -179,7 +179,7 @@ def load_page(measured: SustainedRun) -> Page:
         kind="lines",
         table_id=table.id,
         x=time.axis,
-        y=ticks.linear_axis("IOPS", 0, highest),
+        y=ticks.amount_axis("IOPS", shown),
         alt=f"{title}: minute means from {cells.fixed(max(rates), 0)} down to {cells.fixed(min(rates), 0)}. "
         f"{load_sentence(measured).text}",
         series=(

@@ -36,7 +36,7 @@ def setup_page(parts: Sequence[RunPart]) -> Page:
         ("Kernel", all_of([fact_text(one.software, "kernel") for one in manifests])),
         ("Operating system", all_of([fact_text(one.host, "operating_system") for one in manifests])),
         ("CPU", all_of([fact_text(one.host, "cpu") for one in manifests])),
-        ("Class", all_of([one.conditions.profile.revision for one in manifests])),
+        ("Class", all_of([one.conditions.class_text for one in manifests])),
     )
     return Page(
         "short-setup",

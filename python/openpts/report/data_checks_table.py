@@ -1,0 +1,44 @@
+"""What a sample of the data that a run wrote is made of, beside what was asked for."""
+
+from collections.abc import Sequence
+
+from openpts.report import cells
+from openpts.report.model import Cell, Column, Row, Table
+from openpts.report.printable import printable
+from openpts.units import format_capacity
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.data_check import DataCheck
+
+
+# LSI-ENT-02, LSI-GEN-03
+def data_checks_table(checks: Sequence[DataCheck], table_id: str) -> Table | None:
+    """A row for each pattern; None for a run without data that can be reduced.
+
+    Nothing is verified on a simulated drive, whose model is told the shares: no bytes are made.
+    """
+    if not checks:
+        return None
+    return Table(
+        id=table_id,
+        title="Entropy verified",
+        head=Column("Pattern asked for", align="left", width=1.6),
+        columns=(
+            Column("Left by compression (%)"),
+            Column("Distinct pieces (%)"),
+            Column("Sample", width=0.7),
+            Column("How", align="left", width=2),
+        ),
+        rows=tuple(Row(Cell(data_text(check.data)), _check_cells(check)) for check in checks),
+    )
+
+
+def _check_cells(check: DataCheck) -> tuple[Cell, ...]:
+    if not check.sampled_bytes:
+        nothing = cells.missing("no data made")
+        return nothing, nothing, Cell("none"), Cell(printable(check.how))
+    return (
+        cells.percent(check.compressed_pct),
+        cells.percent(check.distinct_pct),
+        Cell(format_capacity(check.sampled_bytes)),
+        Cell(printable(check.how)),
+    )

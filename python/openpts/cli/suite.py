@@ -160,8 +160,8 @@ def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> N
         for extents in ([p.shortest_extent for p in plans], [p.longest_extent for p in plans])
     )
     written = format_capacity(sum(plan.longest_extent.written_bytes for plan in plans))
+    lengths = " to ".join(dict.fromkeys(format_duration(length) for length in (shortest, longest)))
     click.echo(
-        f"suite of {names}: about {format_duration(shortest)} to {format_duration(longest)}, "
-        f"writes up to about {written}",
+        f"suite of {names}: about {lengths}, writes up to about {written}",
         file=stream,
     )

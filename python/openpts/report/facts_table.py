@@ -7,8 +7,15 @@ from openpts.report.model import Cell, Column, Row, Table
 from openpts.report.printable import NOT_REPORTED, printable, value_text
 from openpts.vocabulary.facts import Fact, Facts
 
-_UNITS: Final = frozenset({"ns", "us", "ms", "bytes"})
-_TERMS: Final = {"io": "I/O", "io-uring": "io_uring", "cpu": "CPU", "qd1": "QD 1", "nowait": "NOWAIT"}
+_UNITS: Final = frozenset({"ns", "us", "ms", "bytes", "MB/s", "iops"})
+_TERMS: Final = {
+    "io": "I/O",
+    "io-uring": "io_uring",
+    "cpu": "CPU",
+    "qd1": "QD 1",
+    "nowait": "NOWAIT",
+    "iops": "IOPS",
+}
 
 
 def items_table(
@@ -59,8 +66,9 @@ def remaining(facts: Facts, shown: Iterable[str]) -> list[tuple[str, str, str]]:
 
 
 def _label(key: str) -> str:
-    words = printable(key).replace("io_uring", "io-uring").split("_")
-    unit = f", {words.pop()}" if words[-1] in _UNITS else ""
+    words = printable(key).replace("io_uring", "io-uring").replace("_mb_per_s", "_MB/s").split("_")
+    last = words.pop() if len(words) > 1 and words[-1] in _UNITS else ""
+    unit = f", {_TERMS.get(last, last)}" if last else ""
     label = " ".join(_TERMS.get(word, word) for word in words)
     # A term of the field keeps its own way of writing.
     return (label if words[0] in _TERMS else label[:1].upper() + label[1:]) + unit

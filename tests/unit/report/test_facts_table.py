@@ -13,6 +13,9 @@ from openpts.vocabulary.facts import Fact
         ("nowait", "NOWAIT"),
         ("registered_ring", "Registered ring"),
         ("engine", "Engine"),
+        ("rated_sequential_write_mb_per_s", "Rated sequential write, MB/s"),
+        ("iops", "IOPS"),
+        ("rated_random_read_iops", "Rated random read, IOPS"),
     ],
 )
 def test_names_of_facts_are_written_as_the_field_writes_them(key: str, label: str) -> None:

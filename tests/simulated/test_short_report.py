@@ -11,9 +11,11 @@ from openpts.report.build import build_combined
 from openpts.report.html import render_html
 from openpts.report.model import Cell, Figure, Page, Report, Table, Verdict
 from openpts.report.pdf import render_pdf
+from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
 from openpts.report.svg import draw_figures
+from openpts.report.tests import read_for_report
 from tests.support.oracle_presets import write_oracle
 
 DATE = "2026-01-02T00:00:00Z"
@@ -36,12 +38,13 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, ...]:
     ]
     result = CliRunner().invoke(run_all, command, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return ReportSource.of([folder / "s"]).read()
+    folders = ReportSource.of([folder / "s"]).run_folders
+    return tuple(read_for_report(folder) for folder in folders)
 
 
 @pytest.fixture(scope="module")
 def report(runs: tuple[Run, ...]) -> Report:
-    return short_report(runs, DATE)
+    return short_report([part_of(run, DATE) for run in runs], DATE)
 
 
 def page(report: Report, title: str) -> Page:

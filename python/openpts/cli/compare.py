@@ -75,7 +75,7 @@ def compare(
     comparison = compare_runs(read_entries(runs, _labels(labels), cold), base)
     report, figures = build_comparison(comparison, paper=paper), comparison_figures(comparison)
     if redact:
-        records = [run.run for run in comparison.runs]
+        records = [run.run.manifest for run in comparison.runs]
         report, (figures,) = redacted(report, records), redacted_figures([figures], records)
     written = _write(report, files, out) if any(files.values()) or out else []
     if as_json:

@@ -82,7 +82,7 @@ def _print_json(run_folders: tuple[Path, ...], written: "WrittenReport | None", 
     runs = [read_for_report(folder) for folder in run_folders]
     summaries: list[dict[str, Any]] = [summarise(run) for run in runs]
     if redact:
-        summaries = redacted_figures(summaries, runs)
+        summaries = redacted_figures(summaries, [run.manifest for run in runs])
     reports = [str(path) for path in written.documents] if written is not None else []
     if len(summaries) == 1:
         click.echo(json.dumps({**summaries[0], "reports": reports}, indent=2))

@@ -8,20 +8,15 @@ from typing import Final
 import msgspec
 
 from openpts.record.reader import Run
-from openpts.report.conformance_page import conformance_page
 from openpts.report.cover_page import cover_page
 from openpts.report.executive_page import executive_page
 from openpts.report.files_page import RecordFile, files_page
 from openpts.report.glossary_page import glossary_page
 from openpts.report.header import drive_name
-from openpts.report.health_page import health_page
-from openpts.report.host_page import host_page, no_audit
 from openpts.report.merge import merged_page
 from openpts.report.model import SCHEMA_VERSION, Page, Report
 from openpts.report.printable import brief, fact_text, printable
-from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.run_part import RunPart, parts_of
-from openpts.report.setup_page import setup_page
+from openpts.report.run_part import RunPart, in_order, part_of
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"
@@ -34,28 +29,32 @@ def build_report(run: Run, report_date: str) -> Report:
     return build_combined((run,), report_date)
 
 
-def build_combined(
-    runs: Sequence[Run],
-    report_date: str,
-    *,
-    files: Sequence[RecordFile] = (),
-    paper: str = "a4",
-    begin: Callable[[Sequence[Page]], None] | None = None,
-) -> Report:
+def build_combined(runs: Sequence[Run], report_date: str) -> Report:
     """The report of runs of one drive, as data; ``report_date`` is ISO 8601, UTC.
 
-    The same runs and date give an equal report. ``files`` are those of the run folders, for the list at its
-    end. ``begin`` is given the pages of each test as soon as they are made. Raises RecordError for a test
-    whose report openpts does not know, and for runs of several drives.
+    The same runs and date give an equal report. Raises RecordError for a test whose report openpts does not
+    know, and for runs of several drives.
     """
-    parts = parts_of(runs, report_date, begin)
-    report = report_of(parts, report_date, files, paper)
+    return report_of([part_of(run, report_date) for run in runs], report_date)
+
+
+def report_of(
+    parts: Sequence[RunPart], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
+) -> Report:
+    """The report of the parts that its runs gave, for the same date.
+
+    ``files`` are those of the run folders, for the list at its end. Raises RecordError for parts of several
+    drives.
+    """
+    report = undigested(in_order(parts), report_date, files=files, paper=paper)
     return msgspec.structs.replace(report, footer=f"{report.footer}  |  {_digest(report)}")
 
 
-def report_of(parts: Sequence[RunPart], report_date: str, files: Sequence[RecordFile], paper: str) -> Report:
-    """The report of parts, as data, without the digits that tell it from others."""
-    manifests = [part.run.manifest for part in parts]
+def undigested(
+    parts: Sequence[RunPart], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
+) -> Report:
+    """The same of parts in order, without the digits that tell it from others."""
+    manifests = [part.manifest for part in parts]
     first = manifests[0]
     test_id = brief(printable(first.test_id))
     model = fact_text(first.dut, "model", printable(first.target.name))
@@ -71,26 +70,26 @@ def report_of(parts: Sequence[RunPart], report_date: str, files: Sequence[Record
         report_date=report_date,
         red_line=_red_line(parts),
         footer=f"{form}  |  {test_id if len(parts) == 1 else f'{len(parts)} tests from {test_id} on'}",
-        front=_front(parts, report_date),
+        front=_front(parts),
         sections=sections,
-        back=(_of_all(parts, lambda part: health_page(part.run)), glossary_page()),
-        deviation_count=sum(len(part.run.ledger) for part in parts),
+        back=(_of_all(parts, lambda part: part.health), glossary_page()),
+        deviation_count=sum(part.deviation_count for part in parts),
         stem=_stem(parts),
         paper=paper,
     )
     return msgspec.structs.replace(report, back=(*report.back, files_page(report, files)))
 
 
-def _front(parts: Sequence[RunPart], report_date: str) -> tuple[Page, ...]:
+def _front(parts: Sequence[RunPart]) -> tuple[Page, ...]:
     """Summary, set-up, conformance, host and conditions: of several runs each once."""
     summary = cover_page(parts[0]) if len(parts) == 1 else executive_page(parts)
-    audited = any(no_audit(part.run) is None for part in parts)
+    audits = [(part.name, part.host) for part in parts if part.host is not None]
     return (
         summary,
-        _of_all(parts, lambda part: setup_page(part.run, report_date)),
-        _of_all(parts, lambda part: conformance_page(part.run, part.standing)),
-        *([_of_all(parts, lambda part: host_page(part.run))] if audited else ()),
-        _of_all(parts, lambda part: run_conditions_page(part.run)),
+        _of_all(parts, lambda part: part.setup),
+        _of_all(parts, lambda part: part.conformance),
+        *((merged_page(audits),) if audits else ()),
+        _of_all(parts, lambda part: part.conditions),
     )
 
 
@@ -112,11 +111,11 @@ def _red_line(parts: Sequence[RunPart]) -> str:
 
 def _stem(parts: Sequence[RunPart]) -> str:
     """``<model>_<serial>_<UTC date>_<tests>``, in characters that every file system takes."""
-    manifest = parts[0].run.manifest
+    manifest = parts[0].manifest
     words = (
         fact_text(manifest.dut, "model", printable(manifest.target.name)),
         fact_text(manifest.dut, "serial", "no-serial"),
-        min(part.run.manifest.started_at for part in parts)[:10],
+        min(part.manifest.started_at for part in parts)[:10],
         "-".join(part.name.lower().replace(" ", "") for part in parts),
     )
     plain = "_".join(re.sub(r"[^A-Za-z0-9.+-]+", "-", word).strip("-.") or "unknown" for word in words)

@@ -12,15 +12,15 @@ _OPEN = frozenset({Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED})
 _TONES = {Status.MET: "pass", Status.DEVIATED: "fail"}
 
 
-def conformance_page(run: Run, standing: Standing) -> Page:
+def conformance_page(run: Run, standing: Standing, requirements: tuple[Conformance, ...]) -> Page:
     """Each deviation with what was required, what was done and what follows for a comparison.
 
     Of the requirements that bind the run, those that are not met are printed; all of them go with the page.
     """
     blocks: list[Block] = [_ledger_table(run)] if run.ledger else []
     blocks.append(Verdict(standing.bottom_line, "pass" if standing.conformant else "fail"))
-    if standing.conformances:
-        blocks += [Verdict(f"{standing.requirements}."), *_requirements(standing.conformances)]
+    if requirements:
+        blocks += [Verdict(f"{standing.requirements}."), *_requirements(requirements)]
         blocks.append(_readings_table(run.manifest.conditions.test))
     return Page("conformance", "Conformance", tuple(blocks), mandatory=True)
 

@@ -6,8 +6,6 @@ from msgspec.structs import replace
 
 from openpts.record.manifest import RunState
 from openpts.report.cover_page import (
-    drive_items,
-    failures,
     health_verdicts,
     host_items,
     purge_and_cache,
@@ -15,7 +13,6 @@ from openpts.report.cover_page import (
 )
 from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time
-from openpts.report.key_values import key_values
 from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import printable
 from openpts.report.run_part import RunPart
@@ -40,14 +37,14 @@ def executive_page(parts: Sequence[RunPart]) -> Page:
 
 
 def _drive_table(parts: Sequence[RunPart]) -> Table:
-    manifests = [part.run.manifest for part in parts]
+    manifests = [part.manifest for part in parts]
     begun = min(manifest.started_at for manifest in manifests)
     ended = max(manifest.ended_at or manifest.started_at for manifest in manifests)
     return items_table(
         "cover-drive",
         "Device and runs",
         [
-            *(item for item in drive_items(parts[0].run) if item[0] != "Simulated time"),
+            *(item for item in parts[0].drive if item[0] != "Simulated time"),
             ("Class", _each_once(manifest.conditions.class_text for manifest in manifests)),
             ("Test runs", f"{len(parts)}, {date_and_time(begun)} to {date_and_time(ended)}"),
             ("Purge; write cache", _each_once(purge_and_cache(manifest) for manifest in manifests)),
@@ -62,17 +59,17 @@ def _each_once(texts: Iterable[str]) -> str:
 
 def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
     """What every reader has to know before a figure: runs that did not end well, and what may be claimed."""
-    complete = [part for part in parts if part.run.manifest.state is RunState.COMPLETE]
+    complete = [part for part in parts if part.manifest.state is RunState.COMPLETE]
     troubles = [
         Verdict(f"{part.name}: {sentence}", "fail")
         for part in parts
         if part not in complete
-        for sentence in (state_sentence(part.run.manifest), *(one.text for one in failures(part.run)))
+        for sentence in (state_sentence(part.manifest), *(one.text for one in part.failures))
     ]
     alerts = [
         Verdict(f"{part.name}: {alert.text}", "fail") for part in parts for alert in health_verdicts(part)
     ]
-    of_specification = [part for part in parts if part.standing.conformances]
+    of_specification = [part for part in parts if part.manifest.conditions.of_specification]
     conformant = [part.name for part in of_specification if part.standing.conformant]
     verdicts = [
         Verdict(f"{len(complete)} of {len(parts)} runs were completed.", "fail" if troubles else "pass"),
@@ -93,19 +90,19 @@ def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
 
 def _key_values(parts: Sequence[RunPart]) -> Table:
     """A line for each key value, with the steady state that stands on its test's own cover."""
-    table = with_pages(parts[0].content.summary, parts[0].sections)
+    table = with_pages(parts[0].summary, parts[0].sections)
     return replace(table, rows=tuple(row for part in parts for row in _key_rows(part)))
 
 
 def _key_rows(part: RunPart) -> list[Row]:
-    own = with_pages(part.content.summary, part.sections).rows
+    own = with_pages(part.summary, part.sections).rows
     steady = {row.cells[0].text: row.cells[3:] for row in own}
     return [
         Row(
             Cell(part.name),
             (Cell(value.name), value.cell, Cell(value.unit), *steady.get(value.name, own[0].cells[3:])),
         )
-        for value in key_values(part.run, part.content)
+        for value in part.values
     ]
 
 
@@ -127,8 +124,8 @@ def _runs_table(parts: Sequence[RunPart]) -> Table:
 
 
 def _run_row(part: RunPart) -> Row:
-    manifest = part.run.manifest
-    count = len(part.run.ledger)
+    manifest = part.manifest
+    count = part.deviation_count
     return Row(
         Cell(part.name),
         (

@@ -7,21 +7,21 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import RecordError
-from openpts.record.reader import Run
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.files_page import RecordFile
+from openpts.report.run_part import RunPart
 
 # The log beside the database is there only of a run that was killed, or that still goes on.
 _PATTERNS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", "**/*.parquet")
 
 
-def record_files(runs: Sequence[Run]) -> list[RecordFile]:
+def record_files(parts: Sequence[RunPart]) -> list[RecordFile]:
     """Database and captures of each run; of several runs, under their test IDs. Raises RecordError."""
     files = [
-        (f"{run.manifest.test_id}/" if len(runs) > 1 else "", run.folder, path)
-        for run in runs
+        (f"{part.manifest.test_id}/" if len(parts) > 1 else "", Path(part.folder), path)
+        for part in parts
         for pattern in _PATTERNS
-        for path in sorted(run.folder.glob(pattern))
+        for path in sorted(Path(part.folder).glob(pattern))
     ]
     with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
         return list(threads.map(lambda file: _record_file(*file), files))

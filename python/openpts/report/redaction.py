@@ -7,35 +7,34 @@ from typing import Any, Final
 
 import msgspec
 
-from openpts.record.reader import Run
+from openpts.record.manifest import Manifest
 from openpts.report.model import Report
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
 _TEST_ID_DIGITS: Final = 4
 
 
-def redacted(report: Report, runs: Sequence[Run]) -> Report:
+def redacted(report: Report, manifests: Sequence[Manifest]) -> Report:
     """The report with each serial number replaced by ``REDACTED-`` and four digits of its checksum.
 
     The digits are the same in all reports of a drive, so that they can be told to belong together.
     """
-    replacements = _replacements(runs)
+    replacements = _replacements(manifests)
     plain = msgspec.to_builtins(report)
     changed = msgspec.convert(_replaced(plain, replacements), type=Report)
     return msgspec.structs.replace(changed, redacted=True)
 
 
-def redacted_figures(figures: list[dict[str, Any]], runs: Sequence[Run]) -> list[dict[str, Any]]:
+def redacted_figures(figures: list[dict[str, Any]], manifests: Sequence[Manifest]) -> list[dict[str, Any]]:
     """The same for what `--json` prints."""
-    changed: list[dict[str, Any]] = _replaced(figures, _replacements(runs))
+    changed: list[dict[str, Any]] = _replaced(figures, _replacements(manifests))
     return changed
 
 
-def _replacements(runs: Sequence[Run]) -> list[tuple[re.Pattern[str], str]]:
+def _replacements(manifests: Sequence[Manifest]) -> list[tuple[re.Pattern[str], str]]:
     """Longest first, so that no part of a number stays behind the replacement of another."""
     found: dict[str, str] = {}
-    for run in runs:
-        manifest = run.manifest
+    for manifest in manifests:
         for key in _IDENTIFYING:
             fact = manifest.dut.get(key)
             if fact is not None and fact.value and fact.value.strip():

@@ -9,7 +9,6 @@ import msgspec
 
 from openpts.errors import RecordError
 from openpts.report.model import SCHEMA_VERSION, Report
-from openpts.report.record_files import record_files
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, Style, make_report
 
@@ -28,14 +27,13 @@ class Difference:
 
 def differences(stored: Report, source: ReportSource) -> list[Difference]:
     """Where the stored report is not what the record says. Raises RecordError if the record can't be read."""
-    runs = source.read()
     options = ReportOptions(
         paper=stored.paper,
         style=Style(stored.style),
         redact=stored.redacted,
         report_date=stored.report_date,
     )
-    derived = make_report(runs, options, files=record_files(runs))
+    derived = make_report(source, options)
     return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived)))
 
 

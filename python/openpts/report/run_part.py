@@ -1,82 +1,125 @@
-"""One run as a part of a report: its record, how it stands, and the pages of its test."""
+"""One run as a part of a report: the pages made of it, and what the shared pages need of it.
+
+It holds nothing of the run's steps: so it is small, and can be made in another process.
+"""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
+import msgspec
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
+from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.content import TestContent
-from openpts.report.health_page import health_alerts
+from openpts.report.conformance_page import conformance_page
+from openpts.report.health_page import health_alerts, health_page
+from openpts.report.host_page import host_page, no_audit
+from openpts.report.key_values import KeyValue, key_values
 from openpts.report.mandatory import missing_plots
 from openpts.report.merge import prefixed
-from openpts.report.model import Page, Section
-from openpts.report.standing import Standing, standing_of
+from openpts.report.model import Page, Section, Table, Verdict
+from openpts.report.run_conditions_page import run_conditions_page
+from openpts.report.run_facts import Applied, applied_demand, drive_items, failures
+from openpts.report.setup_page import setup_page
+from openpts.report.standing import Standing, requirements_of, standing_of
 from openpts.report.tests import REPORTS, reported_test
 
 
-@dataclass(frozen=True, slots=True)
-class RunPart:
+class RunPart(msgspec.Struct, frozen=True):
     """``name`` tells the run from the others of the report: ``IOPS``, or ``IOPS 2`` where there are two.
 
-    ``title`` is that of its test. ``sections`` are its pages, each with the test's header. ``health_alerts``
-    are the red lines that the drive's own log gives.
+    ``title`` is that of its test, ``folder`` its run folder. ``verdicts``, ``summary`` and ``values`` are the
+    test's own; ``failures`` are I/Os that failed, ``health_alerts`` the red lines that the drive's own log
+    gives, ``drive`` what the cover says of the drive, ``applied`` the demands of the steps. ``sections`` are
+    the test's pages; the other pages are shared with other runs. ``host`` is None where there is no host to
+    audit.
     """
 
     name: str
     title: str
-    run: Run
+    folder: str
+    manifest: Manifest
+    deviation_count: int
     standing: Standing
-    content: TestContent
+    verdicts: tuple[Verdict, ...]
+    summary: Table
+    values: tuple[KeyValue, ...]
+    failures: tuple[Verdict, ...]
+    health_alerts: tuple[str, ...]
+    drive: tuple[tuple[str, str], ...]
+    applied: tuple[Applied, ...]
     sections: tuple[Section, ...]
-    health_alerts: tuple[str, ...] = ()
+    setup: Page
+    conformance: Page
+    host: Page | None
+    conditions: Page
+    health: Page
+
+    @property
+    def test(self) -> str:
+        """The test's short name."""
+        return self.manifest.conditions.test
 
 
-def parts_of(
-    runs: Sequence[Run], report_date: str, begin: Callable[[Sequence[Page]], None] | None = None
-) -> tuple[RunPart, ...]:
-    """The parts of a report, in the order of the specification and after it that of the practice beyond it.
+def part_of(run: Run, report_date: str) -> RunPart:
+    """The part of a run, with the name that it has where no other run is of its test.
 
-    ``begin`` is given the pages of each section as soon as they are made.
-    Raises RecordError where the runs are none, not of one drive, or of a test that openpts does not know.
+    Raises RecordError for a test that openpts does not know, and where a page is missing that the
+    specification demands.
     """
-    _refuse_mixed_drives(runs)
-    order = list(REPORTS)
-    tests = [run.manifest.conditions.test for run in runs]
-    for test in tests:
-        reported_test(test)
-    times = Counter(tests)
-    seen: Counter[str] = Counter()
-    parts = []
-    for run in sorted(runs, key=lambda run: (order.index(run.manifest.conditions.test), _started(run))):
-        test = run.manifest.conditions.test
-        seen[test] += 1
-        parts.append(_part(run, report_date, seen[test] if times[test] > 1 else 0))
-        if begin is not None:
-            for section in parts[-1].sections:
-                begin(section.pages)
-    return tuple(parts)
-
-
-def _part(run: Run, report_date: str, number: int) -> RunPart:
-    """``number`` is 0 for the only run of its test."""
-    test = run.manifest.conditions.test
-    standing = standing_of(run)
-    content = reported_test(test).report(run)
-    alerts = health_alerts(run)
-    own = content.sections(standing, report_date)
-    if missing := missing_plots(own):
+    manifest = run.manifest
+    test = reported_test(manifest.conditions.test)
+    requirements = requirements_of(run)
+    standing, content, alerts = standing_of(run, requirements), test.report(run), health_alerts(run)
+    sections = content.sections(standing, report_date)
+    if missing := missing_plots(sections):
         raise RecordError(f"a report must not lack what the specification demands: {'; '.join(missing)}")
-    sections = tuple(
-        replace(_wanted(section, run), alerts=(*section.alerts, *alerts))
-        for section in own
+    return RunPart(
+        name=manifest.conditions.test.upper(),
+        title=test.title,
+        folder=str(run.folder),
+        manifest=manifest,
+        deviation_count=len(run.ledger),
+        standing=standing,
+        verdicts=content.verdicts,
+        summary=content.summary,
+        values=key_values(run, content),
+        failures=failures(run),
+        health_alerts=alerts,
+        drive=tuple(drive_items(run)),
+        applied=applied_demand(run),
+        sections=tuple(
+            replace(_wanted(section, run), alerts=(*section.alerts, *alerts)) for section in sections
+        ),
+        setup=setup_page(run, report_date),
+        conformance=conformance_page(run, standing, requirements),
+        host=host_page(run) if no_audit(run) is None else None,
+        conditions=run_conditions_page(run),
+        health=health_page(run),
     )
-    if number:
-        sections = tuple(prefixed(section, f"{test}{number}-") for section in sections)
-    name = f"{test.upper()} {number}" if number else test.upper()
-    return RunPart(name, reported_test(test).title, run, standing, content, sections, alerts)
+
+
+def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
+    """In the order of the specification and after it that of the practice beyond it; like ones are numbered.
+
+    Raises RecordError where there are none, or not of one drive.
+    """
+    _refuse_mixed_drives(parts)
+    order = list(REPORTS)
+    times = Counter(part.test for part in parts)
+    seen: Counter[str] = Counter()
+    ordered = []
+    for part in sorted(parts, key=lambda part: (order.index(part.test), part.manifest.started_at)):
+        seen[part.test] += 1
+        ordered.append(_numbered(part, seen[part.test]) if times[part.test] > 1 else part)
+    return tuple(ordered)
+
+
+def _numbered(part: RunPart, number: int) -> RunPart:
+    """With a name and ids of its own."""
+    sections = tuple(prefixed(section, f"{part.test}{number}-") for section in part.sections)
+    return replace(part, name=f"{part.name} {number}", sections=sections)
 
 
 def _wanted(section: Section, run: Run) -> Section:
@@ -86,14 +129,10 @@ def _wanted(section: Section, run: Run) -> Section:
     return replace(section, pages=tuple(page for page in section.pages if page.mandatory))
 
 
-def _started(run: Run) -> str:
-    return run.manifest.started_at
-
-
-def _refuse_mixed_drives(runs: Sequence[Run]) -> None:
-    if not runs:
+def _refuse_mixed_drives(parts: Sequence[RunPart]) -> None:
+    if not parts:
         raise RecordError("a report needs a run")
-    drives = {_drive(run): run.folder for run in runs}
+    drives = {_drive(part.manifest): part.folder for part in parts}
     if len(drives) > 1:
         told = "; ".join(f"{' '.join(drive)} in {folder}" for drive, folder in drives.items())
         raise RecordError(
@@ -101,9 +140,8 @@ def _refuse_mixed_drives(runs: Sequence[Run]) -> None:
         )
 
 
-def _drive(run: Run) -> tuple[str, ...]:
+def _drive(manifest: Manifest) -> tuple[str, ...]:
     """What makes it the same drive; a simulated one has its preset's name for all that."""
-    manifest = run.manifest
     facts = (manifest.dut.get(key) for key in ("manufacturer", "model", "serial"))
     known = [fact.value for fact in facts if fact is not None and fact.value]
     return tuple(known) if known else (manifest.target.name,)

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from openpts.errors import RecordError, UsageError
-from openpts.record.reader import Run
+from openpts.record.manifest import Manifest
+from openpts.record.reader import read_manifest
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import DATABASE_NAME
-from openpts.report.tests import read_for_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,9 +31,9 @@ class ReportSource:
             raise UsageError("several runs make one report: --out says where it shall be written")
         return cls(tuple(folders), out or paths[0])
 
-    def read(self) -> tuple[Run, ...]:
-        """The records with all that their reports need. Raises RecordError."""
-        return tuple(read_for_report(folder) for folder in self.run_folders)
+    def manifests(self) -> tuple[Manifest, ...]:
+        """What the runs say of themselves, without their steps. Raises RecordError."""
+        return tuple(read_manifest(folder) for folder in self.run_folders)
 
 
 def _run_folders(path: Path) -> list[Path]:

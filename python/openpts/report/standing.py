@@ -23,19 +23,23 @@ _UNFINISHED = {
 class Standing:
     """How far a run may be taken as a measurement after PTS; ``red_line`` is empty if nothing is wrong.
 
-    ``requirements`` counts how many of the requirements that bind the run are met, ``conformances`` are they;
-    a test beyond the specification has none.
+    ``requirements`` counts how many of the requirements that bind the run are met; of a test beyond the
+    specification it is empty.
     """
 
     red_line: str
     conformant: bool
     bottom_line: str
     requirements: str = ""
-    conformances: tuple[Conformance, ...] = ()
 
 
-def standing_of(run: Run) -> Standing:
-    """Judge a run from its facts.
+def requirements_of(run: Run) -> tuple[Conformance, ...]:
+    """How each requirement of the specification stands in a run; none of a test beyond it."""
+    return conformance_of(run) if run.manifest.conditions.of_specification else ()
+
+
+def standing_of(run: Run, requirements: tuple[Conformance, ...] | None = None) -> Standing:
+    """Judge a run from its facts; ``requirements`` are its own, if they are known already.
 
     Conformant is only a finished, uncut run on a raw device that exists, whose ledger is empty, and whose
     record shows no other deviation from a requirement.
@@ -43,14 +47,13 @@ def standing_of(run: Run) -> Standing:
     red_line = _red_line(run)
     if not run.manifest.conditions.of_specification:
         return Standing(red_line, conformant=False, bottom_line=_BEYOND)
-    everything = conformance_of(run)
+    everything = requirements_of(run) if requirements is None else requirements
     broken = deviated_shalls(everything)
     return Standing(
         red_line,
         conformant=not (run.ledger or red_line or broken),
         bottom_line=_bottom_line(run, red_line, broken),
         requirements=count_line(everything),
-        conformances=everything,
     )
 
 

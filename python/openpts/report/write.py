@@ -2,7 +2,7 @@
 
 import gc
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from typing import Final
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.record.reader import Run
-from openpts.report.build import build_combined
+from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
 from openpts.report.drawing_pool import DrawingPool
-from openpts.report.files_page import RecordFile
 from openpts.report.html import render_html
 from openpts.report.model import Report
+from openpts.report.part_reader import read_parts
 from openpts.report.pdf import missing_pdf_note, render_pdf
 from openpts.report.record_files import record_files
 from openpts.report.redaction import redacted
+from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
 from openpts.report.svg import draw_figures, missing_plots_note
-from openpts.report.times import default_date
+from openpts.report.times import date_of
 
 SUMS_NAME = "SHA256SUMS"
 _NAME = "report"
@@ -88,28 +88,29 @@ def write_report(
     with _without_collections(), _pool(options) as pool:
         if pool and options.html:
             pool.begin_libraries()
-        runs = source.read()
-        report = make_report(runs, options, files=record_files(runs), pool=pool)
+        report = make_report(source, options, pool)
         contents = _contents(report, options, pool)
     beside = _NAME if options.style is Style.FULL else f"{_NAME}-{options.style}"
     return _write(out or source.folder, report.stem if out else beside, contents)
 
 
-def make_report(
-    runs: Sequence[Run],
-    options: ReportOptions,
-    *,
-    files: Sequence[RecordFile] = (),
-    pool: DrawingPool | None = None,
-) -> Report:
-    """The report as data; a ``pool`` begins to draw what of it is ready."""
-    date = options.report_date or max(default_date(run) for run in runs)
+def make_report(source: ReportSource, options: ReportOptions, pool: DrawingPool | None = None) -> Report:
+    """The report as data; a ``pool`` begins to draw what of it is ready. Raises RecordError."""
+    date = options.report_date or date_of(source.manifests())
+    # redaction makes other figures of them, and a short report has few
+    drawing = None if options.redact or options.style is Style.SHORT else pool
+
+    def begin(part: RunPart) -> None:
+        if drawing is not None:
+            for section in part.sections:
+                drawing.begin(section.pages)
+
+    parts = read_parts(source.run_folders, date, begin)
     if options.style is Style.SHORT:
-        report = short_report(runs, date, paper=options.paper)
+        report = short_report(parts, date, paper=options.paper)
     else:
-        begin = pool.begin if pool and not options.redact else None  # redaction makes other figures of them
-        report = build_combined(runs, date, files=files, paper=options.paper, begin=begin)
-    return redacted(report, runs) if options.redact else report
+        report = report_of(parts, date, files=record_files(parts), paper=options.paper)
+    return redacted(report, [part.manifest for part in parts]) if options.redact else report
 
 
 def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS) -> WrittenReport:

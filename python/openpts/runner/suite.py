@@ -30,9 +30,9 @@ class SuiteRunner:
     """Runs the parts and tells after each change what became of them.
 
     ``display`` shows one test while it runs, ``publish`` takes the suite as it stands, ``report`` makes
-    the reports of a run folder, or of all of the suite's, and returns their names. ``keep_going``: a test that
-    failed in the middle is no reason to leave out the next; a purge that failed, a refusal and a target that is
-    gone always are.
+    the reports of a run folder, or of all of the suite's, and returns their names. ``keep_going``: a test
+    that failed in the middle is no reason to leave out the next; a purge that failed, a refusal and a target
+    that is gone always are.
     """
 
     folder: Path

@@ -13,11 +13,14 @@ import pytest
 
 from openpts.errors import RecordError, UsageError
 from openpts.record.reader import read_run
+from openpts.report.build import build_report
 from openpts.report.csv_files import csv_files
 from openpts.report.model import Cell, Column, Report, Row, Table
+from openpts.report.redaction import redacted
 from openpts.report.rederive import differences, read_report
 from openpts.report.sources import ReportSource
-from openpts.report.write import ReportOptions, WrittenReport, make_report, write_report
+from openpts.report.times import default_date
+from openpts.report.write import ReportOptions, WrittenReport, write_report
 from openpts.vocabulary.facts import Fact
 from tests.support.report_cases import CASES, Reports
 
@@ -131,7 +134,7 @@ def redacted_text(reports: Reports, serial: str) -> tuple[str, Report]:
         test_id=f"{serial[-4:]}-20250114T081100Z-iops",
         command_line=("run", "iops", f"/dev/disk/by-id/nvme-X_{serial}", "--confirm-serial", serial),
     )
-    report = make_report([replace(run, manifest=named)], ReportOptions(redact=True))
+    report = redacted(build_report(replace(run, manifest=named), default_date(run)), [named])
     return json.dumps(msgspec.to_builtins(report)), report
 
 
@@ -150,7 +153,7 @@ def test_a_redacted_report_has_the_serial_number_nowhere(reports: Reports) -> No
 def test_a_short_serial_number_changes_no_figure(reports: Reports) -> None:
     """The serial number 1 is in nearly every figure, but no figure is it."""
     run = read_run(reports.folder("steady"))
-    plain = make_report([run], ReportOptions())
+    plain = build_report(run, default_date(run))
     _, report = redacted_text(reports, "154")
     values = [cell.value for t in report.tables().values() for row in t.rows for cell in row.cells]
     assert values == [cell.value for t in plain.tables().values() for row in t.rows for cell in row.cells]

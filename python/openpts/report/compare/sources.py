@@ -6,6 +6,7 @@ from pathlib import Path
 from openpts.errors import UsageError
 from openpts.report.compare.contenders import Entry
 from openpts.report.sources import ReportSource
+from openpts.report.tests import read_for_report
 
 
 def read_entries(
@@ -32,8 +33,9 @@ def read_entries(
     for path, folder in folders:
         places = (_whole(folder), _whole(path))
         label = next((by_folder[place] for place in places if place in by_folder), "")
-        (run,) = ReportSource.of([folder]).read()
-        entries.append(Entry(run, label, cold=any(place in cold_folders for place in places)))
+        entries.append(
+            Entry(read_for_report(folder), label, cold=any(place in cold_folders for place in places))
+        )
     return entries
 
 

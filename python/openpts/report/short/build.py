@@ -4,28 +4,27 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from openpts.record.reader import Run
-from openpts.report.build import report_of
+from openpts.report.build import undigested
 from openpts.report.model import Report
-from openpts.report.run_part import parts_of
+from openpts.report.run_part import RunPart, in_order
 from openpts.report.short.setup import setup_page, terms_page
 from openpts.report.short.tests import test_pages
 
 _FOOTER = "Short report of openpts, not in the format of SNIA SSS PTS"
 
 
-def short_report(runs: Sequence[Run], report_date: str, *, paper: str = "a4") -> Report:
-    """The short report of runs of one drive, as data; ``report_date`` is ISO 8601, UTC.
+def short_report(parts: Sequence[RunPart], report_date: str, *, paper: str = "a4") -> Report:
+    """The short report of the parts that runs of one drive gave; ``report_date`` is ISO 8601, UTC.
 
-    Raises RecordError as ``build_combined`` does.
+    Raises RecordError as ``report_of`` does.
     """
-    parts = parts_of(runs, report_date)
-    full = report_of(parts, report_date, (), paper)
+    ordered = in_order(parts)
+    full = undigested(ordered, report_date, paper=paper)
     return replace(
         full,
         title=full.title.replace("Test Report", "Short Report"),
         footer=f"{_FOOTER}  |  {full.footer.partition('  |  ')[2]}",
-        front=(setup_page(parts), terms_page(), *test_pages(parts)),
+        front=(setup_page(ordered), terms_page(), *test_pages(ordered)),
         sections=(),
         back=(),
         style="short",

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.record.reader import Run
+from openpts.record.manifest import Manifest
 from openpts.report.facts_table import items_table
 from openpts.report.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
 from openpts.report.model import Page, Table, Verdict
@@ -18,7 +18,7 @@ _MOST_NAMED: Final = 4
 # TKP-SET-01, 03, 04
 def setup_page(parts: Sequence[RunPart]) -> Page:
     """Device, tool and machine, as the runs' records have them."""
-    manifests = [part.run.manifest for part in parts]
+    manifests = [part.manifest for part in parts]
     first = manifests[0]
     dut = first.dut
 
@@ -32,7 +32,7 @@ def setup_page(parts: Sequence[RunPart]) -> Page:
         ("Target", f"{printable(first.target.name)} - {KINDS[first.target.kind]}"),
         ("Interface", fact_text(dut, "interface")),
         ("Test software", all_of([fact_text(one.software, "test_software") for one in manifests])),
-        ("I/O generator", all_of([_generator(part.run) for part in parts])),
+        ("I/O generator", all_of([_generator(part.manifest) for part in parts])),
         ("Kernel", all_of([fact_text(one.software, "kernel") for one in manifests])),
         ("Operating system", all_of([fact_text(one.host, "operating_system") for one in manifests])),
         ("CPU", all_of([fact_text(one.host, "cpu") for one in manifests])),
@@ -46,8 +46,8 @@ def setup_page(parts: Sequence[RunPart]) -> Page:
     )
 
 
-def _generator(run: Run) -> str:
-    facts = run.manifest.engine
+def _generator(manifest: Manifest) -> str:
+    facts = manifest.engine
     return ", ".join(fact_text(facts, key) for key in ("engine", "build", "io_path") if key in facts)
 
 
@@ -72,7 +72,7 @@ def terms_page() -> Page:
 # TKP-SET-02, 03
 def run_table(part: RunPart) -> Table:
     """Command line, date and demand of one run."""
-    manifest = part.run.manifest
+    manifest = part.manifest
     name = part.name.lower().replace(" ", "")
     return items_table(
         f"short-{name}-run",
@@ -81,17 +81,16 @@ def run_table(part: RunPart) -> Table:
             ("Command line", printable(" ".join(("openpts", *manifest.command_line)))),
             ("Date of the run", date_and_time(manifest.started_at)),
             ("Purge", purge_method(of_cycle(manifest.purges, 1))),
-            ("Jobs (TC) and I/O depth (QD)", _demand(part.run)),
+            ("Jobs (TC) and I/O depth (QD)", _demand(part)),
             ("State of the run", manifest.state.value),
             ("Test ID No.", printable(manifest.test_id)),
         ),
     )
 
 
-def _demand(run: Run) -> str:
+def _demand(part: RunPart) -> str:
     """As it was applied in the run's steps."""
-    stimuli = [stimulus for step in run.steps if (stimulus := step.sample.step.stimulus) is not None]
-    applied = dict.fromkeys((stimulus.tc, stimulus.qd) for stimulus in stimuli)
+    applied = part.applied
     if not applied:
         return "no step was made"
     if len(applied) <= _MOST_NAMED:

@@ -7,7 +7,6 @@ from msgspec.structs import replace
 
 from openpts.report import cells, ticks
 from openpts.report.cells import fixed
-from openpts.report.key_values import key_values
 from openpts.report.model import Block, Cell, Column, Figure, Page, Row, Section, Series, Table, Verdict
 from openpts.report.run_part import RunPart
 from openpts.report.short.picking import Picked, steady_state_table
@@ -19,8 +18,8 @@ _ART: Final = "ART (ms)"
 
 def test_pages(parts: Sequence[RunPart]) -> tuple[Page, ...]:
     """A page for each run of a test that TKperf knows, and one for all others."""
-    known = [part for part in parts if _test_of(part) in _PAGES]
-    others = [part for part in parts if _test_of(part) not in _PAGES]
+    known = [part for part in parts if part.test in _PAGES]
+    others = [part for part in parts if part.test not in _PAGES]
     pages = tuple(_page(part) for part in known)
     if not others:
         return pages
@@ -29,13 +28,9 @@ def test_pages(parts: Sequence[RunPart]) -> tuple[Page, ...]:
 
 
 def _page(part: RunPart) -> Page:
-    test = _test_of(part)
+    test = part.test
     blocks = (Verdict(PROCEDURES[test]), run_table(part), *_PAGES[test](part))
     return Page(f"short-{part.name.lower().replace(' ', '')}", part.title, blocks)
-
-
-def _test_of(part: RunPart) -> str:
-    return part.run.manifest.conditions.test
 
 
 # TKP-IOPS-05 to 08
@@ -189,16 +184,13 @@ def _mean_latency(picked: Picked) -> list[Block]:
 # the tests that TKperf does not know
 def _by_key_values(part: RunPart) -> list[Block]:
     return [
-        *part.content.verdicts,
+        *part.verdicts,
         Table(
             id=f"short-{part.name.lower().replace(' ', '')}-values",
             title=f"{part.title}: key values",
             head=Column("Key value", align="left", width=1.6),
             columns=(Column("Result"), Column("Unit", align="left", width=0.5)),
-            rows=tuple(
-                Row(Cell(value.name), (value.cell, cells.words(value.unit)))
-                for value in key_values(part.run, part.content)
-            ),
+            rows=tuple(Row(Cell(value.name), (value.cell, cells.words(value.unit))) for value in part.values),
         ),
     ]
 

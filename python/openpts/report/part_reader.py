@@ -1,0 +1,124 @@
+"""Reads run folders and makes their parts of a report, on as many processors as there are.
+
+Reading and judging a run of a day takes seconds of a processor's time, and the runs of a suite have nothing
+to do with each other: other processes take their share of them, and send back the parts that they made.
+"""
+
+import multiprocessing
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from openpts.errors import RecordError
+from openpts.record.writer import DATABASE_NAME
+from openpts.report.run_part import RunPart, part_of
+from openpts.report.tests import read_for_report
+
+_MOST_PROCESSES: Final = 4
+_FAILED: Final = b"F"
+_PART: Final = b"P"
+_END: Final = b"E"
+
+Begin = Callable[[RunPart], None]
+
+
+def read_parts(folders: Sequence[Path], report_date: str, begin: Begin) -> list[RunPart]:
+    """The part of each run folder, in no particular order; ``begin`` hears of each as soon as it is made.
+
+    Raises RecordError as reading a record and making a part do.
+    """
+    mine, *others = _shares(folders, _process_count(len(folders)))
+    with _elsewhere(others, report_date) as elsewhere:
+        parts = []
+        for folder in mine:
+            parts.append(part_of(read_for_report(folder), report_date))
+            begin(parts[-1])
+        for future in elsewhere:
+            for part in future.result():
+                parts.append(part)
+                begin(part)
+    return parts
+
+
+def _process_count(folders: int) -> int:
+    """A process with threads is not forked: what they hold at that moment would be held for ever."""
+    if threading.active_count() > 1:
+        return 1
+    return max(1, min(len(os.sched_getaffinity(0)), folders, _MOST_PROCESSES))
+
+
+def _shares(folders: Sequence[Path], count: int) -> list[list[Path]]:
+    """The folders dealt out, the largest first, each to who has least to read."""
+    shares: list[list[Path]] = [[] for _ in range(count)]
+    loads = [0] * count
+    for folder in sorted(folders, key=_size_bytes, reverse=True):
+        least = loads.index(min(loads))
+        shares[least].append(folder)
+        loads[least] += _size_bytes(folder)
+    return shares
+
+
+def _size_bytes(folder: Path) -> int:
+    try:
+        return (folder / DATABASE_NAME).stat().st_size
+    except OSError:  # reading it says why
+        return 0
+
+
+@contextmanager
+def _elsewhere(shares: Sequence[Sequence[Path]], report_date: str) -> Iterator[list[Future[list[RunPart]]]]:
+    """A process for each share, and what it sends; all are gone at the end."""
+    context = multiprocessing.get_context("fork")  # what is loaded here need not be loaded again
+    processes, ends = [], []
+    for share in shares:
+        receiving, sending = context.Pipe(duplex=False)
+        process = context.Process(target=_send_parts, args=(share, report_date, sending), daemon=True)
+        process.start()
+        sending.close()
+        processes.append(process)
+        ends.append(receiving)
+    try:
+        with ThreadPoolExecutor(max(1, len(ends)), thread_name_prefix="openpts-parts") as threads:
+            yield [threads.submit(_received, end) for end in ends]
+    finally:
+        for process in processes:
+            process.join()
+
+
+def _send_parts(folders: Sequence[Path], report_date: str, sending: Connection) -> None:
+    """What the other process does. An error ends its share."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the report's process decides when to end
+    try:
+        for folder in folders:
+            part = part_of(read_for_report(folder), report_date)
+            sending.send_bytes(_PART + msgspec.msgpack.encode(part))
+        sending.send_bytes(_END)
+    except BrokenPipeError:  # nobody waits for it any more
+        return
+    except RecordError as error:
+        sending.send_bytes(_FAILED + str(error).encode())
+
+
+def _received(end: Connection) -> list[RunPart]:
+    """All that a process sends. Raises RecordError with its words, or if it ended by itself."""
+    parts: list[RunPart] = []
+    with end:
+        while True:
+            try:
+                message = end.recv_bytes()
+            except EOFError:
+                raise RecordError("a process that read records ended by itself; see what it wrote") from None
+            kind, content = message[:1], message[1:]
+            if kind == _END:
+                return parts
+            if kind == _FAILED:
+                raise RecordError(content.decode())
+            parts.append(msgspec.msgpack.decode(content, type=RunPart))

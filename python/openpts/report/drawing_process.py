@@ -1,4 +1,4 @@
-"""A process that draws: a figure's id and its specification come in as a line each, an SVG goes out.
+"""A process that draws: a specification comes in as a line, an SVG goes out, and is kept (``kept_drawings``).
 
 An empty specification asks for the libraries of pages to be put together and kept (``vega_bundle``).
 
@@ -10,8 +10,9 @@ import sys
 
 import msgspec
 
+from openpts.report.kept_drawings import made_drawing
 from openpts.report.vega_bundle import javascript_bundle
-from openpts.report.vega_svg import plot_svg
+from openpts.report.vega_svg import drawing
 
 _WARM_UP = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}'
 
@@ -19,19 +20,18 @@ _WARM_UP = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}
 def main() -> None:
     """Draw until the input ends. What Vega refuses goes back as its message."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the report's process decides when to end
-    plot_svg(_WARM_UP, "warm-up")
-    while figure_id := sys.stdin.buffer.readline().decode().rstrip("\n"):
-        reply = _drawn(sys.stdin.buffer.readline().decode(), figure_id)
-        sys.stdout.buffer.write(msgspec.json.encode(reply) + b"\n")
+    drawing(_WARM_UP)
+    while spec := sys.stdin.buffer.readline().decode():
+        sys.stdout.buffer.write(msgspec.json.encode(_drawn(spec.rstrip("\n"))) + b"\n")
         sys.stdout.buffer.flush()
 
 
-def _drawn(spec: str, figure_id: str) -> dict[str, str]:
-    if spec == "\n":
+def _drawn(spec: str) -> dict[str, str]:
+    if not spec:
         javascript_bundle()
         return {"svg": ""}
     try:
-        return {"svg": plot_svg(spec, figure_id)}
+        return {"svg": made_drawing(spec)}
     except ValueError as error:
         return {"error": str(error)}
 

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
-from openpts.report import vega_svg
 from openpts.report.columns3d import columns_svg
 from openpts.report.drawing_pool import DrawingPool
+from openpts.report.kept_drawings import kept_drawing, made_drawing
 from openpts.report.model import Figure, Report, Table
 from openpts.report.theme import LIGHT, Scheme
 from openpts.report.vega_lite import vega_lite_spec
-from openpts.report.vega_svg import can_draw_plots
+from openpts.report.vega_svg import can_draw_plots, of_figure, spec_json
 
 _PLOTS_NEED = "Plots need the package vl-convert-python: pip install vl-convert-python"
 
@@ -38,7 +38,8 @@ def draw_figures(report: Report, pool: DrawingPool | None = None) -> dict[str, s
 
 
 def _plot_svg(figure: Figure, tables: Mapping[str, Table]) -> str:
-    return vega_svg.plot_svg(vega_svg.spec_json(vega_lite_spec(figure, tables)), figure.id)
+    spec = spec_json(vega_lite_spec(figure, tables))
+    return of_figure(kept_drawing(spec) or made_drawing(spec), figure.id)
 
 
 def themed(svg: str, scheme: Scheme) -> str:

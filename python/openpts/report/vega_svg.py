@@ -1,4 +1,7 @@
-"""One plot from its Vega-Lite specification: SVG with short numbers and identifiers of its own."""
+"""One plot from its Vega-Lite specification: SVG with short numbers and identifiers of its own.
+
+Whoever changes this file has all drawings made anew (``kept_drawings``).
+"""
 
 import re
 from functools import cache
@@ -19,7 +22,8 @@ _DOT = re.compile(
     r'(fill="[^"]*" stroke="[^"]*" stroke-width="0"[^>/]*)/>'
 )
 _DOTS = re.compile(rf"(?:{_DOT.pattern}){{20,}}")
-_IDENTIFIER = re.compile(r'(?<=id=")[^"]+(?=")')
+_DEFINED = re.compile(r'<\w+ id="([^"]+)"')
+_IDENTIFIED = re.compile(r'(<\w+ id="|="url\(#)([^")]+)')
 
 
 def can_draw_plots() -> bool:
@@ -27,13 +31,18 @@ def can_draw_plots() -> bool:
     return vl_convert is not None
 
 
-def plot_svg(spec: str, figure_id: str) -> str:
-    """The SVG of a specification (JSON), in light colours; the same in every process.
+def drawing(spec: str) -> str:
+    """The SVG of a specification (JSON), in light colours; the same in every process, for any figure.
 
     Raises ValueError for a specification that Vega refuses.
     """
     svg: str = renderer().vegalite_to_svg(spec, config=_config())
-    return _with_own_identifiers(_with_dots_in_one(_with_short_numbers(svg)), figure_id)
+    return _with_counted_identifiers(_with_dots_in_one(_with_short_numbers(svg)))
+
+
+def of_figure(drawing: str, figure_id: str) -> str:
+    """The drawing with identifiers of one figure, so that several can stand on a page."""
+    return _IDENTIFIED.sub(rf"\g<1>{figure_id}-\g<2>", drawing)
 
 
 @cache
@@ -72,9 +81,7 @@ def _with_dots_in_one(svg: str) -> str:
     return _DOTS.sub(joined, svg)
 
 
-def _with_own_identifiers(svg: str, figure_id: str) -> str:
-    """Identifiers counted per figure: Vega counts per process, which no two builds would share."""
-    for n, identifier in enumerate(dict.fromkeys(_IDENTIFIER.findall(svg))):
-        own = f"{figure_id}-{n}"
-        svg = svg.replace(f'id="{identifier}"', f'id="{own}"').replace(f"url(#{identifier})", f"url(#{own})")
-    return svg
+def _with_counted_identifiers(svg: str) -> str:
+    """Identifiers counted per drawing: Vega counts per process, which no two builds would share."""
+    numbers = {identifier: n for n, identifier in enumerate(dict.fromkeys(_DEFINED.findall(svg)))}
+    return _IDENTIFIED.sub(lambda found: f"{found[1]}{numbers[found[2]]}", svg)

@@ -15,6 +15,12 @@ def drawn_here() -> dict[str, str]:
     return draw_figures(REPORT)
 
 
+@pytest.fixture(autouse=True)
+def nothing_kept(drawn_here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nothing would be left to draw."""
+    monkeypatch.setenv("OPENPTS_CACHE", "off")
+
+
 @pytest.mark.parametrize("processes", [1, 3])
 def test_any_number_of_processes_draws_the_same(drawn_here: dict[str, str], processes: int) -> None:
     with DrawingPool(processes) as pool:

@@ -1,6 +1,6 @@
 """Random writes from each state over time and over drive fills, and what becomes of them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -49,13 +49,13 @@ def course_pages(comparison: Comparison) -> tuple[Page, ...]:
     title = f"{comparison.conditions.workload.title} IOPS from Each State"
     if not minutes:
         return (nothing_page("precon-time", title, "no random writes were begun"),)
-    time = ticks.time_axis("Time", 0, max(minute.end_ns for minute in minutes))
+    time = ticks.time_axis("Time", 0, _room(minutes) * max(minute.end_ns for minute in minutes))
     most = max(comparison.fills(minute.written_bytes) for minute in minutes)
     over_time = _Along("time", "Plot X-PRECON-1", time.axis, lambda minute: time.place(minute.end_ns))
     over_fills = _Along(
         "fills",
         "Plot X-PRECON-2",
-        ticks.linear_axis("Written since the start (x user capacity)", 0, most),
+        ticks.linear_axis("Written since the start (x user capacity)", 0, _room(minutes) * most),
         lambda minute: comparison.fills(minute.written_bytes),
     )
     full = range(1, int(most) + 1)
@@ -77,6 +77,11 @@ def course_pages(comparison: Comparison) -> tuple[Page, ...]:
     )
 
 
+def _room(minutes: Sequence[Minute]) -> float:
+    """Behind the last minute: a point on the frame would be cut off."""
+    return 1.1 if len(minutes) <= len(STATES) else 1.0
+
+
 def _page(
     comparison: Comparison,
     along: _Along,
@@ -90,6 +95,7 @@ def _page(
     table = _minutes_table(comparison, along, page_id)
     values = [value for row in table.rows for cell in row.cells if (value := cell.value) is not None]
     begun = [state for state in STATES if comparison.courses[state].minutes]
+    counts = [sum(row.cells[at].value is not None for row in table.rows) for at in range(len(STATES))]
     figure = Figure(
         id=f"{page_id}-plot",
         number=along.number,
@@ -101,8 +107,9 @@ def _page(
         alt=f"{title}: minute means from {cells.fixed(max(values), 0)} down to "
         f"{cells.fixed(min(values), 0)} IOPS; {', '.join(begun)}.",
         series=tuple(
-            Series(str(state), "column", (STATES.index(state),), COLORS[state], style="mean")
-            for state in begun
+            Series(str(state), "column", (at,), COLORS[state], style="mean" if counts[at] > 1 else "measured")
+            for at, state in enumerate(STATES)
+            if state in begun
         ),
         rules=rules,
         marks=marks,
@@ -150,7 +157,10 @@ def course_verdicts(comparison: Comparison) -> tuple[Verdict, ...]:
 def _course_verdict(comparison: Comparison, state: DriveState) -> Verdict:
     course, start = comparison.courses[state], capitalised(state)
     if course.first_iops is None:
-        return Verdict(f"{start}: n/a (random writes never begun).", "fail")
+        why = (
+            "random writes cut short in their first minute" if course.minutes else "random writes never begun"
+        )
+        return Verdict(f"{start}: n/a ({why}).", "fail")
     begin = f"{start}: {cells.fixed(course.first_iops, 0)} IOPS in the first minute"
     if course.steady_iops is None or course.steady_after_ns is None or course.factor is None:
         return Verdict(
@@ -175,7 +185,7 @@ def states_table(comparison: Comparison) -> Table:
         head=Column("", align="left", width=1.6),
         columns=tuple(Column(str(state)) for state in STATES),
         rows=(
-            Row(Cell("First minute (IOPS)"), tuple(_number(c.first_iops, 0) for c in courses)),
+            Row(Cell("First minute (IOPS)"), tuple(_first(c) for c in courses)),
             Row(Cell("Steady State (IOPS)"), tuple(_number(c.steady_iops, 0) for c in courses)),
             Row(Cell("First minute / Steady State"), tuple(_number(c.factor, 2) for c in courses)),
             Row(Cell("Time until it was found"), tuple(_time(c.steady_after_ns) for c in courses)),
@@ -207,6 +217,11 @@ def _rule_text(comparison: Comparison) -> str:
         f"fills apart, whichever is shorter; {DriveState.FRESH} and {DriveState.SEQUENTIAL} not before "
         f"{conditions.steady_after_drive_fills:g} drive fills, since a fresh drive's plateau is steady too."
     )
+
+
+def _first(course: CourseResults) -> Cell:
+    iops = course.first_iops
+    return cells.missing("not measured") if iops is None else cells.number(iops, 0)
 
 
 def _number(value: float | None, decimals: int) -> Cell:

@@ -183,7 +183,7 @@ def load_page(measured: SustainedRun) -> Page:
         alt=f"{title}: minute means from {cells.fixed(max(rates), 0)} down to {cells.fixed(min(rates), 0)}. "
         f"{load_sentence(measured).text}",
         series=(
-            *(_SPREAD if any(load.spreads) else ()),
+            *(_SPREAD if any(load.spreads) and len(load.minutes) > 1 else ()),
             Series("Mean of a minute", "column", (0,), _MEAN_COLOR, style=style, emphasis=True),
         ),
     )

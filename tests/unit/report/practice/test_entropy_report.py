@@ -83,6 +83,24 @@ def test_what_a_few_writes_cost() -> None:
     assert "0.0 %" in drift
 
 
+def test_a_cost_within_the_drift_between_visits_is_not_shown() -> None:
+    visits: dict[int, int] = {}
+
+    def drifting(stimulus: Stimulus, _part: Part, _number: int) -> float:
+        """Slower by 10 % on each level's second visit, and by 4 % with writes."""
+        visits[stimulus.read_pct] = visits.get(stimulus.read_pct, 0) + 1
+        rate = 100_000 if stimulus.read_pct == 100 else 96_000
+        return rate * (0.9 if visits[stimulus.read_pct] > 1 else 1)
+
+    built = build_report(made_up_run("entropy", rate=drifting), DATE)
+    (page,) = [page for page in built.pages() if page.id == "entropy-writes"]
+    loss = next(block.text for block in page.blocks if isinstance(block, Verdict))
+    assert loss == (
+        "RND 4 KiB: 5 % writes cost 4.0 % of the IOPS of reads alone (95,000 to 91,200 IOPS); "
+        "not shown: visits of a level differ by up to 10.0 %."
+    )
+
+
 def test_a_run_that_ended_early_says_what_is_missing() -> None:
     run = made_up_run("entropy", rate=compressing)
     cut = replace(run, steps=tuple(step for step in run.steps if step.place.part is Part.CONDITIONING))

@@ -13,6 +13,7 @@ from openpts.report.practice.precon import report as content_of
 from openpts.report.practice.precon_states import comparison_of
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import DriveState, PreconConditions
+from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
@@ -209,3 +210,37 @@ def test_figures_for_machines() -> None:
     assert (write["row"], write["counts"]) == ("RND 4 KiB QD32 Write", "random")
     assert (write["fresh"], write["sequential"], write["random"]) == (230e3, 200e3, 50e3)
     assert write["loss_random_pct"] == pytest.approx(78.2609, abs=5e-5)
+
+
+def cut(elapsed_s: float | None) -> Report:
+    """A run that ended with the first step of random writes, after so many seconds of it if not whole."""
+    whole = run()
+    first = next(at for at, step in enumerate(whole.steps) if step.place.part is Part.LOAD)
+    last = whole.steps[first]
+    if elapsed_s is not None:
+        part = replace(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
+        last = replace(last, sample=part)
+    return build_report(replace(whole, steps=(*whole.steps[:first], last)), DATE)
+
+
+def sentences(found: Report) -> list[str]:
+    return [block.text for block in page(found, "precon-time").blocks if isinstance(block, Verdict)]
+
+
+def test_a_single_minute_is_a_point_within_the_frame() -> None:
+    found = cut(None)
+    figures = [figure for figure in found.figures() if figure.id.startswith(("precon-time", "precon-fills"))]
+    for figure in figures:
+        assert [series.style for series in figure.series] == ["measured"]
+        (x,) = [row.head.value for row in found.tables()[figure.table_id].rows]
+        assert x is not None
+        assert x < figure.x.domain[1]
+    assert len(figures) == 2
+
+
+def test_random_writes_cut_short_were_begun() -> None:
+    assert sentences(cut(7)) == [
+        "FOB: n/a (random writes never begun).",
+        "After SEQ: n/a (random writes cut short in their first minute).",
+        "After RND: n/a (random writes never begun).",
+    ]

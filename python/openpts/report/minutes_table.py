@@ -10,7 +10,7 @@ from openpts.units import NS_PER_S
 
 
 def minutes_axis(minutes: Sequence[Minute]) -> TimeAxis:
-    """Time from the start of the stimulus to the end of its last minute; an only minute is not on the frame."""
+    """Time from the start of the stimulus to the end of its last minute, and a bit behind it if alone."""
     room = 1.1 if len(minutes) == 1 else 1.0
     return ticks.time_axis("Time", 0, room * max((minute.end_ns for minute in minutes), default=0))
 

@@ -63,5 +63,5 @@ def _field(cell: Cell) -> str:
 
 
 def _harmless(text: str) -> str:
-    """A text that a spreadsheet would take for a formula gets an apostrophe; numbers are never texts."""
-    return f"'{text}" if text.startswith(_FORMULA) else text
+    """A text that a spreadsheet would take for a formula gets an apostrophe; a dash alone is none."""
+    return f"'{text}" if text.startswith(_FORMULA) and text != "-" else text

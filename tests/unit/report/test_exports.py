@@ -61,7 +61,7 @@ def test_the_red_line_is_in_every_file(reports: Reports) -> None:
 
 
 def test_no_field_is_a_formula(reports: Reports) -> None:
-    cells = ("=1+1", "+1", "-1", "@x", "\t=1", "fine", 'say "a,b"\nand more')
+    cells = ("=1+1", "+1", "-1", "-", "@x", "\t=1", "fine", 'say "a,b"\nand more')
     table = Table(
         "t",
         "T",
@@ -78,6 +78,7 @@ def test_no_field_is_a_formula(reports: Reports) -> None:
         "'=1+1",
         "'+1",
         "'-1",
+        "-",
         "'@x",
         "'\t=1",
         "fine",

@@ -48,8 +48,8 @@ def _summary(measured: ThermalRun) -> Table:
         during = None if throttling is None else throttling.throttled_bytes_per_s
         values += [
             (f"{name}, time to first throttle", _first_throttle(load), "min"),
-            (f"{name}, speed before", _rate(before), "MB/s"),
-            (f"{name}, speed throttled", _rate(during), "MB/s"),
+            (f"{name}, speed before", _rate(load, before), "MB/s"),
+            (f"{name}, speed throttled", _rate(load, during), "MB/s"),
         ]
     return summary_table("Thermal", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
 
@@ -63,8 +63,10 @@ def _first_throttle(load: Load | None) -> Cell:
     return cells.number(first_ns / (60 * NS_PER_S), 1)
 
 
-def _rate(bytes_per_s: float | None) -> Cell:
-    return cells.missing("none") if bytes_per_s is None else cells.number(bytes_per_s / MB, 0)
+def _rate(load: Load | None, bytes_per_s: float | None) -> Cell:
+    if bytes_per_s is None:
+        return cells.missing("not measured" if load is None else "no such time in the run")
+    return cells.number(bytes_per_s / MB, 0)
 
 
 def _section(measured: ThermalRun, standing: Standing, report_date: str) -> Section:

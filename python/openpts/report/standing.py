@@ -80,6 +80,8 @@ def _red_line(run: Run) -> str:
         return ""
     what = " ".join([", ".join(adjectives), "RUN"]).strip()
     of_what = " of a raw drive" if where else ""
+    if not manifest.conditions.of_specification:
+        return f"{what}{where} - not a {'' if where else 'whole '}measurement{of_what}"
     return f"{what}{where} - not a measurement{of_what} after PTS"
 
 

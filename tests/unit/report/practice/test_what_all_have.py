@@ -7,11 +7,13 @@ import pytest
 from openpts.practice.registry import ALL_TESTS
 from openpts.pts.registry import TESTS
 from openpts.record.health import HealthRecord, Occasion
+from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
 from openpts.report.model import Page, Report, Verdict
 from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.health import HealthReading
 from tests.support.made_up_run import made_up_run
 
@@ -36,6 +38,16 @@ def test_none_claims_to_follow_the_specification(name: str) -> None:
     general = table(report, "setup-general")
     assert general["Specification"][0] == "none: methodology of openpts, enterprise class"
     assert table(report, "setup-parameters")["Test and class"][0] == f"{name}, enterprise class"
+
+
+def test_no_red_line_measures_by_the_specification() -> None:
+    run = made_up_run("fill")
+    manifest = replace(run.manifest, state=RunState.INTERRUPTED)
+    report = build_report(replace(run, manifest=manifest), DATE)
+    assert report.red_line == "INTERRUPTED RUN - not a whole measurement"
+    target = replace(manifest.target, kind=TargetKind.FILE)
+    report = build_report(replace(run, manifest=replace(manifest, target=target)), DATE)
+    assert report.red_line == "INTERRUPTED RUN ON A FILE - not a measurement of a raw drive"
 
 
 def test_a_report_with_a_test_of_the_specification_has_its_format() -> None:

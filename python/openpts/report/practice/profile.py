@@ -3,6 +3,7 @@
 Implements: SOL-BMK-04, 05, 07 to 10, SOL-STAT-01, LSI-GEN-02.
 """
 
+from itertools import zip_longest
 from typing import Any, Final
 
 from openpts.analysis.profile_rows import Score, as_ssd_score
@@ -30,7 +31,7 @@ from openpts.vocabulary.profile_conditions import ProfileConditions
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}
 _MIX_COLORS: Final = (1, 4, 5, 6)
-_MOST_SUMMARY: Final = 12
+_MOST_SUMMARY: Final = 24
 # Above the highest bar stands its value.
 _ROOM_FOR_TEXTS: Final = 1.1
 # More rows than that have their passes on a page of their own.
@@ -101,10 +102,11 @@ def _verdicts(conditions: ProfileConditions, measured: Measured) -> tuple[Verdic
 
 
 def _summary(run: Run, measured: Measured) -> Table:
-    """Each benchmark's first rows: a cover has no room for more."""
+    """All rows; of many benchmarks the first of each, since a cover has no room for more."""
     values: list[tuple[str, Cell, str]] = []
+    fitting = sum(len(rows) for _, rows in measured) <= _MOST_SUMMARY
     for benchmark, rows in measured:
-        for one in rows[: max(1, _MOST_SUMMARY // len(measured))]:
+        for one in rows if fitting else _in_turn(rows)[: max(1, _MOST_SUMMARY // len(measured))]:
             unit = one.row.units[0]
             figure = one.figure(unit)
             cell = (
@@ -114,6 +116,13 @@ def _summary(run: Run, measured: Measured) -> Table:
             )
             values.append((f"{benchmark.title}: {one.row.title}", cell, unit.value))
     return summary_table("Profile", NO_STEADY_STATE, len(run.ledger), tuple(values))
+
+
+def _in_turn(rows: tuple[MeasuredRow, ...]) -> list[MeasuredRow]:
+    """Reads and writes in turn: benchmarks have all their reads first, and the first rows alone no write."""
+    reads = [one for one in rows if one.row.read_pct == 100]
+    others = [one for one in rows if one.row.read_pct != 100]
+    return [one for pair in zip_longest(reads, others) for one in pair if one is not None]
 
 
 def _test_rows(run: Run, conditions: ProfileConditions) -> Rows:

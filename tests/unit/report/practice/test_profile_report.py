@@ -185,3 +185,16 @@ def test_figures_for_machines() -> None:
         "min": pytest.approx(1010),
         "max": pytest.approx(1030),
     }
+
+
+def key_rows(*names: str) -> list[str]:
+    return [row.cells[0].text for row in report(*names).tables()["summary"].rows]
+
+
+def test_the_cover_has_reads_and_writes() -> None:
+    few = ("crystaldiskmark", "as-ssd")
+    benchmarks = [BENCHMARKS[name] for name in few]
+    assert key_rows(*few) == [f"{one.title}: {row.title}" for one in benchmarks for row in one.rows]
+    many = key_rows(*few, "anvil")
+    assert len(many) <= 24
+    assert {f"CrystalDiskMark 9.0.1, Default: SEQ1M Q8T1 {way}" for way in ("Read", "Write")} <= set(many)

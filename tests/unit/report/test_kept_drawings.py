@@ -2,9 +2,9 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.report import drawing_pool, kept_drawings, theme, vega_svg
 from openpts.report.drawing_pool import DrawingPool
@@ -50,17 +50,12 @@ def test_figures_of_the_same_content_share_a_drawing(monkeypatch: pytest.MonkeyP
     figure, table = all_figures()[0]
     first = draw_figures(gallery())[figure.id]
     never_drawn(monkeypatch)
-    other = all_figures()[0][0].__class__(**{**_fields(figure), "id": "another-id"})
     with DrawingPool(1) as pool:
-        drawn = pool.plot_svg(other, {table.id: table})
+        drawn = pool.plot_svg(replace(figure, id="another-id"), {table.id: table})
     assert drawn == first.replace(f'="{figure.id}-', '="another-id-').replace(
         f"#{figure.id}-", "#another-id-"
     )
     assert "another-id-0" in drawn
-
-
-def _fields(figure: Any) -> dict[str, Any]:
-    return {name: getattr(figure, name) for name in figure.__struct_fields__}
 
 
 @pytest.mark.parametrize("damaged", [b"", b"\x78\x01", b"no drawing at all"])
@@ -130,3 +125,15 @@ def test_processes_start_only_for_what_is_not_kept(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(drawing_pool, "_started", lambda: pytest.fail("a process was started"))
     with DrawingPool(2) as pool:
         draw_figures(REPORT, pool)
+
+
+def test_a_process_is_ready_for_what_comes_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    draw_figures(REPORT)
+    started: list[None] = []
+    monkeypatch.setattr(drawing_pool, "_started", lambda: started.append(None))
+    with DrawingPool(2) as pool:
+        pool.start_one()
+        assert len(started) == 1
+        figure, table = all_figures()[0]
+        pool.plot_svg(replace(figure, title="new", alt="new"), {table.id: table})
+        assert len(started) == 1

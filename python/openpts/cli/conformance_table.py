@@ -32,6 +32,12 @@ def print_conformance(
     if not console.is_terminal:
         console.width = _PIPE_WIDTH
     conditions = manifest.conditions
+    if not conditions.of_specification:
+        console.print(
+            f"{printable(manifest.test_id)}: {conditions.test.upper()} is not part of the specification: no "
+            "requirement binds it, and nothing in it can be conformant"
+        )
+        return
     console.print(
         f"{printable(manifest.test_id)}: {conditions.test.upper()} after {conditions.profile.revision}"
     )
@@ -58,7 +64,7 @@ def conformance_object(
     return {
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,
-        "revision": manifest.conditions.profile.revision,
+        "revision": manifest.conditions.profile.revision if manifest.conditions.of_specification else None,
         "counts": counts,
         "requirements": [_object(each) for each in shown],
     }

@@ -1,5 +1,6 @@
 """`openpts conformance`: what it prints of a run folder."""
 
+import io
 import json
 from pathlib import Path
 
@@ -7,11 +8,13 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.conformance import conformance_command
+from openpts.cli.conformance_table import conformance_object, print_conformance
 from openpts.conformance.catalogue import catalogue
 from openpts.conformance.conformance import conformance_of, count_line
 from openpts.errors import RecordError
 from openpts.record.reader import read_run
 from openpts.vocabulary.deviation import Deviation
+from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 SHORTER = Deviation("PTS-IOPS-14", "7.2", "1 min 0 s per step", "2.00 s per step", "caches weigh more")
@@ -77,3 +80,15 @@ def test_hostile_text_of_a_record_stays_text(tmp_path: Path) -> None:
 def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="no run folder"):
         CliRunner().invoke(conformance_command, [str(tmp_path)], catch_exceptions=False)
+
+
+def test_no_count_is_made_of_a_test_beyond_the_specification() -> None:
+    run = made_up_run("precon")
+    everything = conformance_of(run)
+    printed = io.StringIO()
+    print_conformance(printed, run.manifest, everything, ())
+    assert printed.getvalue() == (
+        "MADE-UP: PRECON is not part of the specification: no requirement binds it, and nothing in it can be "
+        "conformant\n"
+    )
+    assert conformance_object(run.manifest, everything, ())["revision"] is None

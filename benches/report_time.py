@@ -3,8 +3,8 @@
     python -m benches.report_time [--suite FOLDER] [--repeats N]
 
 Each report is made by the command, in a process of its own, its start included. Cold: nothing is kept from
-reports before; warm: the Vega libraries are. Without ``--suite`` the suite is run on ``sim:enterprise-tlc``
-first, which takes some minutes.
+reports before; warm: the Vega libraries and all drawings are. Without ``--suite`` the suite is run on
+``sim:enterprise-tlc`` first, which takes some minutes.
 """
 
 import argparse

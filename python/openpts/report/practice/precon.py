@@ -71,7 +71,10 @@ def _summary(comparison: Comparison) -> Table:
 
 def _state_text(comparison: Comparison) -> str:
     reached = sum(course.steady_round is not None for course in comparison.courses.values())
-    return f"reached from {reached} of {len(STATES)} states"
+    begun = sum(bool(course.tracked_iops) for course in comparison.courses.values())
+    if not begun:
+        return "n/a (no minute was judged)"
+    return f"reached from {reached} of {begun} {'state' if begun == 1 else 'states'}"
 
 
 def _test_rows(comparison: Comparison) -> Rows:

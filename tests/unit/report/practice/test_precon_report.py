@@ -238,6 +238,12 @@ def test_a_single_minute_is_a_point_within_the_frame() -> None:
     assert len(figures) == 2
 
 
+def test_states_that_were_never_judged_are_not_counted() -> None:
+    told = [found.tables()["summary"].rows[0].cells[3].text for found in (report(), cut(None), cut(7))]
+    assert told[0].endswith(" of 3 states")
+    assert told[1:] == ["reached from 0 of 1 state", "n/a (no minute was judged)"]
+
+
 def test_random_writes_cut_short_were_begun() -> None:
     assert sentences(cut(7)) == [
         "FOB: n/a (random writes never begun).",

@@ -24,9 +24,19 @@ def short_report(parts: Sequence[RunPart], report_date: str, *, paper: str = "a4
         full,
         title=full.title.replace("Test Report", "Short Report"),
         footer=f"{_FOOTER}  |  {full.footer.partition('  |  ')[2]}",
+        red_line="; ".join(line for line in (full.red_line, *_health_lines(ordered)) if line),
         front=(setup_page(ordered), terms_page(), *test_pages(ordered)),
         sections=(),
         back=(),
         style="short",
         stem=f"{full.stem}_short",
     )
+
+
+def _health_lines(parts: Sequence[RunPart]) -> list[str]:
+    """What the full report has on the pages of its tests."""
+    return [
+        alert if len(parts) == 1 else f"{part.name}: {alert}"
+        for part in parts
+        for alert in part.health_alerts
+    ]

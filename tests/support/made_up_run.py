@@ -4,6 +4,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
+from msgspec.structs import replace as with_changes
+
 from openpts.practice.registry import ALL_TESTS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
@@ -134,7 +136,7 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
             continue
         samples: list[Sample] = []
         for position, step in enumerate(request.steps):
-            sample = replace(
+            sample = with_changes(
                 drive.sample(request.part, request.number, step),
                 started_ns=now_ns,
                 gap_ns=1_000_000,

@@ -7,9 +7,11 @@ byte for byte as far as the report can see.
 import math
 import random
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
 from openpts.record.manifest import Manifest, People, RunState
@@ -216,7 +218,7 @@ def _round_samples(wanted: Synthetic, conditions: IopsConditions) -> Iterator[tu
             if is_last and wanted.last_state is not StepState.COMPLETE:
                 sample = _ended_early(sample, wanted)
             gap_ns = 61_300_000 if (number, position) == (1, 0) else generator.randrange(400_000, 2_600_000)
-            yield number, position, replace(sample, gap_ns=gap_ns)
+            yield number, position, with_changes(sample, gap_ns=gap_ns)
 
 
 def _ended_early(sample: Sample, wanted: Synthetic) -> Sample:
@@ -225,7 +227,7 @@ def _ended_early(sample: Sample, wanted: Synthetic) -> Sample:
     if wanted.last_state is StepState.FAILED:
         reason = HOSTILE if wanted.hostile else "Input/output error (EIO)"
         failure = IoFailure("write", 81_920_000, stimulus.block_size_bytes, reason)
-    return replace(
+    return with_changes(
         sample,
         state=wanted.last_state,
         ended_by=None,

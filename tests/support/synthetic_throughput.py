@@ -1,9 +1,11 @@
 """Run folders of throughput tests of a drive that does not exist: I/Os of each minute as given."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+
+from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
 from openpts.pts.throughput import standard_conditions
@@ -51,7 +53,7 @@ def write_synthetic_throughput(folder: Path, wanted: SyntheticThroughput) -> Pat
     for place, sample in steps[:-1]:
         writer.add_step(place, sample)
     for place, sample in steps[-1:]:
-        writer.add_step(place, replace(sample, state=wanted.last_state))
+        writer.add_step(place, with_changes(sample, state=wanted.last_state))
     writer.close()
     return folder
 

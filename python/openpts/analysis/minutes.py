@@ -5,7 +5,6 @@ PTS 10.2 step 2.2.2, 11.2 step 3.1, 12.2 step 2.3, 13.2 step 3.2.1. The specific
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from operator import itemgetter
@@ -21,8 +20,7 @@ _WHOLE = 0.9
 _OPERATIONS: Final = ("read", "write", "trim", "flush", "fsync")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Minute(Measured):
+class Minute(Measured, frozen=True, kw_only=True, dict=True):
     """What happened in one minute of elapsed time, with every figure that a step has: ``iops``, ...
 
     ``number`` counts from 1, also minutes with nothing measured. ``start_ns`` and ``end_ns`` are those of

@@ -4,6 +4,8 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from functools import cache
+from itertools import groupby
+from operator import itemgetter
 from typing import Final
 
 import msgspec
@@ -38,6 +40,8 @@ SELECT step_id, interval_index, elapsed_ns, in_flight, errors,
     cpu_user_pct, cpu_sys_pct, cpu_iowait_pct, process_cpu_ns, temperature_c, throttled
 FROM interval ORDER BY step_id, interval_index
 """
+
+_OPERATION_NAMES: Final = ("read", "write", "trim", "flush", "fsync")
 
 _Operations = dict[str, OperationSample]
 
@@ -113,27 +117,41 @@ def _operations_by_step(connection: sqlite3.Connection) -> Mapping[int, _Operati
 
 
 def _intervals_by_step(connection: sqlite3.Connection, *, histograms: bool) -> Mapping[int, list[Interval]]:
-    operations: dict[tuple[int, int], _Operations] = defaultdict(dict)
-    for step_id, index, name, *measured in _plain_rows(
+    # What is done here is done for each of hundreds of thousands of rows.
+    operations = _interval_operations(connection, histograms=histograms)
+    found: dict[int, list[Interval]] = defaultdict(list)
+    for step_id, rows in groupby(_plain_rows(connection, _INTERVALS), key=itemgetter(0)):
+        add = found[step_id].append
+        read, write, trim, flush, fsync = (operations[step_id, name].get for name in _OPERATION_NAMES)
+        for _, index, elapsed, in_flight, errors, user, system, iowait, process, celsius, throttled in rows:
+            add(
+                Interval(
+                    read=read(index, NOTHING),
+                    write=write(index, NOTHING),
+                    trim=trim(index, NOTHING),
+                    flush=flush(index, NOTHING),
+                    fsync=fsync(index, NOTHING),
+                    elapsed_ns=elapsed,
+                    cpu=_cpu(user, system, iowait, process),
+                    index=index,
+                    in_flight=in_flight,
+                    errors=errors,
+                    temperature_c=celsius,
+                    throttled=None if throttled is None else throttled != 0,
+                )
+            )
+    return found
+
+
+def _interval_operations(
+    connection: sqlite3.Connection, *, histograms: bool
+) -> Mapping[tuple[int, str], dict[int, OperationSample]]:
+    """By step and operation, then by interval."""
+    found: dict[tuple[int, str], dict[int, OperationSample]] = defaultdict(dict)
+    for step_id, index, name, ios, moved, total, least, most, histogram in _plain_rows(
         connection, _WITH_HISTOGRAMS if histograms else _WITHOUT_HISTOGRAMS
     ):
-        operations[step_id, index][name] = OperationSample(*measured)
-    found: dict[int, list[Interval]] = defaultdict(list)
-    for step_id, index, elapsed, in_flight, errors, *cpu, temperature, throttled in _plain_rows(
-        connection, _INTERVALS
-    ):
-        found[step_id].append(
-            Interval(
-                index=index,
-                elapsed_ns=elapsed,
-                **_all(operations[step_id, index]),
-                in_flight=in_flight,
-                errors=errors,
-                cpu=_cpu(*cpu),
-                temperature_c=temperature,
-                throttled=None if throttled is None else bool(throttled),
-            )
-        )
+        found[step_id, name][index] = OperationSample(ios, moved, total, least, most, histogram)
     return found
 
 

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+import msgspec
+
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
 
@@ -18,8 +20,9 @@ class StepState(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
-class OperationSample:
+# Structs, since the record of a run holds hundreds of thousands of them; those without containers are
+# none of the garbage collector's business.
+class OperationSample(msgspec.Struct, frozen=True, gc=False):
     """All reads, or all writes, trims, flushes or fsyncs, of a step or of an interval.
 
     Minimum, maximum and sum of the latencies are exact; ``histogram`` is the whole distribution in
@@ -39,8 +42,7 @@ NOTHING: Final = OperationSample(0, 0, 0, None, None, b"")
 
 
 # PTS-DEF-12
-@dataclass(frozen=True, slots=True)
-class CpuShares:
+class CpuShares(msgspec.Struct, frozen=True, gc=False):
     """How all processors of the host spent the step, in per cent of their capacity (PTS 2.1.4).
 
     ``process_ns`` is the processor time of openpts itself, kernel work on its behalf included.
@@ -73,8 +75,7 @@ class IoErrors:
 
 
 # PTS-TOOL-11
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What was counted and timed, by operation.
 
     Flushes and fsyncs move no data and are counted by themselves: the totals are those of reads, writes
@@ -140,8 +141,7 @@ class Measured:
 
 
 # PTS-DEF-13
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Interval(Measured):
+class Interval(Measured, frozen=True, kw_only=True):
     """One interval of a step; ``index`` counts whole intervals from the step's start.
 
     I/Os count in the interval in which they complete. ``in_flight`` is the number outstanding when the
@@ -157,8 +157,7 @@ class Interval(Measured):
     throttled: bool | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Sample(Measured):
+class Sample(Measured, frozen=True, kw_only=True):
     """The result of one step.
 
     ``started_ns`` is on the engine's own clock. ``elapsed_ns`` runs from the first submission to the

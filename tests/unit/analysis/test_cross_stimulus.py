@@ -1,9 +1,9 @@
 """Access groups and recoveries against numbers worked out by hand."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.cross_stimulus import analyse_cross_stimulus
 from openpts.units import MB, NS_PER_S
@@ -80,8 +80,8 @@ def test_a_rest_of_a_minute_is_no_peak() -> None:
     """Gaps add up to a few seconds over 8 hours, so that a row of 2 s may follow the last minute."""
     first, second, third = three_groups()
     (step,) = third
-    rest = replace(step.intervals[0], elapsed_ns=2 * NS_PER_S, write=_writes(2 * 900, 1000))
-    follower = replace(step, intervals=(rest,), elapsed_ns=2 * NS_PER_S)
+    rest = with_changes(step.intervals[0], elapsed_ns=2 * NS_PER_S, write=_writes(2 * 900, 1000))
+    follower = with_changes(step, intervals=(rest,), elapsed_ns=2 * NS_PER_S)
     results = analyse_cross_stimulus([first, second, [step, follower]], MINUTE_NS)
     assert len(results.groups[2].minutes) == 11
     assert results.groups[2].peak_bandwidth_bytes_per_s == pytest.approx(510 * MB)
@@ -93,7 +93,7 @@ def test_processor_use_is_weighed_by_time() -> None:
     """Steps of a group are half an hour long, but for the last one."""
     (long,), (short,) = group(START, [5] * 30), group(START + 30 * MINUTE_NS, [5] * 10)
     cpus = CpuShares(0, 10, 2, 0), CpuShares(0, 50, 6, 0)
-    parts = [replace(step, cpu=cpu) for step, cpu in zip((long, short), cpus, strict=True)]
+    parts = [with_changes(step, cpu=cpu) for step, cpu in zip((long, short), cpus, strict=True)]
     (summary,) = analyse_cross_stimulus([parts], MINUTE_NS).groups
     assert (summary.cpu_sys_pct, summary.cpu_iowait_pct) == (20, 3)
     (without,) = analyse_cross_stimulus([[parts[0], short]], MINUTE_NS).groups

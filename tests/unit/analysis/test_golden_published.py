@@ -1,13 +1,13 @@
 """Published figures, given to the analysis as samples, come out as they were printed."""
 
 import statistics
-from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import replace as with_changes
 from scipy import stats
 
 from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
@@ -121,7 +121,7 @@ def test_latency_table() -> None:
 def _with_latencies(measured: Sample, art_ms: float, mrt_ms: float) -> Sample:
     def changed(part: Any) -> Any:
         return (
-            replace(
+            with_changes(
                 part,
                 latency_sum_ns=round(part.ios * art_ms * NS_PER_MS),
                 latency_max_ns=round(mrt_ms * NS_PER_MS),
@@ -130,7 +130,7 @@ def _with_latencies(measured: Sample, art_ms: float, mrt_ms: float) -> Sample:
             else part
         )
 
-    return replace(measured, read=changed(measured.read), write=changed(measured.write))
+    return with_changes(measured, read=changed(measured.read), write=changed(measured.write))
 
 
 @pytest.mark.proves("PTS-HIR-26..27")
@@ -144,7 +144,7 @@ def test_idle_recovery_table() -> None:
         idle_s = 0 if segment == "baseline" else 5 * segment
         idle = Drive(1, lambda *_: 1).sample(Part.WAIT_STATE, 1, Step(None, Duration.seconds(idle_s)))
         steps = [
-            replace(step, started_ns=cycle * (5 + idle_s) * NS_PER_S + at_ns)
+            with_changes(step, started_ns=cycle * (5 + idle_s) * NS_PER_S + at_ns)
             for cycle in range(360)
             for step, at_ns in [(burst, 0), (idle, 5 * NS_PER_S)][: 2 if idle_s else 1]
         ]
@@ -177,7 +177,7 @@ def test_cross_stimulus_table() -> None:
         at_ns += round(60 * NS_PER_S * table["gap_min"]) if segment == 3 else 0
         steps = [
             # in the third segment one minute alone is as good as the first segment
-            replace(
+            with_changes(
                 usual if segment == 3 and number != 39 else best, started_ns=at_ns + (number - 1) * MINUTE_NS
             )
             for number in range(1, minutes[segment] + 1)

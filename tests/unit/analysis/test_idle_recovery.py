@@ -1,9 +1,8 @@
 """Bursts, pauses and their sums against numbers worked out by hand."""
 
-from dataclasses import replace
-
 import numpy
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.idle_recovery import accesses, late_edges, summarise_segment
 from openpts.units import NS_PER_MS, NS_PER_S
@@ -35,7 +34,9 @@ def burst(
 
 
 def pause(started_ns: int) -> Sample:
-    return replace(burst(started_ns, 0, elapsed_ns=OFF_NS), step=Step(None, Duration(OFF_NS)), write=NOTHING)
+    return with_changes(
+        burst(started_ns, 0, elapsed_ns=OFF_NS), step=Step(None, Duration(OFF_NS)), write=NOTHING
+    )
 
 
 def cycles(counts: list[int], *, late_ns: int = 0, drain_ns: int = 0) -> list[Sample]:
@@ -95,7 +96,7 @@ def test_few_accesses_have_no_percentiles_and_none_have_no_summary() -> None:
     assert (summary.low_iops, summary.high_iops) == (None, None)
     assert summarise_segment([], ON_NS) is None
     assert summarise_segment([pause(0)], ON_NS) is None
-    assert summarise_segment([replace(burst(0, 5), state=StepState.INTERRUPTED)], ON_NS) is None
+    assert summarise_segment([with_changes(burst(0, 5), state=StepState.INTERRUPTED)], ON_NS) is None
 
 
 @pytest.mark.proves("PTS-HIR-12")
@@ -105,7 +106,8 @@ def test_edges_beyond_the_limit_are_counted_but_not_those_that_the_drive_makes_l
     assert late_edges(cycles([10] * 4, late_ns=11 * NS_PER_MS), ON_NS, limit_ns) == 3  # the last has no next
     assert late_edges(cycles([10] * 4, drain_ns=11 * NS_PER_MS), ON_NS, limit_ns) == 4
     slow = [
-        replace(s, write=replace(s.write, latency_max_ns=NS_PER_S)) for s in cycles([10], drain_ns=NS_PER_S)
+        with_changes(s, write=with_changes(s.write, latency_max_ns=NS_PER_S))
+        for s in cycles([10], drain_ns=NS_PER_S)
     ]
     assert late_edges(slow[:1], ON_NS, limit_ns) == 0
 

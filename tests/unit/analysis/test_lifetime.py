@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.lifetime import (
     DriveCycle,
@@ -57,7 +58,7 @@ def test_a_cycle_whose_reads_are_missing_is_not_complete() -> None:
 
 def test_a_cycle_that_failed_has_no_read_and_counts_its_errors() -> None:
     failure = IoFailure("write", 4096, 512, "no")
-    bad = replace(
+    bad = with_changes(
         sample(0, 2, 100, 9),
         state=StepState.FAILED,
         failure=failure,

@@ -1,6 +1,5 @@
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.matrix import measure_cell
@@ -16,8 +15,8 @@ def test_a_cell_is_the_mean_of_its_rounds() -> None:
 
 def test_maximum_response_time_is_the_largest_of_all_rounds_and_directions() -> None:
     samples = [step_sample(4096, 65, 5000, 60) for _ in range(5)]
-    read = replace(samples[2].read, latency_max_ns=987_654_321)
-    samples[2] = replace(samples[2], read=read)
+    read = with_changes(samples[2].read, latency_max_ns=987_654_321)
+    samples[2] = with_changes(samples[2], read=read)
     assert measure_cell(samples).mrt_ns == 987_654_321
 
 
@@ -53,7 +52,7 @@ def test_average_tail_and_maximum_are_in_order() -> None:
 def test_processor_use_is_left_out_unless_every_round_has_it() -> None:
     samples = [step_sample(4096, 0, 1000, 60) for _ in range(5)]
     assert measure_cell(samples).cpu_iowait_pct == pytest.approx(7.4)
-    samples[1] = replace(samples[1], cpu=None)
+    samples[1] = with_changes(samples[1], cpu=None)
     assert measure_cell(samples).cpu_sys_pct is None
 
 

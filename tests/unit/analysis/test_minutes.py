@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 import numpy as np
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_between, pieces_of, starts_ns, whole_minutes
 from openpts.units import NS_PER_S
@@ -46,7 +45,7 @@ def test_an_interval_counts_where_its_middle_lies() -> None:
     rows = minutes_of([step_of([[1]] * 60), late], MINUTE_NS)
     assert starts_ns([step_of([[1]] * 60), late]) == (0, 60_400_000_000)
     assert [row.ios for row in rows] == [60, 60, 60]
-    later = replace(late, gap_ns=6 * NS_PER_S // 10)
+    later = with_changes(late, gap_ns=6 * NS_PER_S // 10)
     assert [row.ios for row in minutes_of([step_of([[1]] * 60), later], MINUTE_NS)] == [60, 59, 60, 1]
 
 
@@ -73,7 +72,7 @@ def test_minutes_without_anything_measured_have_no_row() -> None:
 
 
 def test_a_step_without_intervals_is_one_row() -> None:
-    whole = replace(step_of([[7, 9]] * 300), intervals=())
+    whole = with_changes(step_of([[7, 9]] * 300), intervals=())
     (row,) = minutes_of([whole], MINUTE_NS)
     assert (row.ios, row.elapsed_ns, row.mean_latency_ns) == (600, 300 * NS_PER_S, 8)
     assert len(pieces_of([whole])) == 1
@@ -104,7 +103,7 @@ def test_processor_use_is_weighed_by_time_and_left_out_unless_all_have_it() -> N
 
 def test_nothing_measured_is_nothing() -> None:
     assert minutes_of([], MINUTE_NS) == ()
-    idle = replace(step_of([[]]), intervals=(), write=NOTHING)
+    idle = with_changes(step_of([[]]), intervals=(), write=NOTHING)
     (row,) = minutes_of([idle], MINUTE_NS)
     assert (row.iops, row.mean_latency_ns, row.tail_ns) == (0, None, None)
 

@@ -1,5 +1,4 @@
 import math
-from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 
@@ -7,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import (
@@ -60,16 +60,16 @@ def test_bins_hold_every_io_once_and_reach_the_maximum(counts: list[tuple[int, i
 
 
 def test_no_ios_make_no_bins() -> None:
-    empty = response_times([replace(step_of([[]]), write=NOTHING)])
+    empty = response_times([with_changes(step_of([[]]), write=NOTHING)])
     assert (empty.bins, empty.art_ns, empty.mrt_ns, empty.level_pct(5)) == ((), None, None, None)
     assert log_bins([]) == ()
 
 
 def test_what_counts_for_percentiles_is_what_is_recorded() -> None:
     sample = step_of([[5, 6, 7]])
-    scaled = replace(sample, write=replace(sample.write, ios=300))
+    scaled = with_changes(sample, write=with_changes(sample.write, ios=300))
     assert recorded_ios(scaled) == 3
-    assert recorded_ios(replace(scaled, write=replace(scaled.write, histogram=b""))) == 300
+    assert recorded_ios(with_changes(scaled, write=with_changes(scaled.write, histogram=b""))) == 300
     assert (response_times([scaled]).ios, response_times([scaled]).recorded_ios) == (300, 3)
 
 

@@ -1,7 +1,6 @@
-from dataclasses import replace
-
 import msgspec
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis import rounds as rounds_module
 from openpts.analysis.rounds import (
@@ -35,7 +34,7 @@ def numbered(values: list[float]) -> list[tuple[int, Sample]]:
 def test_a_round_counts_only_when_all_of_its_steps_are_complete() -> None:
     samples = numbered([100, 100])
     number, last = samples[-1]
-    samples[-1] = number, replace(last, state=StepState.INTERRUPTED)
+    samples[-1] = number, with_changes(last, state=StepState.INTERRUPTED)
     assert len(complete_rounds(samples, POINTS)) == 1
     assert len(complete_rounds(samples[:-1], POINTS)) == 1
     assert len(complete_rounds(numbered([100, 100]), POINTS)) == 2
@@ -47,7 +46,7 @@ def test_nothing_behind_an_incomplete_round_counts() -> None:
 
 
 def test_an_idle_gap_and_an_odd_mix_are_no_test_points() -> None:
-    gap = replace(step_sample(4096, 0, 100, 60), step=Step(None, Duration.seconds(60)))
+    gap = with_changes(step_sample(4096, 0, 100, 60), step=Step(None, Duration.seconds(60)))
     (plain,) = (
         sample for _, sample in numbered([100]) if rounds_module.test_point(sample.step.stimulus) == POINTS[8]
     )
@@ -57,7 +56,7 @@ def test_an_idle_gap_and_an_odd_mix_are_no_test_points() -> None:
     near = msgspec.structs.replace(stimulus, operations=OperationWeights(read=949, write=50))
     assert rounds_module.test_point(gap.step.stimulus) is None
     assert rounds_module.test_point(near) is None
-    others = [(1, gap), (1, replace(plain, step=Step(near, Duration.seconds(60))))]
+    others = [(1, gap), (1, with_changes(plain, step=Step(near, Duration.seconds(60))))]
     whole = numbered([100])
     assert complete_rounds([*others, *whole, *others], POINTS) == complete_rounds(whole, POINTS)
 

@@ -1,7 +1,7 @@
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import (
@@ -49,7 +49,7 @@ def test_tracked_minutes_are_those_at_the_ends_of_tracking_rounds_however_they_w
 def test_a_minute_that_was_cut_short_is_not_tracked() -> None:
     short = steady(9, 59)
     assert not is_whole_minute(short, MINUTE_NS)
-    assert not is_whole_minute(replace(steady(9, 60), state=StepState.INTERRUPTED), MINUTE_NS)
+    assert not is_whole_minute(with_changes(steady(9, 60), state=StepState.INTERRUPTED), MINUTE_NS)
     steps = tracked_steps([(1, steady(9, 60)), (2, steady(5, 1740)), (2, short)], MINUTE_NS, PERIOD_NS)
     assert tracked_iops(steps, MINUTE_NS) == (9,)
 

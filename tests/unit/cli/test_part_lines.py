@@ -5,6 +5,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
 from openpts.cli.plain_log import PlainLog
@@ -51,12 +52,12 @@ def measured(of: Step, ios: int, mean_ms: float, max_ms: float, elapsed_s: float
     size_bytes = of.stimulus.block_size_bytes
     slowest_ns, sum_ns = round(max_ms * NS_PER_MS), round(mean_ms * NS_PER_MS * ios)
     writes = OperationSample(ios, ios * size_bytes, sum_ns, 1, slowest_ns, b"")
-    return replace(complete(of), write=writes, elapsed_ns=round(elapsed_s * NS_PER_S))
+    return with_changes(complete(of), write=writes, elapsed_ns=round(elapsed_s * NS_PER_S))
 
 
 def idle(seconds: float) -> Sample:
     gap = Step(None, Duration.seconds(seconds))
-    return replace(complete(step()), step=gap, write=NOTHING, elapsed_ns=round(seconds * NS_PER_S))
+    return with_changes(complete(step()), step=gap, write=NOTHING, elapsed_ns=round(seconds * NS_PER_S))
 
 
 def log_of(conditions: TestConditions, *events: Event) -> list[str]:
@@ -224,7 +225,7 @@ def test_rounds_of_demand_tell_the_tracked_operating_point() -> None:
 
 
 def test_a_step_without_an_answer_makes_no_figure_up() -> None:
-    nothing = replace(complete(step()), write=NOTHING, elapsed_ns=60 * NS_PER_S)
+    nothing = with_changes(complete(step()), write=NOTHING, elapsed_ns=60 * NS_PER_S)
     assert log_of(saturation(), *part(Part.HISTOGRAM, 1, nothing))[-1] == "histogram 1 done: no I/O"
     assert log_of(saturation(), *part(Part.WAIT_STATE, 1, nothing))[-1] == "wait state 1 done: no I/O"
     line = log_of(saturation(), *part(Part.WDPC, 1, nothing))[-1]
@@ -260,7 +261,7 @@ def test_a_rest_in_pieces_tells_how_long_it_lasts() -> None:
 
 def test_a_drive_cycle_tells_write_and_read_apart() -> None:
     written = measured(step(SEQUENTIAL, 128 * KIB), 7630, 1, 1, 10)
-    read = replace(written, write=NOTHING, read=written.write, elapsed_ns=5 * NS_PER_S)
+    read = with_changes(written, write=NOTHING, read=written.write, elapsed_ns=5 * NS_PER_S)
     assert log_of(saturation(), *part(Part.DRIVE_CYCLE, 7, written, read)) == [
         "drive cycle 7 done: 1.00 GB written at 100 MB/s, 1.00 GB read at 200 MB/s, 15.00 s"
     ]

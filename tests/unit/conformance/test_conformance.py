@@ -49,7 +49,7 @@ def changed(run: Run, part: Part, change: Callable[[Sample], Sample], number: in
 def restimulated(sample: Sample, **changes: object) -> Sample:
     step = sample.step
     assert step.stimulus is not None
-    return replace(sample, step=with_changes(step, stimulus=with_changes(step.stimulus, **changes)))
+    return with_changes(sample, step=with_changes(step, stimulus=with_changes(step.stimulus, **changes)))
 
 
 def shorter(sample: Sample) -> Sample:
@@ -57,7 +57,7 @@ def shorter(sample: Sample) -> Sample:
     stop = sample.step.stop
     if isinstance(stop, Duration):
         stop = Duration(stop.duration_ns // 2)
-    return replace(sample, step=with_changes(sample.step, stop=stop), elapsed_ns=sample.elapsed_ns // 2)
+    return with_changes(sample, step=with_changes(sample.step, stop=stop), elapsed_ns=sample.elapsed_ns // 2)
 
 
 def cut_after(run: Run, keep: Callable[[StepRecord], bool], state: RunState = RunState.INTERRUPTED) -> Run:
@@ -117,7 +117,7 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
         ("iops", Part.ROUND, None, lambda s: restimulated(s, tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
         ("iops", Part.ROUND, 1, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
         ("iops", Part.WIPC, None, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
-        ("iops", Part.WIPC, None, lambda s: replace(s, write=NOTHING), {"PTS-IOPS-07"}),
+        ("iops", Part.WIPC, None, lambda s: with_changes(s, write=NOTHING), {"PTS-IOPS-07"}),
         ("iops", Part.WIPC, None, lambda s: restimulated(s, random_pct=100), {"PTS-IOPS-07"}),
         (
             "iops",
@@ -130,10 +130,10 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
             "iops",
             Part.ROUND,
             1,
-            lambda s: replace(s, gap_ns=5 * 10**9),
+            lambda s: with_changes(s, gap_ns=5 * 10**9),
             {"PTS-PRE-05", "PTS-PRE-06", "PTS-TOOL-10"},
         ),
-        ("iops", Part.ROUND, 3, lambda s: replace(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
+        ("iops", Part.ROUND, 3, lambda s: with_changes(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
         (
             "tp",
             Part.ROUND,
@@ -148,7 +148,7 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
             "lat",
             Part.HISTOGRAM,
             None,
-            lambda s: replace(s, write=NOTHING),
+            lambda s: with_changes(s, write=NOTHING),
             {"PTS-LAT-19", "PTS-LAT-20", "PTS-LAT-21"},
         ),
         ("wsat", Part.HISTOGRAM, None, shorter, {"PTS-WSAT-18"}),
@@ -159,14 +159,26 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
         ("xsr", Part.ACCESS_GROUP, 1, shorter, {"PTS-XSR-07"}),
         ("xsr", Part.ACCESS_GROUP, 2, shorter, {"PTS-XSR-10"}),
         ("xsr", Part.ACCESS_GROUP, 3, lambda s: restimulated(s, tc=2), {"PTS-XSR-12"}),
-        ("xsr", Part.ACCESS_GROUP, 2, lambda s: replace(s, gap_ns=10**10), {"PTS-XSR-15", "PTS-TOOL-10"}),
+        (
+            "xsr",
+            Part.ACCESS_GROUP,
+            2,
+            lambda s: with_changes(s, gap_ns=10**10),
+            {"PTS-XSR-15", "PTS-TOOL-10"},
+        ),
         ("cbw", Part.ROUND, 2, shorter, {"PTS-CBW-24"}),
         ("cbw", Part.ROUND_PREWRITE, 2, shorter, {"PTS-CBW-22"}),
         ("cbw", Part.WDPC, None, lambda s: restimulated(s, tc=16), {"PTS-CBW-14"}),
         ("cbw", Part.HISTOGRAM_PREWRITE, 1, shorter, {"PTS-CBW-37"}),
         ("cbw", Part.HISTOGRAM, 3, shorter, {"PTS-CBW-38"}),
-        ("cbw", Part.ROUND, 1, lambda s: replace(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
-        ("cbw", Part.ROUND, 1, lambda s: replace(s, cpu=None), {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"}),
+        ("cbw", Part.ROUND, 1, lambda s: with_changes(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
+        (
+            "cbw",
+            Part.ROUND,
+            1,
+            lambda s: with_changes(s, cpu=None),
+            {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"},
+        ),
         ("cbw", Part.HISTOGRAM, 1, lambda s: restimulated(s, tc=32, qd=32), {"PTS-CBW-36"}),
         ("cbw", Part.HISTOGRAM, 2, lambda s: restimulated(s, tc=2), {"PTS-CBW-34", "PTS-CBW-40"}),
         ("dirth", Part.HISTOGRAM_PREWRITE, 2, shorter, {"PTS-DIRTH-29"}),
@@ -199,7 +211,7 @@ def test_late_answers_of_a_simulated_drive_are_judged_in_its_own_time() -> None:
     """At a scale of 67, 5 ms until the queue is empty appear as 0.34 s: in all 2 min of the 30."""
 
     def drained(sample: Sample) -> Sample:
-        return replace(sample, elapsed_ns=sample.elapsed_ns + 67 * 5_000_000)
+        return with_changes(sample, elapsed_ns=sample.elapsed_ns + 67 * 5_000_000)
 
     run = changed(made_up_run("hir"), Part.RETURN_TO_BASELINE, drained)
     assert "PTS-HIR-17" in with_status(run, Status.DEVIATED)
@@ -238,7 +250,7 @@ def test_wait_states_in_another_order_deviate() -> None:
 
 
 def test_tracked_minutes_at_other_distances_deviate() -> None:
-    run = changed(made_up_run("cbw"), Part.WDPC, lambda s: replace(s, started_ns=s.started_ns * 2))
+    run = changed(made_up_run("cbw"), Part.WDPC, lambda s: with_changes(s, started_ns=s.started_ns * 2))
     assert {"PTS-CBW-18"} <= with_status(run, Status.DEVIATED)
 
 
@@ -352,7 +364,7 @@ def test_a_round_that_a_kill_cut_off_has_no_wrong_order(rounds: int) -> None:
 def test_a_step_that_was_broken_off_counts_for_nothing() -> None:
     run = made_up_run("iops")
     *before, last = run.steps
-    broken = replace(last, sample=replace(last.sample, state=StepState.INTERRUPTED))
+    broken = replace(last, sample=with_changes(last.sample, state=StepState.INTERRUPTED))
     found = standing(replace(run, steps=(*before, broken)))
     assert found["PTS-PRE-05"].status is Status.DEVIATED
     assert found["PTS-IOPS-11"].status is Status.MET

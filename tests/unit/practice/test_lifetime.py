@@ -1,11 +1,11 @@
 """What the lifetime test asks of a drive, and what ends it."""
 
 from collections.abc import Mapping
-from dataclasses import replace as changed
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
+from msgspec.structs import replace as with_changes
 
 from openpts.practice.lifetime import A_HANDFUL, lifetime_test, standard_conditions, without_data
 from openpts.units import GB, KIB, NS_PER_S, TB
@@ -112,7 +112,9 @@ def test_the_first_failed_io_ends_it(operation: str) -> None:
         if isinstance(request, Apply):
             assert request.may_fail
             samples = [drive.sample(request.part, request.number, step) for step in request.steps[:2]]
-            bad = changed(samples[1], state=StepState.FAILED, failure=IoFailure(operation, 0, 512, "gone"))
+            bad = with_changes(
+                samples[1], state=StepState.FAILED, failure=IoFailure(operation, 0, 512, "gone")
+            )
             answer = (samples[0], bad)
     assert request.outcome.ended_by == f"first failed {operation} in cycle 1: gone"
     with pytest.raises(StopIteration):

@@ -33,7 +33,7 @@ def test_the_length_is_that_of_one_and_a_half_times_the_ios_needed(
 def test_only_recorded_ios_count_towards_nines() -> None:
     """A simulated drive at scale 1:50 tells 50 I/Os for each that has a response time."""
     sample = step_of([[5] * 20] * 3)
-    scaled = replace(sample, write=replace(sample.write, ios=50 * sample.write.ios))
+    scaled = with_changes(sample, write=with_changes(sample.write, ios=50 * sample.write.ios))
     assert scaled.iops == 1000
     assert histogram_ns(SHORTEST_NS, 6, [scaled]) == 75_000 * NS_PER_S
 

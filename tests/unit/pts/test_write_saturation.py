@@ -1,10 +1,10 @@
 """Write saturation where its script meets a device: sectors, ledger, and how the amount is approached."""
 
-import dataclasses
 from fractions import Fraction
 
 import pytest
 from msgspec.structs import replace
+from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
 from openpts.pts.registry import TESTS
@@ -95,7 +95,7 @@ def test_the_purge_before_a_workload_takes_nothing_of_its_six_hours() -> None:
             gap_ns = 3600 * NS_PER_S if purged else 2 * NS_PER_S
             purged = False
             answer = tuple(
-                dataclasses.replace(drive.sample(request.part, request.number, step), gap_ns=gap_ns)
+                with_changes(drive.sample(request.part, request.number, step), gap_ns=gap_ns)
                 for step in request.steps
             )
             if request.part is Part.SATURATION:

@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec.structs import replace as with_changes
+
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
 from openpts.vocabulary.part import Part
@@ -11,7 +13,7 @@ from tests.support.made_up_run import made_up_run
 def with_gap(run: Run, cycle: int, part: Part, gap_ns: int) -> Run:
     """The run with that gap before the first step of a part."""
     (first, *_) = run.part(part, cycle=cycle)
-    changed = replace(first, sample=replace(first.sample, gap_ns=gap_ns))
+    changed = replace(first, sample=with_changes(first.sample, gap_ns=gap_ns))
     return replace(run, steps=tuple(changed if step == first else step for step in run.steps))
 
 

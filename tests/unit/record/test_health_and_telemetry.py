@@ -2,11 +2,11 @@
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_changes
 
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.reader import Run, read_run
@@ -90,7 +90,7 @@ def test_what_comes_with_intervals_stands_among_what_was_sampled() -> None:
         interval(1, second, None, None),
         interval(2, second // 2, 42.5, True),
     )
-    step = replace(sample(), started_ns=100, interval_ns=second, intervals=intervals)
+    step = with_changes(sample(), started_ns=100, interval_ns=second, intervals=intervals)
     between = TelemetryPoint(second + 200, "temperature_sensor_1_c", 55.0)
     run = kept(samples=[step], telemetry=[[between]])
     assert run.telemetry == (

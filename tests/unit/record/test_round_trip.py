@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace as with_changes
 
 from openpts.record.manifest import Manifest
 from openpts.record.reader import read_run
@@ -56,8 +57,8 @@ def read_back(written: Manifest) -> Manifest:
 
 def numbered(one: Sample) -> Sample:
     """Its intervals one behind the other, as an engine has them."""
-    return replace(
-        one, intervals=tuple(replace(interval, index=n) for n, interval in enumerate(one.intervals))
+    return with_changes(
+        one, intervals=tuple(with_changes(interval, index=n) for n, interval in enumerate(one.intervals))
     )
 
 
@@ -113,7 +114,7 @@ VARIANTS = [
 @given(data=st.data())
 def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data: st.DataObject) -> None:
     stimulus = data.draw(values_of(Stimulus, **{field: values_of(kind)}))
-    given_sample = replace(sample(), step=Step(stimulus, Duration(1)))
+    given_sample = with_changes(sample(), step=Step(stimulus, Duration(1)))
     assert isinstance(getattr(stimulus, field), kind)
     assert kept([given_sample]) == [given_sample]
 
@@ -122,7 +123,7 @@ def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_every_stop_rule_comes_back_the_same(kind: type, data: st.DataObject) -> None:
-    given_sample = replace(sample(), step=Step(sample().step.stimulus, data.draw(values_of(kind)), 7))
+    given_sample = with_changes(sample(), step=Step(sample().step.stimulus, data.draw(values_of(kind)), 7))
     assert kept([given_sample]) == [given_sample]
 
 
@@ -132,13 +133,13 @@ def test_the_largest_numbers_of_a_program_are_kept_exactly() -> None:
     placement = {"type": "zipf", "theta": 0.1 + 0.2}
     plain = msgspec.to_builtins(sample().step.stimulus)
     stimulus = msgspec.convert({**plain, "data": data, "placement": placement}, Stimulus)
-    (read,) = kept([replace(sample(), step=Step(stimulus, Duration(2**64 - 1)))])
+    (read,) = kept([with_changes(sample(), step=Step(stimulus, Duration(2**64 - 1)))])
     assert read.step.stop == Duration(2**64 - 1)
     assert msgspec.to_builtins(read.step.stimulus) == {**plain, "data": data, "placement": placement}
 
 
 def test_an_idle_gap_is_a_step_without_a_stimulus() -> None:
-    gap = replace(
+    gap = with_changes(
         sample(), step=Step(None, Duration(10**9)), read=NOTHING, write=NOTHING, gap_ns=None, intervals=()
     )
     (read,) = kept([gap])
@@ -152,16 +153,16 @@ def test_errors_keep_their_order_and_their_places() -> None:
         IoErrors("write", "No space left on device (ENOSPC)", 1, (0,)),
         IoErrors("flush", "Input/output error (EIO)", 3, ()),
     )
-    went_on = replace(sample(), errors=errors)
-    assert kept([went_on, replace(sample(), state=StepState.INTERRUPTED)])[0] == went_on
+    went_on = with_changes(sample(), errors=errors)
+    assert kept([went_on, with_changes(sample(), state=StepState.INTERRUPTED)])[0] == went_on
 
 
 def without_histograms(one: Sample) -> Sample:
     def bare(interval: Any) -> Any:
-        names = {name: replace(o, histogram=b"") for name, o in interval.operations.items()}
-        return replace(interval, **names)
+        names = {name: with_changes(o, histogram=b"") for name, o in interval.operations.items()}
+        return with_changes(interval, **names)
 
-    return replace(one, intervals=tuple(bare(interval) for interval in one.intervals))
+    return with_changes(one, intervals=tuple(bare(interval) for interval in one.intervals))
 
 
 def test_histograms_of_intervals_are_read_where_they_are_asked_for() -> None:

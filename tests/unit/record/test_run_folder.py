@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.errors import RecordError
 from openpts.pts.iops import standard_conditions
@@ -125,7 +126,7 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
 
 
 def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
-    preconditioning = replace(
+    preconditioning = with_changes(
         sample(), step=Step(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
     )
     failed = sample(StepState.FAILED, IoFailure("read", 4096, 512, "Input/output error"))
@@ -253,7 +254,8 @@ def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path
     writer.add_step(round_place(1, 0), sample())
     with pytest.raises(RecordError, match="can't write the record"):
         writer.add_step(
-            round_place(1, 1), replace(sample(), intervals=(replace(intervals()[0], in_flight=2**63),))
+            round_place(1, 1),
+            with_changes(sample(), intervals=(with_changes(intervals()[0], in_flight=2**63),)),
         )
     writer.add_step(round_place(1, 2), sample())
     writer.close()

@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
 from openpts.record.reader import Run, read_run
@@ -41,7 +42,7 @@ def under(run: Run, **conditions: Any) -> Run:
 def at(run: Run, share: float) -> Run:
     """The same run with its I/Os at another rate: each step takes longer or shorter."""
     steps = tuple(
-        replace(step, sample=replace(step.sample, elapsed_ns=round(step.sample.elapsed_ns / share)))
+        replace(step, sample=with_changes(step.sample, elapsed_ns=round(step.sample.elapsed_ns / share)))
         for step in run.steps
     )
     return replace(run, steps=steps)

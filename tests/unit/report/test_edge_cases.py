@@ -7,6 +7,7 @@ from functools import cache
 
 import msgspec
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
 from openpts.record.manifest import People
@@ -94,7 +95,7 @@ def with_empty_bins(run: Run) -> Run:
         histogram=encode_counts([fast, slow]),
     )
     steps = (
-        replace(step, sample=replace(step.sample, read=NOTHING, write=measured))
+        replace(step, sample=with_changes(step.sample, read=NOTHING, write=measured))
         if step.place.part is Part.HISTOGRAM
         else step
         for step in run.steps

@@ -32,7 +32,7 @@ def cut(run: Run, keep: Callable[[StepRecord], bool], *, cycles: int = 0) -> Run
     """The run as if it had been interrupted behind the last step that is kept."""
     steps = tuple(step for step in run.steps if keep(step))
     if steps:
-        last = replace(steps[-1], sample=replace(steps[-1].sample, state=StepState.INTERRUPTED))
+        last = replace(steps[-1], sample=with_changes(steps[-1].sample, state=StepState.INTERRUPTED))
         steps = (*steps[:-1], last)
     manifest = replace(run.manifest, state=RunState.INTERRUPTED, cycles=run.manifest.cycles[:cycles])
     return replace(run, steps=steps, manifest=manifest)
@@ -163,7 +163,7 @@ def with_few_ios(run: Run, read_pct: int) -> Run:
     for step in run.steps:
         stimulus = step.sample.step.stimulus
         wanted = stimulus and (stimulus.block_size_bytes, stimulus.read_pct) == (4096, read_pct)
-        few = replace(step.sample, read=NOTHING, write=measured)
+        few = with_changes(step.sample, read=NOTHING, write=measured)
         steps.append(replace(step, sample=few) if wanted and step.place.part is Part.ROUND else step)
     return replace(run, steps=tuple(steps))
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
@@ -90,7 +91,7 @@ def test_the_proof_of_a_purge_is_that_of_a_simulated_drive(reports: Reports) -> 
 
 def test_processors_that_nobody_looked_at_are_a_sentence_and_no_tables(reports: Reports) -> None:
     run = read_run(reports.folder("simulated"))
-    unseen = tuple(replace(step, sample=replace(step.sample, cpu=None)) for step in run.steps)
+    unseen = tuple(replace(step, sample=with_changes(step.sample, cpu=None)) for step in run.steps)
     tables = build_report(replace(run, steps=unseen), default_date(run)).tables()
     assert {"iops-cpu-sys", "iops-cpu-iowait"} <= reports("simulated").tables().keys()
     assert not {"iops-cpu-sys", "iops-cpu-iowait"} & tables.keys()

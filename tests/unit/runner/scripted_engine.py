@@ -2,7 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+
+from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
 from openpts.engine.contract import EngineProgress, EngineStoppedError, OutstandingIo
@@ -45,7 +47,7 @@ def complete(step: Step) -> Sample:
 
 def complete_with_errors(step: Step) -> Sample:
     """A result of an engine that went on over three writes and a flush that failed."""
-    return replace(
+    return with_changes(
         complete(step),
         errors=(
             IoErrors("write", "Input/output error (os error 5)", 3, (4096, 8192, 512)),
@@ -57,7 +59,7 @@ def complete_with_errors(step: Step) -> Sample:
 def failed(step: Step) -> Sample:
     """A result whose first I/O failed."""
     failure = IoFailure("write", 4096, 512, "Input/output error (os error 5)")
-    return replace(
+    return with_changes(
         complete(step),
         state=StepState.FAILED,
         ended_by=None,

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.record.reader import Run, StepRecord
 from openpts.runner.findings import findings
@@ -25,7 +26,7 @@ def with_a_late_start(run: Run, state: int, late_ns: int) -> Run:
         place = step.place
         if (place.part, place.number, place.position) != (Part.WAIT_STATE, state, 2):
             return step
-        return replace(step, sample=replace(step.sample, started_ns=step.sample.started_ns + late_ns))
+        return replace(step, sample=with_changes(step.sample, started_ns=step.sample.started_ns + late_ns))
 
     return replace(run, steps=tuple(moved(step) for step in run.steps))
 

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
 from openpts.device.thermometers import Thermometers
@@ -371,7 +371,7 @@ def test_a_failed_step_is_no_deviation_but_a_failure(bench: Callable[..., Bench]
 
 def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]) -> None:
     def flush_failed(running: Step) -> Sample:
-        return replace(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
+        return with_changes(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
 
     subject = bench(flush_failed)
     with pytest.raises(RunFailedError, match=r"^flush failed in RND 128 KiB 0/100: Input/output error$"):
@@ -384,7 +384,7 @@ def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Ben
         yield Apply(Part.WAIT_STATE, 1, (Step(None, Duration.seconds(1)),))
 
     def interrupted(running: Step) -> Sample:
-        return replace(failed(step(512)), step=running, failure=None, errors=())
+        return with_changes(failed(step(512)), step=running, failure=None, errors=())
 
     subject = bench(interrupted)
     with pytest.raises(RunFailedError, match=r"^the engine stopped in idle$"):

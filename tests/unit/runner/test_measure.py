@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.engine.contract import OutstandingIo
 from openpts.engine.options import Demand, NativeOptions
@@ -59,11 +60,7 @@ class WithIntervals(ScriptedEngine):
 
 
 def with_three_intervals(step: Step) -> Sample:
-    sample = complete(step)
-    return Sample(
-        **{name: getattr(sample, name) for name in sample.__dataclass_fields__ if name != "intervals"},
-        intervals=tuple(interval(index) for index in range(3)),
-    )
+    return with_changes(complete(step), intervals=tuple(interval(index) for index in range(3)))
 
 
 def followed(*engines: ScriptedEngine, stop: StopSignals | None = None) -> list[MeasurementEvent]:

@@ -1,8 +1,7 @@
 """What a mixed workload's figures are made of: a maximum is the larger, a mean weighs, a rate sums up."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.units import KIB
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
@@ -47,7 +46,7 @@ def test_a_mixed_workload_blends_nothing() -> None:
 def test_trims_count_and_flushes_are_counted_by_themselves() -> None:
     some = OperationSample(100, 100 * 4096, 100 * 500, 400, 700, b"")
     slow = OperationSample(10, 0, 10 * 9_000, 8_000, 10_000, b"")
-    busy = replace(sample(some, NOTHING), trim=some, flush=slow, fsync=slow)
+    busy = with_changes(sample(some, NOTHING), trim=some, flush=slow, fsync=slow)
     assert (busy.ios, busy.bytes) == (200, 200 * 4096)
     assert (busy.mean_latency_ns, busy.max_latency_ns) == (500, 700)
     assert [name for name, operation in busy.operations.items() if operation.ios] == [

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace as with_changes
 
 from openpts.record.reader import Run
 from openpts.report.build import build_report
@@ -121,8 +122,8 @@ def test_a_step_without_io_counts_for_nothing() -> None:
     whole = run()
 
     def empty(sample: Sample) -> Sample:
-        nothing = replace(sample.write, ios=0, bytes=0, latency_sum_ns=0)
-        return replace(sample, write=nothing)
+        nothing = with_changes(sample.write, ios=0, bytes=0, latency_sum_ns=0)
+        return with_changes(sample, write=nothing)
 
     steps = tuple(replace(step, sample=empty(step.sample)) for step in whole.steps)
     assert "n/a" in texts("fill-curve", report(replace(whole, steps=steps)))[0]

@@ -218,7 +218,7 @@ def cut(elapsed_s: float | None) -> Report:
     first = next(at for at, step in enumerate(whole.steps) if step.place.part is Part.LOAD)
     last = whole.steps[first]
     if elapsed_s is not None:
-        part = replace(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
+        part = with_changes(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
         last = replace(last, sample=part)
     return build_report(replace(whole, steps=(*whole.steps[:first], last)), DATE)
 

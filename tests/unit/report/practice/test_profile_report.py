@@ -161,7 +161,9 @@ def test_a_row_that_was_not_measured_is_missing() -> None:
     cut = replace(
         run,
         steps=tuple(
-            replace(step, sample=replace(step.sample, state=StepState.INTERRUPTED)) if step in rows else step
+            replace(step, sample=with_changes(step.sample, state=StepState.INTERRUPTED))
+            if step in rows
+            else step
             for step in run.steps
         ),
     )

@@ -30,13 +30,21 @@ _END: Final = b"E"
 Begin = Callable[[RunPart], None]
 
 
-def read_parts(folders: Sequence[Path], report_date: str, begin: Begin) -> list[RunPart]:
-    """The part of each run folder, in no particular order; ``begin`` hears of each as soon as it is made.
+def _nothing() -> None:
+    """Nobody waits."""
 
+
+def read_parts(
+    folders: Sequence[Path], report_date: str, begin: Begin, when_begun: Callable[[], None] = _nothing
+) -> list[RunPart]:
+    """The part of each run folder, in their order; ``begin`` hears of each as soon as it is made.
+
+    ``when_begun`` is called when the other processes are there: what starts threads has to wait until then.
     Raises RecordError as reading a record and making a part do.
     """
     mine, *others = _shares(folders, _process_count(len(folders)))
     with _elsewhere(others, report_date) as elsewhere:
+        when_begun()
         parts = []
         for folder in mine:
             parts.append(part_of(read_for_report(folder), report_date))
@@ -45,7 +53,8 @@ def read_parts(folders: Sequence[Path], report_date: str, begin: Begin) -> list[
             for part in future.result():
                 parts.append(part)
                 begin(part)
-    return parts
+    places = {str(folder): place for place, folder in enumerate(folders)}
+    return sorted(parts, key=lambda part: places[part.folder])
 
 
 def _process_count(folders: int) -> int:

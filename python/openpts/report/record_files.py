@@ -22,6 +22,7 @@ def record_files(parts: Sequence[RunPart]) -> list[RecordFile]:
         for part in parts
         for pattern in _PATTERNS
         for path in sorted(Path(part.folder).glob(pattern))
+        if path.stat().st_size  # an empty log comes and goes with those who read
     ]
     with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
         return list(threads.map(lambda file: _record_file(*file), files))

@@ -34,7 +34,7 @@ def _small(figure: Figure) -> Figure:
     return replace(
         figure,
         id=f"trend-{figure.id}",
-        number=f"Trend of {figure.number}",
+        number=f"See {figure.number}",
         x=_few_ticks(figure.x),
         y=_few_ticks(figure.y),
         y2=None,

@@ -86,8 +86,6 @@ def write_report(
     don't go together, or a file can't be written.
     """
     with _without_collections(), _pool(options) as pool:
-        if pool and options.html:
-            pool.begin_libraries()
         report = make_report(source, options, pool)
         contents = _contents(report, options, pool)
     beside = _NAME if options.style is Style.FULL else f"{_NAME}-{options.style}"
@@ -105,7 +103,13 @@ def make_report(source: ReportSource, options: ReportOptions, pool: DrawingPool 
             for section in part.sections:
                 drawing.begin(section.pages)
 
-    parts = read_parts(source.run_folders, date, begin)
+    def prepare() -> None:
+        if pool is not None and options.html:
+            pool.begin_libraries()
+        if drawing is not None and len(source.run_folders) > 1:
+            drawing.start_one()  # the summary's small plots are new even where all others are kept
+
+    parts = read_parts(source.run_folders, date, begin, prepare)
     if options.style is Style.SHORT:
         report = short_report(parts, date, paper=options.paper)
     else:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import pytest
 from msgspec.structs import replace as with_conditions
@@ -14,7 +15,9 @@ from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.test_conditions import TestConditions
+
+if TYPE_CHECKING:
+    from openpts.vocabulary.test_conditions import TestConditions
 
 CAPACITY_BYTES = 1_600 * GB
 MINUTE_NS = 60 * NS_PER_S

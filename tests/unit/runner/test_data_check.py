@@ -43,7 +43,7 @@ def test_the_engine_writes_what_is_asked_for(entropy_pct: float) -> None:
 
 def test_copies_are_found() -> None:
     check = checked(ReducibleData(46, 50), sample_of(ReducibleData(46, 50), 5))
-    # half of 1024 pieces are copies of 16; shares are exact over each hundred, so 24 pieces are left to chance
+    # half of 1024 pieces are copies of 16; shares are exact over each hundred: 24 pieces are left to chance
     assert check.distinct_pct == pytest.approx(100 * (512 + 16) / 1024, abs=100 * 12 / 1024)
 
 

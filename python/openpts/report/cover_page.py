@@ -11,6 +11,7 @@ from openpts.report.model import Cell, Column, Page, Section, Table, Verdict
 from openpts.report.printable import capitalised, fact_text, person_text, printable
 from openpts.report.run_part import RunPart
 from openpts.report.standing import state_sentence
+from openpts.report.trend_figures import trend_figures
 
 
 def cover_page(part: RunPart) -> Page:
@@ -30,6 +31,7 @@ def cover_page(part: RunPart) -> Page:
             *part.verdicts,
             deviations,
             summary,
+            *trend_figures(part.sections),
         ),
         mandatory=True,
     )

@@ -9,7 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from queue import Empty, LifoQueue
+from queue import LifoQueue
 from types import TracebackType
 from typing import Self
 
@@ -55,15 +55,6 @@ class DrawingPool:
         self._threads.shutdown(cancel_futures=kind is not None)
         for process in self._processes:
             process.end()
-
-    def start_one(self) -> None:
-        """Have a process ready for drawings that come late and are likely to be new."""
-        try:
-            process = self._idle.get_nowait()
-        except Empty:  # all are drawing
-            return
-        process.start()
-        self._idle.put(process)
 
     def begin_libraries(self) -> None:
         """Have the libraries of pages put together beside all else, where they aren't kept yet."""

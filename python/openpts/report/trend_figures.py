@@ -10,7 +10,26 @@ from msgspec.structs import replace
 
 from openpts.report.model import Axis, Figure, Section
 
-_WANTED: Final = ("wsat-iops-time-plot", "lat-clp-plot", "dirth-7-plot", "cbw-7-plot", "iops-a1-rw0-plot")
+# The first three of a report; those behind the first few are for reports on a single test.
+_WANTED: Final = (
+    "wsat-iops-time-plot",
+    "lat-clp-plot",
+    "dirth-7-plot",
+    "cbw-7-plot",
+    "hir-3-plot",
+    "xsr-1-tp-plot",
+    "iops-a1-rw0-plot",
+    "iops-a7-plot",
+    "tp-1024-write-plot",
+    "tp-128-write-plot",
+    "lat-convergence-rw0-plot",
+    "lat-levels-plot",
+    "wsat-clp-plot",
+    "hir-1-plot",
+    "xsr-4-art-plot",
+    "cbw-4-plot",
+    "dirth-4-plot",
+)
 _MOST: Final = 3
 _MOST_TICKS: Final = 4
 _WIDTH_PX: Final = 240

@@ -106,8 +106,6 @@ def make_report(source: ReportSource, options: ReportOptions, pool: DrawingPool 
     def prepare() -> None:
         if pool is not None and options.html:
             pool.begin_libraries()
-        if drawing is not None and len(source.run_folders) > 1:
-            drawing.start_one()  # the summary's small plots are new even where all others are kept
 
     parts = read_parts(source.run_folders, date, begin, prepare)
     if options.style is Style.SHORT:

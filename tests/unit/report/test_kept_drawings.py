@@ -125,15 +125,3 @@ def test_processes_start_only_for_what_is_not_kept(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(drawing_pool, "_started", lambda: pytest.fail("a process was started"))
     with DrawingPool(2) as pool:
         draw_figures(REPORT, pool)
-
-
-def test_a_process_is_ready_for_what_comes_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    draw_figures(REPORT)
-    started: list[None] = []
-    monkeypatch.setattr(drawing_pool, "_started", lambda: started.append(None))
-    with DrawingPool(2) as pool:
-        pool.start_one()
-        assert len(started) == 1
-        figure, table = all_figures()[0]
-        pool.plot_svg(replace(figure, title="new", alt="new"), {table.id: table})
-        assert len(started) == 1

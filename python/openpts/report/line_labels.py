@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from openpts.report.model import Axis, Figure, Series, Table, points_of
 from openpts.report.plot_axes import LINE_PX, inner_size_px, place, share, shows, value_at
+from openpts.report.text_width import text_width_px
 
 _MOST_END_LABELS = 8
 
@@ -105,3 +106,9 @@ def _apart(places: Sequence[float], height_px: float) -> list[float]:
 
 def _touch(lower: _Stack, upper: _Stack, gap: float) -> bool:
     return upper.places(gap)[0] - lower.places(gap)[-1] < gap
+
+
+def longest_label_px(figure: Figure, table: Table) -> float:
+    """Width of the widest label at the lines' ends; 0 without any."""
+    labels = end_labels(figure, table)
+    return max((text_width_px(label.text, bold=label.bold) for label in labels), default=0.0)

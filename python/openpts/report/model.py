@@ -157,6 +157,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
     below that of ``table_id``. Neighbours that together are no wider than a page (``width_px`` 240: three)
     stand side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
+    ``sides_px`` is the least room left and right of the plot, so that panels lie above each other.
     ``transfer_bytes`` is the size of all its I/Os, 0 where they differ: one size lets IOPS be read as MB/s.
     """
 
@@ -179,6 +180,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     height_px: int = 380
     width_px: int = 720
     zoom_group: str = ""
+    sides_px: tuple[float, float] = (0, 0)
     transfer_bytes: int = 0
 
 

@@ -107,15 +107,15 @@ def _position(axis: Axis, right: bool) -> Spec:
 
 def left_px(figure: Figure) -> float:
     """Width of the y axis with its numbers and its title."""
-    return _axis_px(figure.y)
+    return max(_axis_px(figure.y), figure.sides_px[0])
 
 
 def right_px(figure: Figure, longest_label_px: float) -> float:
     """Width of what stands to the right of the plot: a second axis, or the labels of its lines."""
     if figure.y2 is not None:
-        return _axis_px(figure.y2)
+        return max(_axis_px(figure.y2), figure.sides_px[1])
     labels = END_LABEL_PX + longest_label_px if longest_label_px else 0.0
-    return max(labels, _beyond_end_px(figure.x))
+    return max(labels, _beyond_end_px(figure.x), figure.sides_px[1])
 
 
 def _beyond_end_px(axis: Axis) -> float:

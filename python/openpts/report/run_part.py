@@ -22,6 +22,7 @@ from openpts.report.model import Page, Section, Table, Verdict
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.run_facts import Applied, applied_demand, drive_items, failures
 from openpts.report.setup_page import setup_page
+from openpts.report.stacked_panels import with_aligned_panels
 from openpts.report.standing import Standing, requirements_of, standing_of
 from openpts.report.tests import REPORTS, reported_test
 
@@ -90,7 +91,8 @@ def part_of(run: Run, report_date: str) -> RunPart:
         drive=tuple(drive_items(run)),
         applied=applied_demand(run),
         sections=tuple(
-            replace(_wanted(section, run), alerts=(*section.alerts, *alerts)) for section in sections
+            replace(with_aligned_panels(_wanted(section, run)), alerts=(*section.alerts, *alerts))
+            for section in sections
         ),
         setup=setup_page(run, report_date),
         conformance=conformance_page(run, standing, requirements),

@@ -11,7 +11,7 @@ from typing import Any, Final
 
 from openpts.report.category_plots import bar_layers, heat_layers, strip_layers
 from openpts.report.labels_above import row_count
-from openpts.report.line_labels import end_labels
+from openpts.report.line_labels import end_labels, longest_label_px
 from openpts.report.model import Figure, Table
 from openpts.report.plot_axes import LINE_PX, PADDING, Spec, inner_size_px, left_px
 from openpts.report.plot_notes import (
@@ -23,7 +23,6 @@ from openpts.report.plot_notes import (
     rules_and_labels_above,
 )
 from openpts.report.plot_series import series_layers
-from openpts.report.text_width import text_width_px
 
 _SCHEMA: Final = "https://vega.github.io/schema/vega-lite/v6.json"
 _ONE_ROW: Final[Spec] = {"values": [{}]}  # for layers that draw fixed values once
@@ -61,7 +60,7 @@ def _fitting_frame(figure: Figure) -> Spec:
 
 def _fixed_frame(figure: Figure, table: Table) -> Spec:
     """On paper the fonts are ours: the room is known, and Vega need not measure and lay out texts twice."""
-    longest = _longest_label_px(figure, table)
+    longest = longest_label_px(figure, table)
     rows_above = sum(row_count(figure, longest))
     width, height = inner_size_px(figure, longest, rows_above)
     left, top = left_px(figure) + PADDING["left"], PADDING["top"] + rows_above * LINE_PX
@@ -80,7 +79,7 @@ def _on_categories(figure: Figure, table: Table, layers: list[Spec]) -> Spec:
 
 
 def _lines(figure: Figure, table: Table, interactive: bool) -> Spec:
-    longest = _longest_label_px(figure, table)
+    longest = longest_label_px(figure, table)
     label_rows, legend_rows = row_count(figure, longest)
     size = inner_size_px(figure, longest, label_rows + legend_rows)
     left = [
@@ -97,11 +96,6 @@ def _lines(figure: Figure, table: Table, interactive: bool) -> Spec:
     right = series_layers(figure, table, interactive, right=True)
     sides = [{"layer": left}, {"layer": right}]
     return {"layer": sides, "resolve": {"scale": {"y": "independent"}}}
-
-
-def _longest_label_px(figure: Figure, table: Table) -> float:
-    labels = end_labels(figure, table)
-    return max((text_width_px(label.text, bold=label.bold) for label in labels), default=0.0)
 
 
 def _sharing_data(drawn: Spec) -> Spec:

@@ -147,7 +147,7 @@ def test_the_set_up_names_device_tool_machine_and_units(report: Report) -> None:
     assert "Base 10" in terms["Rates, capacities"]
     of_run = {row.head.text: row.cells[0].text for row in report.tables()["short-lat-run"].rows}
     assert of_run["Jobs (TC) and I/O depth (QD)"] == "TC 1 / QD 1"
-    assert of_run["Command line"].startswith("openpts ")
+    assert of_run["Command line"].startswith("openpts")
 
 
 def test_a_simulated_drive_keeps_its_red_line_and_both_files_can_be_made(report: Report) -> None:

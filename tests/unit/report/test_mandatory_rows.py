@@ -16,7 +16,8 @@ from openpts.report.mandatory import REQUIRED_PLOTS, missing_plots
 from openpts.report.model import Figure, Page, Report, Section, Table, Verdict
 from openpts.report.standing import Standing
 from openpts.report.tests import REPORTS, reported_test
-from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
+from openpts.vocabulary.conditions import IopsConditions, Profile, WriteSaturationConditions
+from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run
 
@@ -252,3 +253,17 @@ def test_no_report_is_made_that_lacks_one(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setitem(REPORTS, "hir", entry)  # type: ignore[arg-type]
     with pytest.raises(RecordError, match="Plot 11-3 is missing"):
         build_report(made_up_run("hir"), "2026-11-21T08:00:00Z")
+
+
+def test_a_run_that_tracked_less_still_has_its_report() -> None:
+    """The operator may track one variable: then there is one window plot, and the ledger says so."""
+
+    def track_one(conditions: TestConditions) -> TestConditions:
+        assert isinstance(conditions, IopsConditions)
+        return replace(conditions, tracking=conditions.tracking[:1])
+
+    run = made_up_run("iops", adjust=track_one)
+    entry = Deviation("PTS-IOPS-17", "7.1", "three variables", "one", "steady state is judged by less")
+    report = build_report(dataclasses.replace(run, ledger=(entry,)), "2026-11-21T08:00:00Z")
+    windows = {figure.number for figure in report.figures()} & {"Plot A.3", "Plot A.4", "Plot A.5"}
+    assert windows == {"Plot A.3"}

@@ -74,7 +74,7 @@ def test_without_scripts_the_same_is_to_be_read(tab: Browser, reports: Reports, 
     assert tab.run(content) == live
     assert not tab.run("[...document.querySelectorAll('.tools')].some(e => e.checkVisibility())")
     widths = tab.run("[...document.querySelectorAll('figure svg')].map(e => e.getBoundingClientRect().width)")
-    drawn = sum(width > 300 for width in widths)
+    drawn = sum(width > 200 for width in widths)
     assert drawn == len(reports("steady").figures())
 
 

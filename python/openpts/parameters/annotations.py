@@ -29,6 +29,12 @@ def one_number(field: str, description: str, **limits: Any) -> Any:
     return sets(field, description, as_it_is, lambda value: f"{value:.12g}", **limits)
 
 
+def one_block_size(field: str, description: str, *examples: str) -> Any:
+    """A size of transfers, in KiB or MiB; ``field`` is in bytes."""
+    told = {"examples": list(examples)} if examples else {}
+    return sets(field, description, readers.block_size_bytes, readers.size_text, **told)
+
+
 def switch(field: str, description: str) -> Any:
     """Yes or no."""
     return sets(field, description, as_it_is, lambda value: "yes" if value else "no")

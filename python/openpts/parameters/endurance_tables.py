@@ -5,7 +5,7 @@ from typing import Annotated, Final
 from msgspec import UNSET, UnsetType
 
 from openpts.parameters import readers
-from openpts.parameters.annotations import QD, TC, one_number, seconds, switch
+from openpts.parameters.annotations import QD, TC, one_block_size, one_number, seconds, switch
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.setting import as_it_is, sets
 from openpts.parameters.words import amount_bytes
@@ -14,13 +14,7 @@ _COLDEST_C: Final = -60
 _HOTTEST_C: Final = 150
 _LONGEST_WORDS: Final = 200
 
-_BLOCK_SIZE = sets(
-    "block_size_bytes",
-    "Block size of the sequential transfers.",
-    readers.block_size_bytes,
-    readers.size_text,
-    examples=["128KiB"],
-)
+_BLOCK_SIZE = one_block_size("block_size_bytes", "Block size of the sequential transfers.", "128KiB")
 
 
 class ThermalParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):

@@ -5,9 +5,16 @@ from typing import Annotated
 from msgspec import UNSET, Meta, UnsetType
 
 from openpts.parameters import readers
-from openpts.parameters.annotations import DEPTH_LIMITS, QD, SEGMENTS, TC, THREAD_LIMITS, one_number
+from openpts.parameters.annotations import (
+    DEPTH_LIMITS,
+    QD,
+    SEGMENTS,
+    TC,
+    THREAD_LIMITS,
+    one_block_size,
+    one_number,
+)
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import sets
 from openpts.parameters.several import listed, numbers
 
 _ENTROPY = Meta(ge=0, le=100)
@@ -30,26 +37,14 @@ class EntropyParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkn
     sequential_block_size: (
         Annotated[
             str,
-            sets(
-                "sequential_block_size_bytes",
-                "Block size of sequential writes.",
-                readers.block_size_bytes,
-                readers.size_text,
-                examples=["128KiB"],
-            ),
+            one_block_size("sequential_block_size_bytes", "Block size of sequential writes.", "128KiB"),
         ]
         | UnsetType
     ) = UNSET
     random_block_size: (
         Annotated[
             str,
-            sets(
-                "random_block_size_bytes",
-                "Block size of random writes and mixes.",
-                readers.block_size_bytes,
-                readers.size_text,
-                examples=["4KiB"],
-            ),
+            one_block_size("random_block_size_bytes", "Block size of random writes and mixes.", "4KiB"),
         ]
         | UnsetType
     ) = UNSET

@@ -6,9 +6,16 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, UnsetType
 
 from openpts.parameters import readers
-from openpts.parameters.annotations import DEPTH_LIMITS, QD, TC, THREAD_LIMITS, one_number, seconds
+from openpts.parameters.annotations import (
+    DEPTH_LIMITS,
+    QD,
+    TC,
+    THREAD_LIMITS,
+    one_block_size,
+    one_number,
+    seconds,
+)
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import sets
 from openpts.parameters.several import listed
 from openpts.units import NS_PER_S
 from openpts.vocabulary.fill_conditions import IdleTime
@@ -39,26 +46,14 @@ class FillParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown
     sequential_block_size: (
         Annotated[
             str,
-            sets(
-                "sequential_block_size_bytes",
-                "Block size of the fill.",
-                readers.block_size_bytes,
-                readers.size_text,
-                examples=["128KiB"],
-            ),
+            one_block_size("sequential_block_size_bytes", "Block size of the fill.", "128KiB"),
         ]
         | UnsetType
     ) = UNSET
     random_block_size: (
         Annotated[
             str,
-            sets(
-                "random_block_size_bytes",
-                "Block size of the bursts.",
-                readers.block_size_bytes,
-                readers.size_text,
-                examples=["4KiB"],
-            ),
+            one_block_size("random_block_size_bytes", "Block size of the bursts.", "4KiB"),
         ]
         | UnsetType
     ) = UNSET

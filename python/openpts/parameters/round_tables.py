@@ -15,10 +15,11 @@ from openpts.parameters.annotations import (
     SEGMENTS,
     TC,
     THREAD_LIMITS,
+    one_block_size,
     one_number,
 )
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import changes, sets
+from openpts.parameters.setting import changes
 
 
 class RoundParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):
@@ -94,12 +95,7 @@ class IopsParameters(RoundParameters, kw_only=True, frozen=True, forbid_unknown_
     precondition_block_size: (
         Annotated[
             str,
-            sets(
-                "precondition_block_size_bytes",
-                "Block size of preconditioning.",
-                readers.block_size_bytes,
-                readers.size_text,
-            ),
+            one_block_size("precondition_block_size_bytes", "Block size of preconditioning."),
         ]
         | UnsetType
     ) = UNSET

@@ -5,19 +5,19 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from openpts.parameters import readers
 from openpts.parameters.annotations import (
     DEPTH_LIMITS,
     QD,
     SEGMENTS,
     TC,
     THREAD_LIMITS,
+    one_block_size,
     one_number,
     one_workload,
     seconds,
 )
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import Setting, changes, sets
+from openpts.parameters.setting import Setting, changes
 from openpts.parameters.workload_table import WorkloadTable, WorkloadWord
 from openpts.vocabulary.short_figures import SHORT_FIGURES, Claim
 
@@ -62,26 +62,14 @@ class SustainedParameters(CommonParameters, kw_only=True, frozen=True, forbid_un
     sequential_block_size: (
         Annotated[
             str,
-            sets(
-                "sequential_block_size_bytes",
-                "Block size of the sequential figures.",
-                readers.block_size_bytes,
-                readers.size_text,
-                examples=["128KiB"],
-            ),
+            one_block_size("sequential_block_size_bytes", "Block size of the sequential figures.", "128KiB"),
         ]
         | UnsetType
     ) = UNSET
     random_block_size: (
         Annotated[
             str,
-            sets(
-                "random_block_size_bytes",
-                "Block size of the random figures.",
-                readers.block_size_bytes,
-                readers.size_text,
-                examples=["4KiB"],
-            ),
+            one_block_size("random_block_size_bytes", "Block size of the random figures.", "4KiB"),
         ]
         | UnsetType
     ) = UNSET

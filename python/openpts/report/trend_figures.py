@@ -70,7 +70,7 @@ def _small(figure: Figure) -> Figure:
 
 
 def _few_ticks(axis: Axis) -> Axis:
-    """The first tick and every so manieth; labels go with their ticks."""
+    """Every n-th tick from the first on; labels go with their ticks."""
     kept = _every(axis.ticks)
     labels = tuple(axis.labels[axis.ticks.index(tick)] for tick in kept) if axis.labels else ()
     return replace(axis, ticks=kept, labels=labels)

@@ -10,7 +10,7 @@ import pytest
 from openpts.device.consent import Consent
 from openpts.device.guard import open_target
 from openpts.device.identity import dut_facts
-from openpts.device.purge import purge
+from openpts.device.purge.purge import purge
 from openpts.device.target import BlockTarget, FileTarget
 from openpts.device.write_cache import read_write_cache
 from openpts.errors import PurgeError, RefusedError, TargetError

@@ -13,7 +13,7 @@ from openpts.device.consent import Consent
 from openpts.device.discovery import DeviceListing, Safety, list_devices
 from openpts.device.guard import open_target
 from openpts.device.identity import dut_facts
-from openpts.device.purge import purge
+from openpts.device.purge.purge import purge
 from openpts.device.target import BlockTarget
 from openpts.device.write_cache import read_write_cache
 from openpts.device.write_cache_control import write_cache_control

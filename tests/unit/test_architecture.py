@@ -15,7 +15,9 @@ def syntax_trees() -> Iterator[tuple[str, ast.AST]]:
         yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_only_the_guard_its_scratch_files_and_the_cache_of_its_drive_are_opened_for_writing() -> None:
+def test_only_the_guard_its_scratch_files_the_cache_of_its_drive_and_the_journal_are_opened_for_writing() -> (
+    None
+):
     flags = {"O_RDWR", "O_WRONLY"}
     users = {
         name
@@ -23,7 +25,12 @@ def test_only_the_guard_its_scratch_files_and_the_cache_of_its_drive_are_opened_
         for node in ast.walk(tree)
         if isinstance(node, ast.Attribute) and node.attr in flags
     }
-    assert users == {"device/guard.py", "device/scratch_file.py", "device/write_cache_control.py"}
+    assert users == {
+        "device/guard.py",
+        "device/scratch_file.py",
+        "device/write_cache_control.py",
+        "journal.py",
+    }
 
 
 def test_no_room_that_handles_devices_opens_files_for_writing_the_ordinary_way() -> None:

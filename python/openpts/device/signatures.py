@@ -1,50 +1,32 @@
 """What lies on a drive that nobody uses right now: partition tables, file systems, array members."""
 
 import json
-import os
-import shutil
-import subprocess
 from pathlib import Path
 from typing import Any, Final
 
+from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import printable
 
 _TIMEOUT_S: Final = 30
-_SYSTEM_PROGRAM_FOLDERS: Final = "/usr/sbin:/sbin:/usr/bin:/bin"
 
 
 class SignatureSearchError(Exception):
     """No answer to what lies on a drive; the text says why."""
 
 
-def find_signatures(node: Path) -> tuple[str, ...]:
+def find_signatures(node: Path, run: Run = run_program) -> tuple[str, ...]:
     """Signatures on a disk as wipefs of util-linux sees them, such as ``gpt at 0x200``; reads only.
 
     Raises SignatureSearchError if wipefs is missing, fails, takes too long or answers in riddles.
     """
-    program = _find_program("wipefs")
-    if program is None:
-        raise SignatureSearchError("the program wipefs is missing, install the package util-linux")
-    command = [program, "--no-act", "--noheadings", "--json", "--output", "OFFSET,TYPE,LABEL", str(node)]
+    command = ["wipefs", "--no-act", "--noheadings", "--json", "--output", "OFFSET,TYPE,LABEL", str(node)]
     try:
-        answer = subprocess.run(
-            command,
-            capture_output=True,
-            timeout=_TIMEOUT_S,
-            check=False,
-            env={"LC_ALL": "C"},
-            errors="replace",
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        raise SignatureSearchError(f"wipefs could not look at {node}: {printable(str(error))}") from error
+        answer = run(command, _TIMEOUT_S)
+    except ProgramError as error:
+        raise SignatureSearchError(f"wipefs could not look at {node}: {error}") from error
     if answer.returncode != 0:
-        raise SignatureSearchError(f"wipefs could not look at {node}: {printable(answer.stderr)}")
+        raise SignatureSearchError(f"wipefs could not look at {node}: {answer.complaint}")
     return _parse(answer.stdout)
-
-
-def _find_program(name: str) -> str | None:
-    """Path of a system program, also where the operator's PATH lacks the folders for such ones."""
-    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}")
 
 
 def _parse(text: str) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from openpts.device.file_system import device_below, find_mount
 from openpts.device.health import read_health
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge import purge
+from openpts.device.purge.purge import purge
 from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
 from openpts.device.thermometers import Thermometers, thermometers

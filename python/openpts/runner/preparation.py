@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
-from openpts.device.purge import no_purge
+from openpts.device.purge.purge import no_purge
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.options import IoPath
 from openpts.runner.bench import DeviceUnderTest

@@ -8,7 +8,7 @@ from typing import Self
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import check_file_system, device_below, find_mount
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge import FILE_METHOD, no_purge
+from openpts.device.purge.purge import FILE_METHOD, no_purge
 from openpts.device.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.device.target import FileTarget, parse_target
 from openpts.device.write_cache import read_write_cache

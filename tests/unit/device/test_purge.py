@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import purge as purge_module
 from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge import PurgeClock, no_purge, purge
+from openpts.device.purge import purge as purge_module
+from openpts.device.purge.purge import PurgeClock, no_purge, purge
 from openpts.errors import PurgeError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB

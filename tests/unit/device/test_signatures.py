@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from openpts import programs
 from openpts.device import signatures
 from openpts.device.signatures import SignatureSearchError, find_signatures
 
@@ -17,7 +18,7 @@ FOUND = """\
 def wipefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Where to put the program; nothing else is found."""
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(signatures, "_SYSTEM_PROGRAM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr(programs, "_SYSTEM_PROGRAM_FOLDERS", str(tmp_path))
     return tmp_path / "wipefs"
 
 

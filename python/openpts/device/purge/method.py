@@ -1,0 +1,55 @@
+"""What every purge method can be asked: whether a drive has it, to carry it out, what the drive says then."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.vocabulary.facts import Facts
+
+Progress = Callable[[float | None, str], None]
+"""Told now and then while a purge runs: the share that is done (0 to 1, None: not known), and a few words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Capability:
+    """Whether a drive has a method. ``reason`` is where that was read, or why not, in words for the operator.
+
+    ``duration_s`` is the drive's own estimate, None where it gives none.
+    """
+
+    supported: bool
+    reason: str
+    duration_s: float | None = None
+
+
+class PurgeMethod(Protocol):
+    """One way to purge; those that there are stand in ``device/purge/methods.py``, the best first."""
+
+    @property
+    def name(self) -> str:
+        """As an operator asks for it, such as ``nvme-format``."""
+
+    @property
+    def title(self) -> str:
+        """As a report names it (PTS-PRG-04), such as ``NVMe Format NVM, user data erase``."""
+
+    @property
+    def is_purge(self) -> bool:
+        """Whether it takes a drive back to a state as if never written (PTS 2.1.11); overwriting does not."""
+
+    def capability(self, device: BlockDevice) -> Capability:
+        """Whether the drive has it, asked of the drive before anything is changed.
+
+        Opens for reading at most; never raises: what can't be told is not supported, and the reason says so.
+        """
+
+    def carry_out(self, target: OpenTarget, progress: Progress) -> str:
+        """Do it, to the end, on a target that the guard has opened; the detail for the report.
+
+        Raises PurgeError. That it ended without an error proves nothing: the caller reads back.
+        """
+
+    def status(self, target: OpenTarget) -> Facts:
+        """What the drive's own logs say of it afterwards; empty where it keeps none. Never raises."""

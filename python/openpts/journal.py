@@ -1,0 +1,164 @@
+"""What openpts has changed on this machine and must put back, kept on disk until it is put back.
+
+An entry is written and synchronized before a change is made: a password on a drive, a write cache, a
+setting of the host. A run that ends takes its own entries out. Those of a run that was killed, or of a machine that
+lost power, stay and are found by the next one, by ``openpts unlock`` and by ``openpts doctor --restore``.
+"""
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from openpts.errors import OpenptsError
+from openpts.system_files import SystemRoots, read_text
+
+_SUFFIX: Final = ".json"
+_START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted from the state, which follows the name
+
+
+class JournalError(OpenptsError):
+    """The journal can't be written or read: nothing that must be put back may be changed then."""
+
+
+class Kind(StrEnum):
+    """What was changed."""
+
+    DRIVE_PASSWORD = "drive password"  # noqa: S105 a kind, not a password
+    WRITE_CACHE = "write cache"
+    HOST_SETTING = "host setting"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The process that made a change; its number alone may have been given to another since."""
+
+    pid: int
+    started: str
+    boot_id: str
+
+    @classmethod
+    def this_process(cls, roots: SystemRoots) -> "Owner":
+        """We ourselves."""
+        return cls(os.getpid(), _start_time(os.getpid(), roots), _boot_id(roots))
+
+    def lives(self, roots: SystemRoots) -> bool:
+        """Whether that very process is still there."""
+        return self.boot_id == _boot_id(roots) and self.started == _start_time(self.pid, roots) != ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One change. ``subject`` names what was changed so that it is found again under another name: serial
+    number, model, node, or the path of a setting. ``found`` is what to put back, as text.
+
+    ``made_at`` is ISO 8601, UTC.
+    """
+
+    kind: Kind
+    subject: Mapping[str, str]
+    found: Mapping[str, str]
+    owner: Owner
+    made_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
+    entry_id: str = field(default_factory=lambda: secrets.token_hex(8))
+
+
+@dataclass(frozen=True, slots=True)
+class Journal:
+    """The entries of this machine, a file each in ``folder``; only the user who made one may read it."""
+
+    folder: Path
+    roots: SystemRoots = field(default_factory=SystemRoots)
+
+    @classmethod
+    def of_machine(cls) -> "Journal":
+        """In OPENPTS_STATE if set, in /var/lib/openpts for root, and else the user's state folder."""
+        if named := os.environ.get("OPENPTS_STATE"):
+            return cls(Path(named) / "journal")
+        if os.geteuid() == 0:
+            return cls(Path("/var/lib/openpts/journal"))
+        state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local/state"
+        return cls(Path(state) / "openpts/journal")
+
+    def add(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
+        """Write an entry of this process; it is on the disk when this returns. Raises JournalError."""
+        entry = Entry(kind, dict(subject), dict(found), Owner.this_process(self.roots))
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            _write_synchronized(self._path(entry), msgspec.json.format(msgspec.json.encode(entry)))
+        except OSError as error:
+            raise JournalError(f"{self.folder} can't be written: {error.strerror}") from error
+        return entry
+
+    def remove(self, entry: Entry) -> None:
+        """Take an entry out, because what it tells of is put back. Raises JournalError."""
+        try:
+            self._path(entry).unlink(missing_ok=True)
+            _synchronize(self.folder)
+        except OSError as error:
+            raise JournalError(f"{self._path(entry)} can't be removed: {error.strerror}") from error
+
+    @contextmanager
+    def noted(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Iterator[Entry]:
+        """An entry for the time of the block; it stays after one that failed: nobody put anything back."""
+        entry = self.add(kind, subject, found)
+        yield entry
+        self.remove(entry)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """All of them, the oldest first. Raises JournalError if one can't be read: it may hold a password."""
+        try:
+            paths = sorted(self.folder.glob(f"*{_SUFFIX}"))
+            found = [msgspec.json.decode(path.read_bytes(), type=Entry) for path in paths]
+        except OSError as error:
+            raise JournalError(f"{self.folder} can't be read: {error.strerror}") from error
+        except msgspec.DecodeError as error:
+            raise JournalError(f"{self.folder} holds an entry that makes no sense: {error}") from error
+        return tuple(sorted(found, key=lambda entry: (entry.made_at, entry.entry_id)))
+
+    def left_behind(self) -> tuple[Entry, ...]:
+        """Entries whose process is gone: what they tell of was not put back. Raises JournalError."""
+        return tuple(entry for entry in self.entries() if not entry.owner.lives(self.roots))
+
+    def _path(self, entry: Entry) -> Path:
+        return self.folder / f"{entry.entry_id}{_SUFFIX}"
+
+
+def _write_synchronized(path: Path, content: bytes) -> None:
+    """Whole or not at all, also after a power cut."""
+    partial = path.with_suffix(".part")
+    fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(fd, "wb", closefd=False) as file:
+            file.write(content)
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+    partial.replace(path)
+    _synchronize(path.parent)
+
+
+def _synchronize(folder: Path) -> None:
+    fd = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def _boot_id(roots: SystemRoots) -> str:
+    return read_text(roots.proc / "sys/kernel/random/boot_id") or ""
+
+
+def _start_time(pid: int, roots: SystemRoots) -> str:
+    """In clock ticks since the machine started; empty for a process that is gone."""
+    line = read_text(roots.proc / str(pid) / "stat") or ""
+    fields = line.rpartition(") ")[2].split()
+    return fields[_START_TIME_FIELD] if len(fields) > _START_TIME_FIELD else ""

@@ -1,0 +1,136 @@
+"""Other people's programs that openpts asks for help: by argument list, with a time limit, and no shell.
+
+Whoever calls one takes ``Run`` as an argument, so that a test can hand in answers that were recorded on
+hardware that no test machine has.
+"""
+
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from openpts.system_files import printable
+
+_SYSTEM_PROGRAM_FOLDERS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin"
+_PACKAGES: Final = {
+    "nvme": "nvme-cli",
+    "hdparm": "hdparm",
+    "sg_format": "sg3-utils",
+    "sg_sanitize": "sg3-utils",
+    "sg_logs": "sg3-utils",
+    "sg_modes": "sg3-utils",
+    "sg_opcodes": "sg3-utils",
+    "sg_requests": "sg3-utils",
+    "sg_vpd": "sg3-utils",
+    "smartctl": "smartmontools",
+    "mdadm": "mdadm",
+    "wipefs": "util-linux",
+    "blkid": "util-linux",
+}
+_LONGEST_COMPLAINT: Final = 300
+
+
+class ProgramError(Exception):
+    """A program is missing, could not be started, or did not end in time; the text says which."""
+
+
+class ProgramMissingError(ProgramError):
+    """The program is not installed; the text names the package."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a program said; some of those that erase drives end with 0 and tell the failure on stderr only."""
+
+    command: tuple[str, ...]
+    returncode: int
+    stdout: str
+    stderr: str
+    duration_ns: int
+
+    @property
+    def complaint(self) -> str:
+        """One printable line of what it had to say against the order, for an error's text."""
+        text = " ".join((self.stderr.strip() or self.stdout.strip()).split())
+        return printable(text[:_LONGEST_COMPLAINT]) or f"exit status {self.returncode} and no word"
+
+
+class Run(Protocol):
+    """Runs one program to its end; see run_program."""
+
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        """The answer, whatever the exit status. Raises ProgramError."""
+
+
+def find_program(name: str) -> str | None:
+    """Path of a system program, also where the operator's PATH lacks the folders for such ones."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}")
+
+
+def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    """Run ``command`` (a program's name and its arguments) in a session of its own, messages in English.
+
+    ``to_the_end``: an interrupt waits until the program has ended, because stopping it half way would leave
+    a drive in a worse state than finishing. Raises ProgramMissingError, and ProgramError if it can't
+    be started or does not end in ``timeout_s``; it is killed then.
+    """
+    path = find_program(command[0])
+    if path is None:
+        package = _PACKAGES.get(command[0], command[0])
+        raise ProgramMissingError(f"the program {command[0]} is missing: install the package {package}")
+    started_ns = time.monotonic_ns()
+    try:
+        process = subprocess.Popen(
+            [path, *command[1:]],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env={"LC_ALL": "C", "PATH": f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}"},
+            start_new_session=True,
+            text=True,
+            errors="replace",
+        )
+    except (OSError, ValueError) as error:
+        raise ProgramError(f"{command[0]} can't be started: {printable(str(error))}") from error
+    stdout, stderr = _finish(process, command[0], timeout_s, to_the_end=to_the_end)
+    duration_ns = time.monotonic_ns() - started_ns
+    return Answer(tuple(command), process.returncode, stdout, stderr, duration_ns)
+
+
+def _finish(
+    process: "subprocess.Popen[str]", name: str, timeout_s: float, *, to_the_end: bool
+) -> tuple[str, str]:
+    """Both outputs. An interrupt kills the program, or is raised anew when it has ended."""
+    deadline_s = time.monotonic() + timeout_s
+    interrupt: BaseException | None = None
+    while True:
+        try:
+            outputs = process.communicate(timeout=max(0.0, deadline_s - time.monotonic()))
+        except subprocess.TimeoutExpired as error:
+            _kill(process)
+            raise ProgramError(f"{name} did not end within {timeout_s:g} s and was killed") from error
+        except BaseException as error:
+            if not to_the_end:
+                _kill(process)
+                raise
+            interrupt = interrupt or error
+            continue
+        if interrupt is not None:
+            raise interrupt
+        return outputs
+
+
+def _kill(process: "subprocess.Popen[str]") -> None:
+    """End the program and whatever it started; one that hangs in the kernel is left behind."""
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    try:
+        process.communicate(timeout=1.0)
+    except subprocess.TimeoutExpired:
+        return

@@ -1,0 +1,65 @@
+"""Programs of others: what they answer, their limits, and what an interrupt does to them."""
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+
+import pytest
+
+from openpts import programs
+from openpts.programs import ProgramError, ProgramMissingError, run_program
+
+
+def test_an_answer_holds_all_that_was_said() -> None:
+    answer = run_program(["sh", "-c", "echo out; echo 'bad  sense\n data' >&2; exit 3"], 10)
+    assert (answer.returncode, answer.stdout) == (3, "out\n")
+    assert answer.complaint == "bad sense data"
+    assert answer.command[0] == "sh"
+    assert answer.duration_ns > 0
+
+
+def test_output_speaks_when_the_error_channel_is_silent_and_a_silent_failure_is_told() -> None:
+    assert run_program(["sh", "-c", "echo refused; exit 1"], 10).complaint == "refused"
+    assert run_program(["sh", "-c", "exit 9"], 10).complaint == "exit status 9 and no word"
+
+
+def test_control_characters_of_a_drive_reach_no_terminal() -> None:
+    answer = run_program(["printf", "\\033[31mred"], 10)
+    assert answer.complaint == "\N{REPLACEMENT CHARACTER}[31mred"
+
+
+def test_a_missing_program_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(programs, "_SYSTEM_PROGRAM_FOLDERS", str(tmp_path))
+    with pytest.raises(ProgramMissingError, match="nvme is missing: install the package nvme-cli"):
+        run_program(["nvme", "list"], 10)
+
+
+def test_a_program_that_hangs_is_killed_with_all_that_it_started() -> None:
+    started = time.monotonic()
+    with pytest.raises(ProgramError, match=r"sh did not end within 0\.3 s and was killed"):
+        run_program(["sh", "-c", "sleep 60 & sleep 60"], 0.3)
+    assert time.monotonic() - started < 30
+
+
+def _interrupt_after(seconds: float) -> None:
+    threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+
+def test_an_interrupt_ends_what_may_be_ended(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    _interrupt_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        run_program(["sh", "-c", f"sleep 1; touch {done}"], 30)
+    time.sleep(1.2)
+    assert not done.exists()
+
+
+def test_an_interrupt_waits_for_what_must_come_to_its_end(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    _interrupt_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        run_program(["sh", "-c", f"sleep 1; touch {done}"], 30, to_the_end=True)
+    assert done.exists()

@@ -2,7 +2,7 @@
 
 import builtins
 from os import PathLike
-from typing import final
+from typing import Any, final
 
 __all__ = [
     "CaptureSummary",
@@ -10,6 +10,7 @@ __all__ = [
     "Histogram",
     "IntervalResult",
     "OperationResult",
+    "ServedDrive",
     "SimulatedDrive",
     "SimulatedEngine",
     "StepResult",
@@ -301,6 +302,60 @@ class SimulatedDrive:
         Several may be made, whose programs run one after the other. Raises UnavailableError if its thread or
         capture can't be made.
         """
+
+@final
+class ServedDrive:
+    """A simulated drive that is served by NVMe over TCP in wall-clock time, from now until ``stop``.
+
+    ``address`` is an IP address with a port, 0 for any. What is written is kept in the file ``data``, or in
+    memory. ``initial_wear_pct`` is endurance used up already, in per cent of the rated erases; a
+    sanitize that erases blocks or keys takes ``sanitize_takes_s`` at least;
+    ``unreadable_bytes`` are offsets that end a read over them with a media error; after
+    ``vanishes_after_ios`` I/Os nobody reaches the drive any more.
+    Raises ValueError if the preset or an option makes no sense, OSError if the address, the file or a thread
+    can't be had.
+    """
+
+    def __new__(
+        cls,
+        preset_toml: str,
+        *,
+        address: str,
+        capacity_bytes: int,
+        scale: int,
+        seed: int,
+        worn_in: bool,
+        ambient_c: float | None,
+        initial_wear_pct: float,
+        nqn: str,
+        serial: str,
+        model: str,
+        firmware: str,
+        guid: bytes,
+        data: PathLike[str] | None,
+        sanitize_takes_s: float,
+        sanitize_fails: bool,
+        format_fails: bool,
+        purge_lies: bool,
+        unreadable_bytes: list[int],
+        vanishes_after_ios: int | None,
+    ) -> ServedDrive: ...
+    @property
+    def address(self) -> str:
+        """Where it listens; the port is a number also where 0 was asked for."""
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Size of the drive as hosts see it."""
+
+    def is_serving(self) -> bool:
+        """Whether hosts reach it; false after a stop, and when it has vanished."""
+
+    def served(self) -> dict[str, Any]:
+        """I/Os, bytes and connections so far, and how late answers went out, all in ns."""
+
+    def stop(self) -> None:
+        """End all connections and complete the file of the contents."""
 
 @final
 class SimulatedEngine:

@@ -8,6 +8,7 @@ pub mod data;
 pub mod engine;
 pub mod histogram;
 pub mod machine;
+pub mod nvme_target;
 pub mod simulator;
 pub mod workload;
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from openpts.cli.finite import FiniteRange
+from openpts.cli.sim_serve import serve
 from openpts.cli.sim_tables import (
     preset_object,
     print_amplifications,
@@ -33,6 +34,9 @@ Your own drive
 @click.group(epilog=_HOW_TO_OWN)
 def sim() -> None:
     """Show simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
+
+
+sim.add_command(serve)
 
 
 @sim.command("list")

@@ -3,6 +3,7 @@
 mod engine;
 mod histogram;
 mod results;
+mod served;
 mod simulated;
 
 use std::collections::HashMap;
@@ -96,6 +97,8 @@ mod native {
     use super::histogram::PyHistogram;
     #[pymodule_export]
     use super::results::{PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult};
+    #[pymodule_export]
+    use super::served::PyServedDrive;
     #[pymodule_export]
     use super::simulated::{PySimulatedDrive, PySimulatedEngine, write_amplification};
     #[pymodule_export]

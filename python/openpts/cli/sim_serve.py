@@ -1,0 +1,217 @@
+"""`openpts sim serve`: a simulated drive behind the kernel's own NVMe driver, by NVMe over TCP."""
+
+import json
+import re
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Any, Final
+
+import click
+
+from openpts.cli.finite import FiniteRange
+from openpts.device.simulated_target import parse_simulated_target
+from openpts.errors import UsageError
+from openpts.runner.served_drive import (
+    TOO_LATE_SHARE,
+    Faults,
+    Served,
+    ServedDrive,
+    ServeOrder,
+    checked_address,
+    host_and_port,
+    is_loopback,
+)
+from openpts.units import NS_PER_US, format_capacity
+
+_LOOK_S: Final = 0.1
+_READ_FAULT: Final = re.compile(r"read@([0-9]{1,18})")
+
+_HOW_TO_CONNECT: Final = """\b
+In another shell, as root
+  modprobe nvme-tcp
+  nvme discover -t tcp -a 127.0.0.1 -s 4420
+  nvme connect -t tcp -a 127.0.0.1 -s 4420 -n NQN     the name that is printed; gives /dev/nvmeXn1
+  nvme disconnect -n NQN
+"""
+
+
+@click.command("serve", epilog=_HOW_TO_CONNECT)
+@click.argument("preset")
+@click.option(
+    "--nvme-tcp",
+    "address",
+    required=True,
+    metavar="ADDRESS:PORT",
+    help="Where to listen. Nobody is asked who he is: stay on 127.0.0.1 unless the network is yours.",
+)
+@click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
+@click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
+@click.option("--serial", help="Serial number; by default one that follows from the drive.")
+@click.option("--ambient-c", type=FiniteRange(-40, 100), metavar="C", help="Air around the drive, in °C.")
+@click.option(
+    "--initial-wear",
+    "initial_wear_pct",
+    type=FiniteRange(0, 250),
+    default=0,
+    metavar="PCT",
+    help="Endurance that is used up already, in per cent of the rated erases.",
+)
+@click.option(
+    "--fail",
+    "fails",
+    multiple=True,
+    metavar="WHAT",
+    help="Fail on purpose: sanitize, format, or read@LBA; may be repeated.",
+)
+@click.option("--format-lies", is_flag=True, help="Format and sanitize report success and erase nothing.")
+@click.option(
+    "--sanitize-takes",
+    "sanitize_takes_s",
+    type=FiniteRange(0, 86_400),
+    default=0,
+    metavar="SECONDS",
+    help="Let block and crypto erase of a sanitize take at least so long; by default, what the flash needs.",
+)
+@click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Be gone after so many I/Os.")
+@click.option("--json", "as_json", is_flag=True, help="Print an object at the beginning and one at the end.")
+def serve(  # noqa: PLR0917
+    preset: str,
+    address: str,
+    data: Path | None,
+    nqn: str | None,
+    serial: str | None,
+    ambient_c: float | None,
+    initial_wear_pct: float,
+    fails: tuple[str, ...],
+    sanitize_takes_s: float,
+    vanish_after: int | None,
+    *,
+    format_lies: bool,
+    as_json: bool,
+) -> None:
+    """Serve a simulated drive by NVMe over TCP, in wall-clock time, until Ctrl-C.
+
+    PRESET is named as in `sim:PRESET?capacity=4GB&scale=1&seed=1&state=new`. Without a capacity the drive
+    has 4 GB. What is written is kept and read back; each answer goes out when the simulated drive has it.
+    """
+    order = ServeOrder(
+        target=parse_simulated_target(preset),
+        address=checked_address(address),
+        nqn=nqn,
+        serial=serial,
+        data=data,
+        ambient_c=ambient_c,
+        initial_wear_pct=initial_wear_pct,
+        sanitize_takes_s=sanitize_takes_s,
+        faults=_faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after),
+    )
+    if not is_loopback(order.address):
+        click.echo(
+            f"openpts: warning: whoever reaches {address} can read, write and format this drive: "
+            "there is no authentication",
+            err=True,
+        )
+    with _ended_by_signals():
+        drive = ServedDrive(order)
+        try:
+            _tell_begin(drive, order, as_json=as_json)
+            while drive.is_serving:
+                time.sleep(_LOOK_S)
+        except KeyboardInterrupt:
+            pass
+        finally:
+            drive.stop()
+    _tell_end(drive.served(), as_json=as_json)
+
+
+def _faults(fails: tuple[str, ...], *, format_lies: bool, vanishes_after_ios: int | None) -> Faults:
+    unreadable = []
+    for fail in fails:
+        read = _READ_FAULT.fullmatch(fail)
+        if read is not None:
+            unreadable.append(int(read[1]))
+        elif fail not in {"sanitize", "format"}:
+            raise UsageError(f"--fail {fail}: what can fail is sanitize, format, or read@LBA with its number")
+    return Faults(
+        sanitize_fails="sanitize" in fails,
+        format_fails="format" in fails,
+        purge_lies=format_lies,
+        unreadable_lbas=tuple(unreadable),
+        vanishes_after_ios=vanishes_after_ios,
+    )
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Ctrl-C and a service manager end it with a summary; jobs of a shell start with Ctrl-C ignored."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None:
+    host, port = host_and_port(drive.address)
+    connect = f"nvme connect -t tcp -a {host} -s {port} -n {drive.nqn}"
+    if as_json:
+        _print_object(
+            {
+                "serving": drive.preset.label,
+                "address": drive.address,
+                "nqn": drive.nqn,
+                "serial": drive.serial,
+                "capacity_bytes": drive.capacity_bytes,
+                "scale": drive.scale,
+                "seed": drive.seed,
+                "data": None if order.data is None else str(order.data),
+                "connect": connect,
+            }
+        )
+        return
+    scale = "" if drive.scale == 1 else f", which ages and warms up {drive.scale} times as fast"
+    click.echo(
+        f"serving {drive.preset.label}, {format_capacity(drive.capacity_bytes)}{scale}, on {drive.address}"
+    )
+    click.echo(f"  serial    {drive.serial}")
+    click.echo(f"  contents  {'in memory' if order.data is None else order.data}")
+    click.echo(f"  connect   {connect}")
+    click.echo("Ctrl-C ends it.")
+
+
+def _tell_end(served: Served, *, as_json: bool) -> None:
+    if as_json:
+        _print_object({**asdict(served), "late_share": served.late_share})
+    elif served.late_p50_ns is None:
+        click.echo("no I/O was served")
+    else:
+        for line in _summary(served):
+            click.echo(line)
+
+
+def _summary(served: Served) -> Iterator[str]:
+    yield (
+        f"served {served.ios:,} I/Os: {format_capacity(served.read_bytes)} read, "
+        f"{format_capacity(served.write_bytes)} written"
+    )
+    late = (served.late_p50_ns, served.late_p99_ns, served.late_p99_9_ns, served.late_max_ns)
+    p50, p99, p99_9, most = (f"{(late_ns or 0) / NS_PER_US:,.0f} us" for late_ns in late)
+    yield f"answers were late by {p50} (p50), {p99} (p99), {p99_9} (p99.9), {most} at most"
+    share = f"its I/Os took {100 * served.late_share:.1f} % longer than the model says"
+    yield f"this host is too slow for the drive: {share}" if served.late_share > TOO_LATE_SHARE else share
+
+
+def _print_object(what: dict[str, Any]) -> None:
+    click.echo(json.dumps(what))
+    # A reader at the other end of a pipe waits for the first one.
+    click.get_text_stream("stdout").flush()

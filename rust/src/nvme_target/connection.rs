@@ -1,0 +1,254 @@
+//! One connection of a host: its PDUs in, its commands to where they belong.
+
+use std::collections::HashMap;
+use std::io::BufReader;
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::admin::{self, Answer};
+use super::command::{Command, DataPlace, Direction, Done, FABRICS, Response, Status};
+use super::controller::MOST_ENTRIES;
+use super::fabrics::{self, Role};
+use super::identify::MOST_TRANSFER_BYTES;
+use super::io;
+use super::pdu::{
+    Fatal, HostData, MOST_DATA_BYTES, NoPdu, Pdu, Wire, initialize_response, read_pdu, ready_to_transfer,
+    terminate,
+};
+use super::queue::Queue;
+use super::subsystem::Subsystem;
+
+/// How long a host may take until it has connected a queue.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A command that waits for its data.
+struct Transfer {
+    command: Command,
+    data: Vec<u8>,
+    length: usize,
+    is_intact: bool,
+}
+
+/// A connection, read by one thread and answered by another.
+pub(super) struct Connection {
+    subsystem: Arc<Subsystem>,
+    queue: Arc<Queue>,
+    socket: TcpStream,
+    reader: BufReader<TcpStream>,
+    role: Role,
+    transfers: HashMap<u16, Transfer>,
+    next_tag: u16,
+    patience: Option<Duration>,
+    /// The address by which the host has come.
+    port: String,
+}
+
+impl Connection {
+    /// Agree with the host on what the connection is like; `None` if it is none of ours.
+    pub(super) fn begin(subsystem: Arc<Subsystem>, socket: TcpStream) -> Option<Self> {
+        socket.set_nodelay(true).ok()?;
+        socket.set_read_timeout(Some(HANDSHAKE)).ok()?;
+        let port = socket.local_addr().ok()?.to_string();
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, socket.try_clone().ok()?);
+        let answers = socket.try_clone().ok()?;
+        let first = Queue::new(answers, Wire::default(), Arc::clone(&subsystem.figures));
+        let wire = match read_pdu(&mut reader, Wire::default(), 0) {
+            Ok(Pdu::Initialize(asked)) if asked.format == 0 => asked.wire,
+            Ok(Pdu::Initialize(_)) => {
+                first.send(&terminate(Fatal::UnsupportedParameter, 8, &[]));
+                return None;
+            }
+            Ok(_) => {
+                first.send(&terminate(Fatal::Sequence, 0, &[]));
+                return None;
+            }
+            Err(NoPdu::Broken { fatal, field, header }) => {
+                first.send(&terminate(fatal, field, &header));
+                return None;
+            }
+            Err(NoPdu::Closed) => return None,
+        };
+        first.send(&initialize_response(wire));
+        let queue = Queue::new(socket.try_clone().ok()?, wire, Arc::clone(&subsystem.figures));
+        Some(Self {
+            subsystem,
+            queue: Arc::new(queue),
+            socket,
+            reader,
+            role: Role::New,
+            transfers: HashMap::new(),
+            next_tag: 0,
+            patience: Some(HANDSHAKE),
+            port,
+        })
+    }
+
+    /// Serve until the host goes, breaks the protocol, or is silent for too long; gives the controller whose
+    /// admin connection this was.
+    pub(super) fn serve(mut self) -> Option<u16> {
+        let answers = Arc::clone(&self.queue);
+        let writer = std::thread::Builder::new().name("answers".into()).spawn(move || answers.run());
+        while !self.subsystem.is_stopping() {
+            let pdu = match read_pdu(&mut self.reader, self.queue.wire(), MOST_DATA_BYTES) {
+                Ok(Pdu::Terminate) | Err(NoPdu::Closed) => break,
+                Ok(pdu) => self.take(pdu),
+                Err(NoPdu::Broken { fatal, field, header }) => Err((fatal, field, header)),
+            };
+            if let Err((fatal, field, header)) = pdu {
+                self.queue.send(&terminate(fatal, field, &header));
+                break;
+            }
+            self.keep_patience();
+        }
+        self.queue.hang_up(&self.socket);
+        if let Ok(writer) = writer {
+            // One that panicked has said so already.
+            let _ = writer.join();
+        }
+        match self.role {
+            Role::Admin(controller) => Some(controller.id),
+            Role::New | Role::Io(_) => None,
+        }
+    }
+
+    /// Wait for the host as long as it has promised to speak.
+    fn keep_patience(&mut self) {
+        let patience = match &self.role {
+            Role::New => Some(HANDSHAKE),
+            Role::Admin(controller) => controller.patience(),
+            Role::Io(_) => None,
+        };
+        if patience != self.patience && self.socket.set_read_timeout(patience).is_ok() {
+            self.patience = patience;
+        }
+    }
+
+    fn take(&mut self, pdu: Pdu) -> Result<(), (Fatal, u32, Vec<u8>)> {
+        match pdu {
+            Pdu::Command { command, data, is_intact } => {
+                self.queue.take_command();
+                self.take_command(command, data, is_intact)
+            }
+            Pdu::Data(data) => self.take_data(data),
+            Pdu::Initialize(_) | Pdu::Terminate => Err((Fatal::Sequence, 0, Vec::new())),
+        }
+    }
+
+    fn take_command(
+        &mut self,
+        command: Command,
+        data: Vec<u8>,
+        is_intact: bool,
+    ) -> Result<(), (Fatal, u32, Vec<u8>)> {
+        if !is_intact {
+            self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR);
+            return Ok(());
+        }
+        match command.data_place() {
+            DataPlace::InCapsule { offset, length } => {
+                if offset != 0 || length as usize != data.len() {
+                    self.refuse(&command, Status::INVALID_SGL_OFFSET);
+                } else {
+                    self.carry_out(&command, &data);
+                }
+            }
+            DataPlace::Apart { length } if length > 0 && command.direction() == Direction::ToController => {
+                self.ask_for_data(command, length)?;
+            }
+            DataPlace::Apart { .. } => self.carry_out(&command, &data),
+            DataPlace::Unknown => self.refuse(&command, Status::INVALID_SGL_TYPE),
+        }
+        Ok(())
+    }
+
+    fn ask_for_data(&mut self, command: Command, length: u32) -> Result<(), (Fatal, u32, Vec<u8>)> {
+        if length > MOST_TRANSFER_BYTES {
+            self.refuse(&command, Status::INVALID_FIELD);
+            return Ok(());
+        }
+        if self.transfers.len() >= usize::from(MOST_ENTRIES) {
+            return Err((Fatal::Sequence, 0, Vec::new()));
+        }
+        while self.transfers.contains_key(&self.next_tag) {
+            self.next_tag = self.next_tag.wrapping_add(1);
+        }
+        let tag = self.next_tag;
+        self.next_tag = tag.wrapping_add(1);
+        let length_in_memory = length as usize;
+        let data = Vec::with_capacity(length_in_memory);
+        let id = command.id();
+        self.transfers.insert(tag, Transfer { command, data, length: length_in_memory, is_intact: true });
+        self.queue.send(&ready_to_transfer(self.queue.wire(), id, tag, length));
+        Ok(())
+    }
+
+    fn take_data(&mut self, data: HostData) -> Result<(), (Fatal, u32, Vec<u8>)> {
+        let Some(transfer) = self.transfers.get_mut(&data.tag) else {
+            return Err((Fatal::InvalidHeaderField, 10, Vec::new()));
+        };
+        if transfer.command.id() != data.command {
+            return Err((Fatal::InvalidHeaderField, 8, Vec::new()));
+        }
+        let end = transfer.data.len() + data.data.len();
+        if data.offset as usize != transfer.data.len() || end > transfer.length {
+            return Err((Fatal::DataOutOfRange, data.offset, Vec::new()));
+        }
+        transfer.is_intact &= data.is_intact;
+        transfer.data.extend_from_slice(&data.data);
+        if data.is_last != (end == transfer.length) {
+            return Err((Fatal::InvalidHeaderField, 1, Vec::new()));
+        }
+        if data.is_last
+            && let Some(Transfer { command, data, is_intact, .. }) = self.transfers.remove(&data.tag)
+        {
+            if is_intact {
+                self.carry_out(&command, &data);
+            } else {
+                self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR);
+            }
+        }
+        Ok(())
+    }
+
+    fn refuse(&self, command: &Command, status: Status) {
+        self.queue.answer(Response::new(command, status));
+    }
+
+    fn carry_out(&mut self, command: &Command, data: &[u8]) {
+        if command.opcode() == FABRICS {
+            let done = fabrics::execute(&self.subsystem, &self.queue, &mut self.role, command, data);
+            return self.answer(command, done);
+        }
+        match &self.role {
+            Role::New => self.refuse(command, Status::COMMAND_SEQUENCE),
+            Role::Io(controller) => io::execute(&self.subsystem, controller, &self.queue, command, data),
+            Role::Admin(controller) => {
+                match admin::execute(&self.subsystem, controller, command, data, &self.port) {
+                    Answer::Now(done) => self.answer(command, done.map_err(|status| (status, 0))),
+                    Answer::At(until) => self.answer_later(command, until),
+                    Answer::Held => {}
+                }
+            }
+        }
+    }
+
+    fn answer(&self, command: &Command, done: Result<Done, (Status, u64)>) {
+        let plain = Response::new(command, Status::SUCCESS);
+        self.queue.answer(match done {
+            Ok(Done { result, mut data }) => {
+                // The host gets what it has room for.
+                if let DataPlace::Apart { length } = command.data_place() {
+                    data.truncate(length as usize);
+                }
+                Response { result, data, ..plain }
+            }
+            Err((status, result)) => Response { status, result, ..plain },
+        });
+    }
+
+    fn answer_later(&self, command: &Command, until: Instant) {
+        self.queue.answer_untimed(until, Response::new(command, Status::SUCCESS));
+    }
+}

@@ -1,0 +1,138 @@
+//! A controller: what one host has set up by its admin connection.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use super::command::{Command, Response, Status};
+use super::events::{Event, Events};
+use super::features::Features;
+use super::queue::Queue;
+
+/// Entries of a queue that a controller takes at most.
+pub(super) const MOST_ENTRIES: u16 = 128;
+/// I/O queues of a controller.
+pub(super) const MOST_IO_QUEUES: u16 = 16;
+
+/// NVMe 1.4, by which the structures are laid out.
+pub(super) const VERSION: u32 = 0x0001_0400;
+
+const CAPABILITIES: u32 = 0x00;
+const VERSION_PROPERTY: u32 = 0x08;
+const CONFIGURATION: u32 = 0x14;
+const STATUS: u32 = 0x1C;
+
+const ENABLE: u32 = 1;
+const SHUTDOWN_MASK: u32 = 3 << 14;
+const READY: u32 = 1;
+const SHUTDOWN_DONE: u32 = 2 << 2;
+
+/// One host's view of the drive.
+#[derive(Debug)]
+pub(super) struct Controller {
+    pub(super) id: u16,
+    /// Whether it only tells where drives are.
+    pub(super) is_discovery: bool,
+    pub(super) host: String,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+pub(super) struct State {
+    configuration: u32,
+    status: u32,
+    pub(super) features: Features,
+    pub(super) events: Events,
+    admin: Weak<Queue>,
+}
+
+impl Controller {
+    pub(super) fn new(id: u16, is_discovery: bool, host: String, features: Features, admin: &Arc<Queue>) -> Self {
+        let state = State {
+            configuration: 0,
+            status: 0,
+            features,
+            events: Events::default(),
+            admin: Arc::downgrade(admin),
+        };
+        Self { id, is_discovery, host, state: Mutex::new(state) }
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether the host has enabled it.
+    pub(super) fn is_ready(&self) -> bool {
+        self.lock().status & READY != 0
+    }
+
+    /// Its host is gone.
+    pub(super) fn disable(&self) {
+        self.lock().status = 0;
+    }
+
+    /// How long the host may be silent; `None`: for ever.
+    pub(super) fn patience(&self) -> Option<Duration> {
+        let keep_alive_ms = self.lock().features.keep_alive_ms;
+        // Twice its promise: what arrives late by the load of a machine is no loss of the host.
+        (keep_alive_ms > 0).then(|| Duration::from_millis(u64::from(keep_alive_ms) * 2))
+    }
+
+    pub(super) fn property(&self, offset: u32) -> Result<u64, Status> {
+        let state = self.lock();
+        match offset {
+            // Entries, contiguous queues, 10 s to get ready, the NVM command set.
+            CAPABILITIES => Ok(u64::from(MOST_ENTRIES - 1) | 1 << 16 | 20 << 24 | 1 << 37),
+            VERSION_PROPERTY => Ok(VERSION.into()),
+            CONFIGURATION => Ok(state.configuration.into()),
+            STATUS => Ok(state.status.into()),
+            _ => Err(Status::INVALID_FIELD),
+        }
+    }
+
+    pub(super) fn set_property(&self, offset: u32, value: u64) -> Result<(), Status> {
+        let CONFIGURATION = offset else { return Err(Status::INVALID_FIELD) };
+        let mut state = self.lock();
+        let was = state.configuration;
+        #[expect(clippy::cast_possible_truncation, reason = "the property has 32 bits")]
+        let now = value as u32;
+        state.configuration = now;
+        if now & ENABLE != 0 && was & ENABLE == 0 {
+            state.status = READY;
+        }
+        if now & ENABLE == 0 && was & ENABLE != 0 {
+            state.status = 0;
+            state.events.forget();
+        }
+        if now & SHUTDOWN_MASK != 0 && was & SHUTDOWN_MASK == 0 {
+            state.status |= SHUTDOWN_DONE;
+        }
+        Ok(())
+    }
+
+    /// A request for an asynchronous event.
+    pub(super) fn await_event(&self, command: &Command) -> Result<(), Status> {
+        let taken = self.lock().events.request(command.id());
+        self.tell();
+        if taken { Ok(()) } else { Err(Status::TOO_MANY_EVENT_REQUESTS) }
+    }
+
+    /// Something happened that the host may want to know.
+    pub(super) fn raise(&self, event: Event) {
+        {
+            let mut state = self.lock();
+            let wishes = state.features.event_wishes;
+            state.events.raise(event, wishes);
+        }
+        self.tell();
+    }
+
+    /// Answer the requests that can be.
+    pub(super) fn tell(&self) {
+        let mut state = self.lock();
+        let Some(admin) = state.admin.upgrade() else { return };
+        while let Some((command, result)) = state.events.take() {
+            admin.answer(Response { command, status: Status::SUCCESS, result, data: Vec::new() });
+        }
+    }
+}

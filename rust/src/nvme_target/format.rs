@@ -1,0 +1,57 @@
+//! Format NVM: one namespace, or all of them.
+
+use std::time::Instant;
+
+use super::command::{Command, Status};
+use super::media::{Gate, LBA_SHIFTS, Namespace};
+use super::sanitize;
+use super::subsystem::Subsystem;
+use crate::simulator::Purge;
+
+/// The number that means all namespaces.
+pub(super) const ALL: u32 = u32::MAX;
+
+/// Erase, and set the LBA format; the moment at which that is done.
+pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant, Status> {
+    if sanitize::capabilities(subsystem) == 0 {
+        return Err(Status::INVALID_OPCODE);
+    }
+    let word = command.dword(10);
+    let lba_format = (word & 15) as usize;
+    // Metadata and protection information: there are none.
+    if lba_format >= LBA_SHIFTS.len() || word >> 5 & 7 != 0 {
+        return Err(Status::INVALID_FORMAT);
+    }
+    if word >> 9 & 7 > 2 {
+        return Err(Status::INVALID_FIELD);
+    }
+    let mut media = subsystem.media_mut();
+    if media.gate != Gate::SanitizeFailed {
+        media.admit()?;
+    }
+    let chosen: Vec<Namespace> = match command.namespace() {
+        ALL => media.namespaces.clone(),
+        id => vec![*media.allocated(id)?],
+    };
+    if subsystem.faults.format_fails {
+        return Err(Status::INTERNAL_ERROR);
+    }
+    let is_whole = chosen.len() == media.namespaces.len();
+    let until = if is_whole {
+        subsystem.drive.purge().map_err(|_| Status::INTERNAL_ERROR)?
+    } else {
+        chosen.iter().map(|each| subsystem.drive.trim(each.first_byte, each.bytes)).fold(Instant::now(), Ord::max)
+    };
+    let lies = subsystem.faults.purge_lies || subsystem.character.purge == Purge::Lies;
+    for namespace in &chosen {
+        if !lies {
+            let erased = subsystem.store.discard(namespace.first_byte, namespace.bytes);
+            erased.map_err(|_| Status::INTERNAL_ERROR)?;
+        }
+        media.set_format(namespace.id, lba_format)?;
+    }
+    if media.gate != Gate::SanitizeFailed {
+        media.gate = Gate::Formatting(until);
+    }
+    Ok(until)
+}

@@ -1,0 +1,78 @@
+//! The SMART log, from the simulated drive's own.
+
+use std::sync::PoisonError;
+
+use super::bytes::Page;
+use super::controller::Controller;
+use super::subsystem::{Subsystem, Traffic, is_outside, kelvin};
+
+const LOG_BYTES: usize = 512;
+/// Spare below this is a warning.
+const SPARE_THRESHOLD_PCT: u8 = 10;
+/// The most that the field for wear can say.
+const MOST_WEAR_PCT: f64 = 255.0;
+const DATA_UNIT_BYTES: u64 = 512_000;
+
+const WARNS_SPARE: u8 = 1;
+const WARNS_TEMPERATURE: u8 = 1 << 1;
+const WARNS_RELIABILITY: u8 = 1 << 2;
+const WARNS_READ_ONLY: u8 = 1 << 3;
+
+/// The log as this controller sees it, which has thresholds of its own.
+pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
+    let smart = subsystem.drive.smart();
+    let features = controller.lock().features;
+    let temperature_k = smart.temperature_c.map(|celsius| kelvin(celsius.into()));
+    let spare_pct = whole(smart.available_spare_pct, 100.0);
+    let wear_pct = whole(subsystem.character.initial_wear_pct + smart.percentage_used, MOST_WEAR_PCT);
+    let mut warnings = 0;
+    for (is_so, warning) in [
+        (spare_pct < SPARE_THRESHOLD_PCT, WARNS_SPARE),
+        (
+            temperature_k.is_some_and(|now_k| is_outside(now_k, features.under_k, features.over_k)),
+            WARNS_TEMPERATURE,
+        ),
+        (smart.bad_superblocks > 0 && wear_pct >= 100, WARNS_RELIABILITY),
+        (smart.read_only, WARNS_READ_ONLY),
+    ] {
+        warnings |= if is_so { warning } else { 0 };
+    }
+    let traffic = &subsystem.traffic;
+    let errors = subsystem.drive.errors.lock().unwrap_or_else(PoisonError::into_inner).errors();
+    let heat = *subsystem.heat.lock().unwrap_or_else(PoisonError::into_inner);
+    let units = |bytes: u64| bytes.div_ceil(DATA_UNIT_BYTES);
+    let unreadable = errors.saturating_sub(smart.media_errors);
+    let mut page = Page::new(LOG_BYTES);
+    page.put_u8(0, warnings)
+        .put_u16(1, temperature_k.unwrap_or(0))
+        .put_u8(3, spare_pct)
+        .put_u8(4, SPARE_THRESHOLD_PCT)
+        .put_u8(5, wear_pct)
+        .put_u64(32, units(Traffic::of(&traffic.read_bytes)))
+        .put_u64(48, units(Traffic::of(&traffic.write_bytes)))
+        .put_u64(64, Traffic::of(&traffic.reads))
+        .put_u64(80, Traffic::of(&traffic.writes))
+        .put_u64(96, minutes(smart.busy_s).into())
+        .put_u64(112, 1)
+        .put_u64(128, subsystem.began.elapsed().as_secs() / 3600)
+        .put_u64(160, smart.media_errors + unreadable)
+        .put_u64(176, errors)
+        .put_u32(192, minutes(smart.warning_temperature_s))
+        .put_u32(196, minutes(smart.critical_temperature_s))
+        .put_u16(200, temperature_k.unwrap_or(0))
+        .put_u32(216, u32::try_from(smart.throttle_events).unwrap_or(u32::MAX))
+        .put_u32(224, u32::try_from(heat.throttled.as_secs()).unwrap_or(u32::MAX));
+    page
+}
+
+fn whole(pct: f64, most: f64) -> u8 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded on both sides")]
+    let whole = pct.clamp(0.0, most) as u8;
+    whole
+}
+
+fn minutes(seconds: f64) -> u32 {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "as long as a program runs")]
+    let minutes = (seconds / 60.0).max(0.0) as u32;
+    minutes
+}

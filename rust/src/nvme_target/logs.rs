@@ -1,0 +1,104 @@
+//! Log pages.
+
+use std::sync::PoisonError;
+
+use super::bytes::Page;
+use super::command::{Answered, Command, Done, Status};
+use super::controller::Controller;
+use super::subsystem::{Subsystem, Traffic};
+use super::{discovery, health, media};
+
+const ERROR_INFORMATION: u8 = 0x01;
+const HEALTH: u8 = 0x02;
+const FIRMWARE_SLOTS: u8 = 0x03;
+const CHANGED_NAMESPACES: u8 = 0x04;
+const COMMAND_EFFECTS: u8 = 0x05;
+const DISCOVERY: u8 = 0x70;
+const SANITIZE_STATUS: u8 = 0x81;
+
+/// Effects of a command: supported; changes contents, namespace capabilities, the inventory; must run alone.
+const SUPPORTED: u32 = 1;
+const CHANGES_CONTENTS: u32 = SUPPORTED | 1 << 1;
+const CHANGES_NAMESPACE: u32 = 1 << 2;
+const CHANGES_INVENTORY: u32 = 1 << 3;
+const ALONE: u32 = 2 << 16;
+
+/// Get Log Page.
+pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command, port: &str) -> Answered {
+    #[expect(clippy::cast_possible_truncation, reason = "the number has 8 bits")]
+    let log = command.dword(10) as u8;
+    let page = match (controller.is_discovery, log) {
+        (true, DISCOVERY) => discovery::log(subsystem, port),
+        (false, ERROR_INFORMATION) => {
+            subsystem.drive.errors.lock().unwrap_or_else(PoisonError::into_inner).page()
+        }
+        (false, HEALTH) => health::page(subsystem, controller),
+        (false, FIRMWARE_SLOTS) => {
+            let mut page = Page::new(512);
+            page.put_u8(0, 1).put_text(8, 8, &subsystem.identity.firmware);
+            page
+        }
+        (false, CHANGED_NAMESPACES) => {
+            // Which of them changed is not kept: all may have.
+            let mut page = Page::new(4096);
+            page.put_u32(0, u32::MAX);
+            page
+        }
+        (false, COMMAND_EFFECTS) => effects(),
+        (false, SANITIZE_STATUS) => {
+            subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes))
+        }
+        _ => return Err(Status::INVALID_LOG_PAGE),
+    };
+    // A host that retains the event looks on; else its kind may be told again.
+    if command.dword(10) & 1 << 15 == 0 {
+        controller.lock().events.log_read(log);
+        controller.tell();
+    }
+    part(page.into_bytes(), command)
+}
+
+/// What the command asks for of a page: what lies behind its end is zeros.
+fn part(page: Vec<u8>, command: &Command) -> Answered {
+    let dwords = u64::from(command.dword(10) >> 16) | u64::from(command.dword(11) & 0xFFFF) << 16;
+    let length = usize::try_from((dwords + 1) * 4).map_err(|_| Status::INVALID_FIELD)?;
+    let offset = usize::try_from(command.qword(12)).map_err(|_| Status::INVALID_FIELD)?;
+    if offset > page.len() || length > media::LOG_BYTES_AT_ONCE || offset % 4 != 0 {
+        return Err(Status::INVALID_FIELD);
+    }
+    let mut asked = page[offset..].to_vec();
+    asked.resize(length, 0);
+    Ok(Done::data(asked))
+}
+
+fn effects() -> Page {
+    let mut page = Page::new(4096);
+    let admin = [
+        (0x02, SUPPORTED),
+        (0x06, SUPPORTED),
+        (0x08, SUPPORTED),
+        (0x09, SUPPORTED),
+        (0x0A, SUPPORTED),
+        (0x0C, SUPPORTED),
+        (0x0D, SUPPORTED | CHANGES_INVENTORY),
+        (0x15, SUPPORTED | CHANGES_INVENTORY),
+        (0x18, SUPPORTED),
+        (0x80, CHANGES_CONTENTS | CHANGES_NAMESPACE | ALONE),
+        (0x84, CHANGES_CONTENTS | ALONE),
+    ];
+    let io = [
+        (0x00, SUPPORTED),
+        (0x01, CHANGES_CONTENTS),
+        (0x02, SUPPORTED),
+        (0x05, SUPPORTED),
+        (0x08, CHANGES_CONTENTS),
+        (0x09, CHANGES_CONTENTS),
+    ];
+    admin.into_iter().for_each(|(opcode, effect)| {
+        page.put_u32(opcode * 4, effect);
+    });
+    io.into_iter().for_each(|(opcode, effect)| {
+        page.put_u32(1024 + opcode * 4, effect);
+    });
+    page
+}

@@ -1,0 +1,38 @@
+//! An NVMe over TCP target that serves a simulated drive in wall-clock time, for the kernel's own driver.
+//!
+//! ```text
+//! socket -> pdu -> connection -> fabrics | admin | io -> store (contents), paced_drive (times)
+//! socket <- pdu <- queue: each answer when the simulated drive has it
+//! ```
+//!
+//! Written after the NVMe base specification 1.4, NVMe over Fabrics 1.1 and the NVMe/TCP transport 1.0.
+
+mod admin;
+mod bytes;
+mod command;
+mod connection;
+mod controller;
+mod discovery;
+mod error_log;
+mod events;
+mod fabrics;
+mod features;
+mod figures;
+mod format;
+mod health;
+mod identify;
+mod io;
+mod logs;
+mod media;
+mod namespaces;
+mod paced_drive;
+mod pdu;
+mod queue;
+mod sanitize;
+mod server;
+mod store;
+mod subsystem;
+
+pub use figures::Served;
+pub use server::{Order, Target, TargetError};
+pub use subsystem::{Faults, Identity};

@@ -1,0 +1,203 @@
+//! The way back to the host: each answer goes out when the simulated drive would have given it.
+//!
+//! A runtime's timer wheel turns in milliseconds; here microseconds count, so each connection has a thread
+//! that sleeps until its next answer is due, with the kernel's timer slack taken off.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::io::Write;
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use super::command::Response;
+use super::figures::Figures;
+use super::pdu::{Wire, respond};
+use crate::machine::tighten_timers;
+
+/// Answers go out together up to so many bytes.
+const BATCH_BYTES: usize = 1 << 20;
+
+/// An answer, and when it is due.
+#[derive(Debug)]
+struct Due {
+    at: Instant,
+    order: u64,
+    response: Response,
+    /// When the drive got the I/O; `None` for what no model times.
+    begun: Option<Instant>,
+}
+
+impl PartialEq for Due {
+    fn eq(&self, other: &Self) -> bool {
+        self.order == other.order
+    }
+}
+
+impl Eq for Due {}
+
+impl PartialOrd for Due {
+    fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Due {
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        (self.at, self.order).cmp(&(other.at, other.order))
+    }
+}
+
+#[derive(Debug, Default)]
+struct Pending {
+    heap: BinaryHeap<Reverse<Due>>,
+    orders: u64,
+    is_closed: bool,
+}
+
+/// A connection's answers.
+#[derive(Debug)]
+pub(super) struct Queue {
+    socket: Mutex<TcpStream>,
+    wire: Wire,
+    pending: Mutex<Pending>,
+    changed: Condvar,
+    /// Commands taken so far, and the entries of the queue that they came through.
+    taken: AtomicU32,
+    entries: AtomicU32,
+    figures: Arc<Mutex<Figures>>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Queue {
+    pub(super) fn new(socket: TcpStream, wire: Wire, figures: Arc<Mutex<Figures>>) -> Self {
+        Self {
+            socket: Mutex::new(socket),
+            wire,
+            pending: Mutex::default(),
+            changed: Condvar::new(),
+            taken: AtomicU32::new(0),
+            entries: AtomicU32::new(1),
+            figures,
+        }
+    }
+
+    /// What both sides agreed on.
+    pub(super) fn wire(&self) -> Wire {
+        self.wire
+    }
+
+    /// How many entries the host's queue has.
+    pub(super) fn set_entries(&self, entries: u32) {
+        self.entries.store(entries.max(1), Ordering::Relaxed);
+    }
+
+    /// A command was taken from the host's queue.
+    pub(super) fn take_command(&self) {
+        self.taken.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Answer as soon as possible.
+    pub(super) fn answer(&self, response: Response) {
+        self.push(Instant::now(), None, response);
+    }
+
+    /// Answer an I/O that the drive got at one moment and has done at another.
+    pub(super) fn answer_at(&self, at: Instant, begun: Instant, response: Response) {
+        self.push(at, Some(begun), response);
+    }
+
+    /// Answer what no model times, at a moment.
+    pub(super) fn answer_untimed(&self, at: Instant, response: Response) {
+        self.push(at, None, response);
+    }
+
+    fn push(&self, at: Instant, begun: Option<Instant>, response: Response) {
+        let mut pending = lock(&self.pending);
+        pending.orders += 1;
+        let order = pending.orders;
+        let is_next = pending.heap.peek().is_none_or(|Reverse(first)| at < first.at);
+        pending.heap.push(Reverse(Due { at, order, response, begun }));
+        drop(pending);
+        if is_next {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Send bytes at once, between answers.
+    pub(super) fn send(&self, bytes: &[u8]) {
+        if lock(&self.socket).write_all(bytes).is_err() {
+            self.close();
+        }
+    }
+
+    /// End the connection; answers that wait are dropped.
+    pub(super) fn close(&self) {
+        let mut pending = lock(&self.pending);
+        pending.is_closed = true;
+        pending.heap.clear();
+        drop(pending);
+        self.changed.notify_one();
+    }
+
+    /// End the connection from outside: its reader wakes and closes it.
+    pub(super) fn hang_up(&self, socket: &TcpStream) {
+        // It may be gone already, which is what is wanted.
+        let _ = socket.shutdown(Shutdown::Both);
+        self.close();
+    }
+
+    /// Send answers when they are due, until the connection is closed.
+    pub(super) fn run(&self) {
+        // Where it can't be done, answers are later, and the figures say so.
+        let _ = tighten_timers();
+        let mut bytes = Vec::new();
+        let mut sent = Vec::new();
+        while self.gather(&mut bytes, &mut sent) {
+            self.send(&bytes);
+            let now = Instant::now();
+            let mut figures = lock(&self.figures);
+            for (at, begun) in sent.drain(..) {
+                figures.count(at - begun, now.saturating_duration_since(at));
+            }
+            drop(figures);
+            bytes.clear();
+        }
+        let _ = lock(&self.socket).shutdown(Shutdown::Both);
+    }
+
+    /// Wait for what is due next; false when the connection is closed.
+    fn gather(&self, bytes: &mut Vec<u8>, sent: &mut Vec<(Instant, Instant)>) -> bool {
+        let mut pending = lock(&self.pending);
+        loop {
+            if pending.is_closed {
+                return false;
+            }
+            let now = Instant::now();
+            while bytes.len() < BATCH_BYTES
+                && let Some(Reverse(first)) = pending.heap.peek()
+                && first.at <= now
+                && let Some(Reverse(due)) = pending.heap.pop()
+            {
+                let head = self.taken.load(Ordering::Relaxed) % self.entries.load(Ordering::Relaxed);
+                respond(bytes, self.wire, &due.response, u16::try_from(head).unwrap_or(0));
+                sent.extend(due.begun.map(|begun| (due.at, begun)));
+            }
+            if !bytes.is_empty() {
+                return true;
+            }
+            let next = pending.heap.peek().map(|Reverse(first)| first.at);
+            pending = match next {
+                Some(at) => {
+                    let wait = at.saturating_duration_since(now);
+                    self.changed.wait_timeout(pending, wait).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.changed.wait(pending).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}

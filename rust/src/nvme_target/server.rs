@@ -1,0 +1,259 @@
+//! The target: listens, serves connections, and keeps the drive's time going.
+
+use std::collections::BTreeMap;
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::connection::Connection;
+use super::figures::Served;
+use super::media::Media;
+use super::paced_drive::PacedDrive;
+use super::store::Store;
+use super::subsystem::{Character, Faults, Identity, Subsystem, Traffic};
+use crate::simulator::{self, Preset, PresetError, Scale};
+
+/// How often it is looked whether serving ends.
+const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+/// More connections than any host makes.
+const MOST_CONNECTIONS: usize = 256;
+const SECTOR_OF_4096: u32 = 4096;
+
+/// What is to be served.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The drive's model.
+    pub preset: Preset,
+    /// The size that the host sees, in bytes.
+    pub capacity_bytes: u64,
+    /// What one simulated page stands for.
+    pub scale: Scale,
+    /// What the drive leaves to chance.
+    pub seed: u64,
+    /// Whether it begins in the state that long random writing leaves.
+    pub is_worn_in: bool,
+    /// Air around it, in place of the preset's, in degrees Celsius.
+    pub ambient_c: Option<f64>,
+    /// Endurance that is used up already, in per cent of the rated erases.
+    pub initial_wear_pct: f64,
+    /// Who it says it is.
+    pub identity: Identity,
+    /// The file that keeps its contents; none: they are in memory.
+    pub data: Option<PathBuf>,
+    /// How long block and crypto erase take at least.
+    pub sanitize_takes: Duration,
+    /// What goes wrong.
+    pub faults: Faults,
+}
+
+/// Why nothing is served.
+#[derive(Debug, thiserror::Error)]
+pub enum TargetError {
+    /// The drive makes no sense.
+    #[error(transparent)]
+    Preset(#[from] PresetError),
+    /// An option does not go with the preset.
+    #[error("{0}")]
+    Option(String),
+    /// The file for the contents.
+    #[error("can't keep the drive's contents in {0}: {1}")]
+    Store(String, std::io::Error),
+    /// The address.
+    #[error("can't listen on {0}: {1}")]
+    Listen(SocketAddr, std::io::Error),
+    /// Threads.
+    #[error("can't start a thread: {0}")]
+    Thread(std::io::Error),
+}
+
+type Connections = Arc<Mutex<BTreeMap<u64, TcpStream>>>;
+
+/// A drive that is served.
+pub struct Target {
+    subsystem: Arc<Subsystem>,
+    connections: Connections,
+    address: SocketAddr,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+impl Target {
+    /// Make the drive, and serve it from now on.
+    ///
+    /// # Errors
+    /// If the order makes no sense, the file or the address can't be had, or threads are short.
+    pub fn start(order: Order, address: SocketAddr) -> Result<Self, TargetError> {
+        let subsystem = Arc::new(subsystem_of(order)?);
+        let listener = TcpListener::bind(address).map_err(|error| TargetError::Listen(address, error))?;
+        listener.set_nonblocking(true).map_err(|error| TargetError::Listen(address, error))?;
+        let address = listener.local_addr().map_err(|error| TargetError::Listen(address, error))?;
+        let connections = Connections::default();
+        let target =
+            Self { subsystem, connections, address, threads: Mutex::default() };
+        let (subsystem, connections) = (Arc::clone(&target.subsystem), Arc::clone(&target.connections));
+        target.spawn("accept", move || accept(&listener, &subsystem, &connections))?;
+        let subsystem = Arc::clone(&target.subsystem);
+        target.spawn("drive", move || {
+            while !subsystem.is_stopping() {
+                subsystem.drive.keep();
+                subsystem.feel();
+            }
+        })?;
+        Ok(target)
+    }
+
+    fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TargetError> {
+        let thread = std::thread::Builder::new().name(name.into()).spawn(work).map_err(TargetError::Thread)?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    /// Where it listens; the port is a number also where 0 was asked for.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Size of the drive as hosts see it.
+    #[must_use]
+    pub fn capacity_bytes(&self) -> u64 {
+        self.subsystem.drive.capacity_bytes()
+    }
+
+    /// Whether it still serves; false after a stop, and when the drive has vanished.
+    #[must_use]
+    pub fn is_serving(&self) -> bool {
+        !self.subsystem.is_stopping()
+    }
+
+    /// What was served so far.
+    #[must_use]
+    pub fn served(&self) -> Served {
+        let traffic = &self.subsystem.traffic;
+        let figures = self.subsystem.figures.lock().unwrap_or_else(PoisonError::into_inner).served();
+        Served {
+            read_bytes: Traffic::of(&traffic.read_bytes),
+            write_bytes: Traffic::of(&traffic.write_bytes),
+            connections: self.connections.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            ..figures
+        }
+    }
+
+    /// End all connections, and wait for the threads.
+    pub fn stop(&self) {
+        self.subsystem.is_stopping.store(true, Ordering::Relaxed);
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // One that panicked has said so already.
+            let _ = thread.join();
+        }
+        // A file keeps what was written, as a drive that is switched off in order does.
+        let _ = self.subsystem.store.sync();
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
+    wear_in_advance(&mut order)?;
+    warm_the_air(&mut order)?;
+    let Order { preset, scale, .. } = &order;
+    let bytes = simulator::simulated_bytes(order.capacity_bytes, *scale);
+    let drive = PacedDrive::new(simulator::open(preset, bytes, *scale, order.seed)?, *scale);
+    if order.is_worn_in {
+        drive.jump_start().map_err(|refusal| TargetError::Option(refusal.0))?;
+    }
+    let capacity_bytes = drive.capacity_bytes();
+    let store = match &order.data {
+        None => Store::in_memory(capacity_bytes)
+            .map_err(|error| TargetError::Store("memory".into(), error))?,
+        Some(path) => Store::in_file(path, capacity_bytes)
+            .map_err(|error| TargetError::Store(path.display().to_string(), error))?,
+    };
+    let thermal = preset.page_mapped.as_ref().and_then(|model| model.thermal.as_ref());
+    let character = Character {
+        purge: preset.purge,
+        warning_c: thermal.and_then(|thermal| thermal.warning_c),
+        critical_c: thermal.and_then(|thermal| thermal.critical_c),
+        initial_wear_pct: order.initial_wear_pct,
+        sanitize_takes: order.sanitize_takes,
+    };
+    let format = usize::from(preset.sector_bytes >= SECTOR_OF_4096);
+    let media = Media::new(capacity_bytes, format);
+    Ok(Subsystem::new(order.identity, drive, store, character, order.faults, media))
+}
+
+/// Cells that were erased so often before have so much less before them.
+fn wear_in_advance(order: &mut Order) -> Result<(), TargetError> {
+    if order.initial_wear_pct == 0.0 {
+        return Ok(());
+    }
+    let none = || TargetError::Option(format!("{} has no wear: its cells last for ever", order.preset.name));
+    let wear = order.preset.page_mapped.as_mut().and_then(|model| model.wear.as_mut()).ok_or_else(none)?;
+    let left = wear.mean_erases - wear.rated_erases * order.initial_wear_pct / 100.0;
+    if left < 1.0 {
+        let most = wear.mean_erases / wear.rated_erases * 100.0;
+        return Err(TargetError::Option(format!(
+            "a wear of {} % is more than its cells stand: they fail at {most:.0} %",
+            order.initial_wear_pct
+        )));
+    }
+    wear.deviation_share *= wear.mean_erases / left;
+    wear.mean_erases = left;
+    Ok(())
+}
+
+fn warm_the_air(order: &mut Order) -> Result<(), TargetError> {
+    let Some(ambient_c) = order.ambient_c else { return Ok(()) };
+    let thermal = order.preset.page_mapped.as_mut().and_then(|model| model.thermal.as_mut());
+    let none = || TargetError::Option(format!("{} has no temperature", order.preset.name));
+    thermal.ok_or_else(none)?.ambient_c = ambient_c;
+    Ok(())
+}
+
+fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>, connections: &Connections) {
+    let mut readers: Vec<JoinHandle<()>> = Vec::new();
+    let mut number = 0;
+    while !subsystem.is_stopping() {
+        // A signal ends the wait early, which does no harm.
+        let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&LOOK));
+        let Ok((socket, _)) = listener.accept() else { continue };
+        readers.retain(|reader| !reader.is_finished());
+        if readers.len() >= MOST_CONNECTIONS || socket.set_nonblocking(false).is_err() {
+            continue;
+        }
+        number += 1;
+        let (subsystem, connections) = (Arc::clone(subsystem), Arc::clone(connections));
+        let reader = std::thread::Builder::new().name("commands".into());
+        readers.extend(reader.spawn(move || serve(&subsystem, &connections, socket, number)));
+    }
+    let lock = || connections.lock().unwrap_or_else(PoisonError::into_inner);
+    for socket in lock().values() {
+        // It may be gone already, which is what is wanted.
+        let _ = socket.shutdown(Shutdown::Both);
+    }
+    for reader in readers {
+        // One that panicked has said so already.
+        let _ = reader.join();
+    }
+}
+
+fn serve(subsystem: &Arc<Subsystem>, connections: &Connections, socket: TcpStream, number: u64) {
+    let lock = || connections.lock().unwrap_or_else(PoisonError::into_inner);
+    let Ok(outside) = socket.try_clone() else { return };
+    lock().insert(number, outside);
+    if let Some(connection) = Connection::begin(Arc::clone(subsystem), socket)
+        && let Some(id) = connection.serve()
+    {
+        subsystem.remove_controller(id);
+    }
+    lock().remove(&number);
+}

@@ -1,0 +1,230 @@
+//! The drive that all hosts share: simulated flash, contents, namespaces, controllers.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::time::{Duration, Instant};
+
+use super::controller::Controller;
+use super::events::Event;
+use super::features::ZERO_CELSIUS_K;
+use super::figures::Figures;
+use super::media::Media;
+use super::paced_drive::PacedDrive;
+use super::sanitize::SanitizeState;
+use super::store::Store;
+use crate::simulator::{Purge, Sensed};
+
+/// Who the drive says it is.
+#[derive(Clone, Debug)]
+pub struct Identity {
+    /// Its name among NVMe subsystems.
+    pub nqn: String,
+    /// Serial number, up to 20 characters.
+    pub serial: String,
+    /// Model, up to 40 characters.
+    pub model: String,
+    /// Firmware, up to 8 characters.
+    pub firmware: String,
+    /// What no other drive has.
+    pub guid: [u8; 16],
+}
+
+/// What goes wrong on purpose.
+#[derive(Clone, Debug, Default)]
+pub struct Faults {
+    /// A sanitize ends as failed.
+    pub sanitize_fails: bool,
+    /// A format ends with an internal error.
+    pub format_fails: bool,
+    /// A format or sanitize says that it is done, and the data are still there.
+    pub purge_lies: bool,
+    /// Reads of these bytes of the drive end with a media error.
+    pub unreadable_bytes: Vec<u64>,
+    /// After so many I/Os the drive is gone: connections end, and none is taken any more.
+    pub vanishes_after_ios: Option<u64>,
+}
+
+/// What a preset says of the drive beside its model.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Character {
+    pub(super) purge: Purge,
+    pub(super) warning_c: Option<f64>,
+    pub(super) critical_c: Option<f64>,
+    /// Wear that it had at the beginning, in per cent of what it is rated for.
+    pub(super) initial_wear_pct: f64,
+    /// How long block and crypto erase take at least.
+    pub(super) sanitize_takes: Duration,
+}
+
+/// What the host has asked for.
+#[derive(Debug, Default)]
+pub(super) struct Traffic {
+    pub(super) reads: AtomicU64,
+    pub(super) read_bytes: AtomicU64,
+    pub(super) writes: AtomicU64,
+    pub(super) write_bytes: AtomicU64,
+    pub(super) ios: AtomicU64,
+}
+
+impl Traffic {
+    pub(super) fn count(number: &AtomicU64, by: u64) {
+        number.fetch_add(by, Ordering::Relaxed);
+    }
+
+    pub(super) fn of(number: &AtomicU64) -> u64 {
+        number.load(Ordering::Relaxed)
+    }
+}
+
+/// Heat over time, as far as the model's log does not tell it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Heat {
+    pub(super) throttled: Duration,
+    was_outside: bool,
+    looked: Option<Instant>,
+}
+
+pub(super) struct Subsystem {
+    pub(super) identity: Identity,
+    pub(super) drive: PacedDrive,
+    pub(super) store: Store,
+    pub(super) character: Character,
+    pub(super) faults: Faults,
+    pub(super) traffic: Traffic,
+    pub(super) sanitize: Mutex<SanitizeState>,
+    pub(super) heat: Mutex<Heat>,
+    pub(super) figures: Arc<Mutex<Figures>>,
+    pub(super) began: Instant,
+    pub(super) is_stopping: AtomicBool,
+    media: RwLock<Media>,
+    controllers: Mutex<BTreeMap<u16, Arc<Controller>>>,
+}
+
+impl Subsystem {
+    pub(super) fn new(
+        identity: Identity,
+        drive: PacedDrive,
+        store: Store,
+        character: Character,
+        faults: Faults,
+        media: Media,
+    ) -> Self {
+        Self {
+            identity,
+            drive,
+            store,
+            character,
+            faults,
+            traffic: Traffic::default(),
+            sanitize: Mutex::default(),
+            heat: Mutex::default(),
+            figures: Arc::default(),
+            began: Instant::now(),
+            is_stopping: AtomicBool::new(false),
+            media: RwLock::new(media),
+            controllers: Mutex::default(),
+        }
+    }
+
+    /// Namespaces, to be used while nobody erases them.
+    pub(super) fn media(&self) -> RwLockReadGuard<'_, Media> {
+        self.media.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Namespaces, to be changed while nobody uses them.
+    pub(super) fn media_mut(&self) -> RwLockWriteGuard<'_, Media> {
+        self.media.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn sanitize(&self) -> MutexGuard<'_, SanitizeState> {
+        self.sanitize.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn controllers(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<Controller>>> {
+        self.controllers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Add a controller under the first number that is free; `None` if all are taken.
+    pub(super) fn add_controller(&self, make: impl FnOnce(u16) -> Controller) -> Option<Arc<Controller>> {
+        let mut controllers = self.controllers();
+        let id = (1..0xFFF0).find(|id| !controllers.contains_key(id))?;
+        let controller = Arc::new(make(id));
+        controllers.insert(id, Arc::clone(&controller));
+        Some(controller)
+    }
+
+    pub(super) fn controller(&self, id: u16) -> Option<Arc<Controller>> {
+        self.controllers().get(&id).cloned()
+    }
+
+    /// Numbers of the controllers that give I/O.
+    pub(super) fn controller_ids(&self) -> Vec<u16> {
+        let controllers = self.controllers();
+        controllers.values().filter(|each| !each.is_discovery).map(|each| each.id).collect()
+    }
+
+    /// A controller's admin connection has ended: its I/O queues get nothing any more.
+    pub(super) fn remove_controller(&self, id: u16) {
+        if let Some(controller) = self.controllers().remove(&id) {
+            controller.disable();
+        }
+    }
+
+    /// Tell all hosts of an event.
+    pub(super) fn raise(&self, event: Event) {
+        let controllers: Vec<_> = self.controllers().values().cloned().collect();
+        controllers.iter().filter(|each| !each.is_discovery).for_each(|each| each.raise(event));
+    }
+
+    /// The preset's warning threshold in kelvin.
+    pub(super) fn warning_k(&self) -> Option<u16> {
+        self.character.warning_c.map(kelvin)
+    }
+
+    /// An I/O was taken; the drive may vanish with it.
+    pub(super) fn count_io(&self) {
+        let ios = self.traffic.ios.fetch_add(1, Ordering::Relaxed) + 1;
+        if self.faults.vanishes_after_ios.is_some_and(|most| ios > most) {
+            self.is_stopping.store(true, Ordering::Relaxed);
+        }
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+
+    /// Look at the temperature: time under throttling adds up, and thresholds that are crossed are told.
+    pub(super) fn feel(&self) {
+        let Some(Sensed { temperature_c, throttles, .. }) = self.drive.sensed() else { return };
+        let now = Instant::now();
+        let controllers: Vec<_> = self.controllers().values().cloned().collect();
+        let is_outside = controllers.iter().any(|each| {
+            let features = each.lock().features;
+            is_outside(kelvin(temperature_c.into()), features.under_k, features.over_k)
+        });
+        let mut heat = self.heat.lock().unwrap_or_else(PoisonError::into_inner);
+        if throttles && let Some(looked) = heat.looked {
+            heat.throttled += now - looked;
+        }
+        heat.looked = Some(now);
+        let is_new = is_outside && !heat.was_outside;
+        heat.was_outside = is_outside;
+        drop(heat);
+        if is_new {
+            self.raise(Event::Temperature);
+        }
+    }
+}
+
+/// Whether a temperature is at a threshold or beyond.
+pub(super) const fn is_outside(now_k: u16, under_k: u16, over_k: u16) -> bool {
+    now_k >= over_k || now_k <= under_k
+}
+
+/// Degrees Celsius as NVMe has them.
+pub(super) fn kelvin(celsius: f64) -> u16 {
+    #[expect(clippy::cast_possible_truncation, reason = "bounded on both sides")]
+    let whole = celsius.round().clamp(-273.0, 10_000.0) as i32;
+    u16::try_from(whole + ZERO_CELSIUS_K).unwrap_or(0)
+}

@@ -1,0 +1,121 @@
+//! A simulated drive that is served by NVMe over TCP.
+
+use std::collections::HashMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use super::{patience, value_error};
+use crate::nvme_target::{Faults, Identity, Order, Served, Target, TargetError};
+use crate::simulator::{Preset, PresetError, Scale};
+
+impl From<TargetError> for PyErr {
+    fn from(error: TargetError) -> Self {
+        let text = error.to_string();
+        match error {
+            TargetError::Preset(_) | TargetError::Option(_) => PyValueError::new_err(text),
+            TargetError::Store(..) | TargetError::Listen(..) | TargetError::Thread(_) => {
+                PyOSError::new_err(text)
+            }
+        }
+    }
+}
+
+#[pyclass(name = "ServedDrive", module = "openpts._native", frozen)]
+pub(super) struct PyServedDrive(Target);
+
+#[pymethods]
+impl PyServedDrive {
+    #[new]
+    #[pyo3(signature = (
+        preset_toml, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
+        model, firmware, guid, data, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
+        vanishes_after_ios,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
+    fn new(
+        py: Python<'_>,
+        preset_toml: &str,
+        address: &str,
+        capacity_bytes: u64,
+        scale: u32,
+        seed: u64,
+        worn_in: bool,
+        ambient_c: Option<f64>,
+        initial_wear_pct: f64,
+        nqn: String,
+        serial: String,
+        model: String,
+        firmware: String,
+        guid: [u8; 16],
+        data: Option<PathBuf>,
+        sanitize_takes_s: f64,
+        sanitize_fails: bool,
+        format_fails: bool,
+        purge_lies: bool,
+        unreadable_bytes: Vec<u64>,
+        vanishes_after_ios: Option<u64>,
+    ) -> PyResult<Self> {
+        let address: SocketAddr = address.parse().map_err(value_error::<std::net::AddrParseError>)?;
+        let scale =
+            Scale::new(scale).ok_or_else(|| PyValueError::new_err("a scale of 0 stands for nothing"))?;
+        let order = Order {
+            preset: Preset::parse(preset_toml).map_err(value_error::<PresetError>)?,
+            capacity_bytes,
+            scale,
+            seed,
+            is_worn_in: worn_in,
+            ambient_c,
+            initial_wear_pct,
+            identity: Identity { nqn, serial, model, firmware, guid },
+            data,
+            sanitize_takes: patience(sanitize_takes_s)?,
+            faults: Faults {
+                sanitize_fails,
+                format_fails,
+                purge_lies,
+                unreadable_bytes,
+                vanishes_after_ios,
+            },
+        };
+        Ok(Self(py.detach(|| Target::start(order, address))?))
+    }
+
+    #[getter]
+    fn address(&self) -> String {
+        self.0.address().to_string()
+    }
+
+    #[getter]
+    fn capacity_bytes(&self) -> u64 {
+        self.0.capacity_bytes()
+    }
+
+    fn is_serving(&self) -> bool {
+        self.0.is_serving()
+    }
+
+    fn served(&self, py: Python<'_>) -> HashMap<&'static str, Option<u128>> {
+        let Served { ios, read_bytes, write_bytes, modelled_ns, late_ns, lateness_ns, connections } =
+            py.detach(|| self.0.served());
+        let late = |at: usize| lateness_ns.map(|lateness| lateness[at].into());
+        HashMap::from([
+            ("ios", Some(ios.into())),
+            ("read_bytes", Some(read_bytes.into())),
+            ("write_bytes", Some(write_bytes.into())),
+            ("modelled_ns", Some(modelled_ns)),
+            ("late_ns", Some(late_ns)),
+            ("late_p50_ns", late(0)),
+            ("late_p99_ns", late(1)),
+            ("late_p99_9_ns", late(2)),
+            ("late_max_ns", late(3)),
+            ("connections", Some(connections as u128)),
+        ])
+    }
+
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.0.stop());
+    }
+}

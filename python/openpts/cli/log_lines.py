@@ -14,6 +14,7 @@ from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
     Event,
+    Healed,
     IoHangs,
     PurgeFinished,
     PurgeStarted,
@@ -41,6 +42,8 @@ _ANNOUNCED: Final = frozenset(
 def event_lines(event: Event, progress: RunProgress) -> list[str]:
     """What an event says in words; nothing for those that only move a bar."""
     match event:
+        case Healed(healing):
+            return [healing.text]
         case RunStarted(folder, manifest, plan):
             return [_order_line(manifest, plan), f"run folder {folder}"]
         case PurgeStarted():

@@ -35,7 +35,8 @@ class Manifest:
     that came so far; most tests have one. ``shortened``: durations, amounts or repetitions are below the
     standard's. ``capture`` is None unless single I/Os were to be kept. ``data_checks`` are of reducible data.
     ``host_before`` and ``host_after`` are the settings and states of the host around the test; ``telemetry``
-    says what was sampled beside the I/O, or why nothing was.
+    says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
+    left behind on the device.
     """
 
     test_id: str
@@ -60,3 +61,4 @@ class Manifest:
     host_before: Facts = field(default_factory=dict)
     host_after: Facts = field(default_factory=dict)
     telemetry: Facts = field(default_factory=dict)
+    healed: tuple[str, ...] = ()

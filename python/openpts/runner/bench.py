@@ -14,6 +14,8 @@ from openpts.device.thermometers import Thermometers
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
+from openpts.journal import Journal
+from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
@@ -31,6 +33,10 @@ class DeviceUnderTest(Protocol):
         """The device as an engine sees it."""
 
     def identity(self) -> Facts:
+    @property
+    def healed(self) -> tuple[Healing, ...]:
+        """What runs that were killed had left on it, and what became of that before it was opened."""
+
         """What it is (PTS 5.4), under the keys of the report's header."""
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
@@ -80,14 +86,16 @@ class DeviceUnderTest(Protocol):
 def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iterator[DeviceUnderTest]:
     """The device that the operator's text names, closed at the end.
 
-    What exists is opened by the guard if anything on it is to change. Raises OpenptsError.
+    What exists is opened by the guard if anything on it is to change, after what a run that was killed had
+    left on it was put back. Raises OpenptsError.
     """
     if names_simulated(text):
         yield SimulatedDevice.of(parse_simulated_target(text))
         return
-    target, roots = parse_target(text), SystemRoots()
+    target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
+    healed = heal_before_run(target, journal, roots) if for_writing else ()
     with (
         open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened,
-        write_cache_control(opened, roots) as cache,
+        write_cache_control(opened, roots, journal) as cache,
     ):
-        yield PhysicalDevice(opened, roots, cache)
+        yield PhysicalDevice(opened, roots, cache, healed)

@@ -21,6 +21,7 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.host.settings import host_settings
 from openpts.runner.engines import native_engine, pinned_near
+from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
@@ -37,6 +38,7 @@ class PhysicalDevice:
     roots: SystemRoots
     cache: WriteCacheControl
 
+    healed: tuple[Healing, ...] = ()
     @property
     def facts(self) -> TargetFacts:
         """See the protocol."""

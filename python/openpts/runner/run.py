@@ -22,7 +22,7 @@ from openpts.runner.capture import kept_capture, place_for_capture
 from openpts.runner.data_check import data_checks
 from openpts.runner.demand import CAPTURE_FOLDER, captured, check_plan, demand_of, interval_ns
 from openpts.runner.ending import closing_record, terminate_as_interrupt
-from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
@@ -117,6 +117,8 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
             driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health, sampler)
             driver.emit(RunStarted(folder, manifest, plan))
             with closing_record(writer, driver.emit) as close:
+            for healing in device.healed:
+                driver.emit(Healed(healing))
                 driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
                 driver.add_deviations(deviations(conditions, standard, test.rules))
@@ -147,6 +149,7 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions)
         software=software_facts(),
         started_at=now.isoformat(timespec="seconds"),
     )
+        healed=tuple(healing.text for healing in device.healed),
 
 
 def _to_all(listeners: Sequence[Listener]) -> Listener:

@@ -17,6 +17,7 @@ from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.errors import PurgeError, UsageError
 from openpts.host.memory import available_memory_bytes
+from openpts.runner.healing import Healing
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
@@ -62,6 +63,11 @@ class SimulatedDevice:
         return self.drive.facts
 
     def identity(self) -> Facts:
+    @property
+    def healed(self) -> tuple[Healing, ...]:
+        """See the protocol: it begins anew each time."""
+        return ()
+
         """See the protocol."""
         return {**simulated_facts(self.facts, self.drive.simulation), **_rated_facts(self.preset)}
 

@@ -27,7 +27,6 @@ from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import Order, run_test
 
 
@@ -40,8 +39,10 @@ RUN_OPTIONS = together(
     *CONSENT_OPTIONS,
     click.option(
         "--purge",
-        type=click.Choice([choice.value for choice in PurgeChoice]),
-        help="Purge before the test; `none` is entered in the ledger; auto.",
+        metavar="METHOD",
+        help="Purge before the test: `auto` is the best method that the drive has, `none` is entered in the "
+        "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
+        "before failed; auto.",
     ),
     click.option(
         "--io-path",

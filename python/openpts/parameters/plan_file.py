@@ -34,6 +34,7 @@ from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 from openpts.practice.registry import ALL_TESTS
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.purge_choice import PATTERN as PURGE_PATTERN
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".toml": read_toml,
@@ -66,8 +67,13 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     quick: Annotated[bool, Meta(description="Shorten everything for a first look.")] | UnsetType = UNSET
     purge: (
         Annotated[
-            Literal["auto", "none"],
-            Meta(description="Purge before each test; none is entered in the ledger. auto."),
+            str,
+            Meta(
+                pattern=f"^({PURGE_PATTERN})$",
+                description="Purge before each test: auto is the best method that the drive has, none is "
+                "entered in the ledger; else a method's name, or several with commas, each tried if the one "
+                "before failed. auto.",
+            ),
         ]
         | UnsetType
     ) = UNSET

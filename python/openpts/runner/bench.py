@@ -22,6 +22,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 
 
@@ -63,8 +64,8 @@ class DeviceUnderTest(Protocol):
         ``first_thread`` threads of others are already.
         """
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """Purge it and prove it, with what a purge of such a device is not. Raises PurgeError."""
+    def purge(self, choice: PurgeChoice) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        """Purge it as chosen and prove it, with what a purge of such a device is not. Raises PurgeError."""
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """The volatile write cache, set as required where it can be set, and read back.

@@ -26,6 +26,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 
 
@@ -75,9 +76,9 @@ class PhysicalDevice:
         with native_engine(self.target, demand, seed, options) as engine:
             yield engine
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def purge(self, choice: PurgeChoice) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """See the protocol."""
-        report = purge(self.target)
+        report = purge(self.target, choice)
         return report, (purge_of_a_file(report.method),) if self._is_file else ()
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:

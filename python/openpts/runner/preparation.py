@@ -1,7 +1,6 @@
 """Prepares the device under test as a script asks: purge and write cache, with their ledger entries."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
 from openpts.device.purge.purge import no_purge
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
@@ -9,14 +8,7 @@ from openpts.engine.options import IoPath
 from openpts.runner.bench import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
-
-
-# PTS-PRG-05
-class PurgeChoice(StrEnum):
-    """What the operator wants done before the test."""
-
-    AUTO = "auto"
-    NONE = "none"
+from openpts.vocabulary.purge_choice import PurgeChoice
 
 
 # PTS-PRG-01
@@ -29,10 +21,10 @@ class Preparation:
 
     def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge and prove it. Raises PurgeError: a failed purge ends the run."""
-        if self.purge_choice is PurgeChoice.NONE:
+        if self.purge_choice.left_out:
             report = no_purge("the operator asked for none")
             return report, (purge_left_out(report),)
-        return self.device.purge()
+        return self.device.purge(self.purge_choice)
 
     def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
         """Read the volatile write cache back; it is reported, and entered if it is not as required."""

@@ -25,13 +25,14 @@ from openpts.runner.ending import closing_record, terminate_as_interrupt
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.live import LiveDriver
-from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
+from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.room import check_room
 from openpts.runner.surroundings import surroundings_kept
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.test_conditions import TestConditions
 

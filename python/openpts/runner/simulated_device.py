@@ -25,6 +25,7 @@ from openpts.units import MB
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.short_figures import SHORT_FIGURES
 from openpts.vocabulary.stimulus import Step
 
@@ -107,8 +108,12 @@ class SimulatedDevice:
         finally:
             engine.stop()
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def purge(self, choice: PurgeChoice) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """See the protocol: data written before must be gone, and nothing else may be left."""
+        if choice.methods:
+            raise PurgeError(
+                f"{self.facts.name} is a simulated drive, which {choice} can't purge: leave --purge away"
+            )
         marked = self.drive.mark()
         started_at = datetime.now(UTC)
         duration_ns = self.drive.purge()

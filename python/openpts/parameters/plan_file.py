@@ -117,11 +117,16 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class PlanFileError(UsageError):
-    """A plan file that makes no sense; ``complaints`` has a line for each thing, with its place."""
+    """A plan file that makes no sense."""
 
     def __init__(self, complaints: tuple[str, ...]) -> None:
         super().__init__("; ".join(complaints))
-        self.complaints = complaints
+        self._complaints = complaints
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """A line for each thing, with its place."""
+        return self._complaints
 
 
 @dataclass(frozen=True, slots=True)

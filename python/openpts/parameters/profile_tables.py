@@ -108,6 +108,16 @@ class ProfileParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkn
         ]
         | UnsetType
     ) = UNSET
+    settle_seconds: (
+        Annotated[
+            float,
+            seconds(
+                "settle_ns",
+                "Before each benchmark, leave the drive alone until it has come to rest, but no longer.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     longest_pass_seconds: Annotated[float, _LONGEST_PASS] | UnsetType = UNSET
     longest_pause_seconds: Annotated[float, _LONGEST_PAUSE] | UnsetType = UNSET
 

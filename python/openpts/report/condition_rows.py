@@ -85,6 +85,7 @@ LABELS: Final = {
     "write_pcts": "Shares of writes (%)",
     "longest_pass_ns": "Pass or warm-up of a row, at most",
     "longest_pause_ns": "Pause between rows, at most",
+    "settle_ns": "Idle before each benchmark, at most",
     "benchmarks": "Benchmarks",
     "benchmark": "Benchmark",
     "recondition_passes": "State restored with (x user capacity)",

@@ -1,6 +1,7 @@
 """`openpts idle-flush`: leave a drive alone until its background work is done."""
 
 import json
+from collections.abc import Callable
 from typing import Any, Final
 
 import click
@@ -19,7 +20,7 @@ _STANDARD: Final = SettlingRule()
 _HEADING: Final = f"{'idle':>9}  {'median us':>9}  {'99 % us':>9}  {'degrees C':>9}  what still moves"
 
 
-def _minutes(option: str, default_ns: int, text: str) -> Any:
+def _minutes(option: str, default_ns: int, text: str) -> Callable[[Any], Any]:
     return click.option(
         option,
         type=FiniteRange(0, 100_000, min_open=True),

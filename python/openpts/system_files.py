@@ -25,6 +25,7 @@ class SystemRoots:
     dev: Path = Path("/dev")
     etc: Path = Path("/etc")
     share: Path = Path("/usr/share")
+    run: Path = Path("/run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +64,13 @@ def read_lines(path: Path) -> tuple[str, ...]:
     except OSError:
         return ()
     return tuple(printable(line) for line in content.decode(errors="replace").removesuffix("\n").split("\n"))
+
+
+def chosen_word(text: str | None) -> str | None:
+    """The one in use of a list such as ``[none] mq-deadline``; a text without brackets is its own."""
+    if text is None:
+        return None
+    return next((word.strip("[]") for word in text.split() if word.startswith("[")), text)
 
 
 def read_mounts(roots: SystemRoots) -> tuple[Mount, ...]:

@@ -36,9 +36,10 @@ def build_system(name: str, root: Path) -> SystemRoots:
             _write_entry(root / section, text)
     _link_block_devices(root)
     _link_pci_functions(root)
-    for folder in ("sys", "proc", "dev", "etc", "share"):
-        (root / folder).mkdir(exist_ok=True)
-    return SystemRoots(root / "sys", root / "proc", root / "dev", root / "etc", root / "share")
+    folders = [root / folder for folder in ("sys", "proc", "dev", "etc", "share", "run")]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    return SystemRoots(*folders)
 
 
 def _write_entry(folder: Path, text: str) -> None:

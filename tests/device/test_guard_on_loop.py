@@ -12,7 +12,8 @@ import pytest
 
 from openpts.device import guard, signatures
 from openpts.device.consent import Consent
-from openpts.device.discovery import Safety, list_devices
+from openpts.device.discovery import list_devices
+from openpts.device.drive_listing import Safety
 from openpts.device.guard import check, open_target
 from openpts.device.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError

@@ -37,8 +37,10 @@ class Rule:
     def judge(self, device: BlockDevice, usage: Usage) -> Refusal | None:
         """The refusal, or None if the rule has nothing against the drive."""
         evidence = self.evidence(device, usage)
-        if evidence is None:
-            return None
+        return None if evidence is None else self.refusal(device, evidence)
+
+    def refusal(self, device: BlockDevice, evidence: str) -> Refusal:
+        """The refusal of a drive for what was found."""
         return Refusal(self.rule_id, evidence, self.remedy.format(node=device.node, name=device.name))
 
 

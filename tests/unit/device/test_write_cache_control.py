@@ -12,7 +12,8 @@ import pytest
 
 from openpts.device import write_cache, write_cache_control
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_admin import NvmeCommandError, NvmeController
+from openpts.device.nvme_admin import NvmeCommandError
+from openpts.device.nvme_identify import NvmeController
 from openpts.device.open_target import OpenTarget
 from openpts.device.write_cache_control import WriteCacheControl, put_back_write_cache
 from openpts.errors import RunFailedError, TargetError

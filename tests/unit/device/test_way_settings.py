@@ -19,6 +19,8 @@ def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoot
         "rq_affinity": "1",
         "iostats": "1",
         "wbt_lat_usec": "2000",
+        "add_random": "0",
+        "nr_requests": "256 of 1023",
         "max_sectors_kb": "512 KiB of 2048 KiB",
         "poll_queues": "4",
         "interrupts": "3, which end in 2 places",
@@ -26,6 +28,9 @@ def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoot
         "aspm": "policy default; on: L1",
         "apst": "on, up to 100000 us",
         "power_state": "D0, kept awake",
+        "sata_power": None,
+        "disk_suspend": None,
+        "usb_suspend": None,
         "iommu": "translates (DMA-FQ)",
         "aer": "correctable 2, nonfatal 0, fatal 0",
     }
@@ -41,6 +46,10 @@ def test_a_sata_drive_has_no_power_states_of_nvme(server: SystemRoots) -> None:
     values = _values("sda", server)
     assert values["apst"] is None
     assert values["poll_queues"] is None
+    assert values["sata_power"] == "med_power_with_dipm"
+    assert values["disk_suspend"] == "may be suspended"
+    assert values["usb_suspend"] is None
+    assert values["nr_requests"] == "64 of 32"
     assert values["iommu"] == "off"
 
 

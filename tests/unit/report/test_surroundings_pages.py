@@ -9,12 +9,12 @@ from msgspec.structs import replace as with_changes
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.reader import Run
 from openpts.report.health_page import health_alerts, health_page
-from openpts.report.host_advice import ADVICE
 from openpts.report.host_page import host_page
 from openpts.report.model import Cell, Figure, Page, Row, Table, Verdict, points_of
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.facts import Fact, Facts, SimulationFacts
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.host_advice.table import ADVICE
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import CpuShares
 from tests.support.made_up_run import made_up_run
@@ -95,22 +95,22 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
     ("key", "value", "right_for"),
     [
         ("governor", "performance", "synthetic"),
-        ("governor", "performance (3 of 4), powersave (1 of 4)", "as shipped"),
+        ("governor", "performance (3 of 4), powersave (1 of 4)", "real-world"),
         ("turbo", "off", "neither"),
         ("smt", "on", "both"),
         ("smt", "off", "neither"),
         ("smt", "none (cores have one thread)", "both"),
         ("c_states", "down to C1, 1 us to wake", "synthetic"),
-        ("c_states", "down to C1, 1 us to wake (1 of 2), down to C6, 133 us to wake (1 of 2)", "as shipped"),
+        ("c_states", "down to C1, 1 us to wake (1 of 2), down to C6, 133 us to wake (1 of 2)", "real-world"),
         ("mitigations", "on (3 mitigated, 2 vulnerable)", "both"),
         ("mitigations", "off (0 mitigated, 9 vulnerable)", "synthetic"),
         ("numa_node", "the machine has one node", "both"),
         ("numa_node", "node 0 of 1, processors 0-3", "both"),
         ("numa_node", "node 1 of 2", "told only"),
-        ("numa_node", "node 1 of 2, processors 2-3,6-7", "as shipped"),
+        ("numa_node", "node 1 of 2, processors 2-3,6-7", "real-world"),
         ("scheduler", "none", "both"),
-        ("scheduler", "mq-deadline", "as shipped"),
-        ("nomerges", "0", "as shipped"),
+        ("scheduler", "mq-deadline", "real-world"),
+        ("nomerges", "0", "real-world"),
         ("nomerges", "2", "synthetic"),
         ("max_sectors_kb", "1024 KiB of 2048 KiB", "both"),
         ("max_sectors_kb", "512 KiB of 2048 KiB", "neither"),
@@ -119,12 +119,12 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("link", "Gen 4 x4 of Gen 4 x4", "both"),
         ("link", "Gen 4 x4 of Gen 5 x4", "neither"),
         ("link", "Gen 3 x4 of Gen 3 x4, behind the bridge 0000:00:03.1 at Gen 3 x2", "neither"),
-        ("aspm", "policy default; on: L1", "as shipped"),
+        ("aspm", "policy default; on: L1", "real-world"),
         ("aspm", "policy default; off on this link", "both"),
         ("aspm", "policy performance; off on this link", "synthetic"),
         ("apst", "off", "synthetic"),
-        ("apst", "on, up to 100000 us", "as shipped"),
-        ("iommu", "translates (DMA-FQ)", "as shipped"),
+        ("apst", "on, up to 100000 us", "real-world"),
+        ("iommu", "translates (DMA-FQ)", "real-world"),
         ("iommu", "passes through", "both"),
         ("aer", "correctable 0, nonfatal 0, fatal 0", "both"),
         ("aer", "correctable 2, nonfatal 0, fatal 0", "neither"),
@@ -134,7 +134,7 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("pressure", "cpu 0.99 %, io 0.00 %", "both"),
         ("pressure", "cpu 0.00 %, io 1.00 %", "neither"),
         ("swap", "none", "both"),
-        ("swap", "0.0 GB in use of 2.0 GB", "as shipped"),
+        ("swap", "0.0 GB in use of 2.0 GB", "real-world"),
         ("swap", "1.0 GB in use of 2.0 GB", "neither"),
         ("virtualization", "virtual machine (KVM)", "neither"),
         ("clock_source", "tsc", "both"),
@@ -163,7 +163,7 @@ def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run) ->
     [
         ("2, 3, 6", "both"),
         ("2, 4", "neither"),
-        ("not pinned", "as shipped"),
+        ("not pinned", "real-world"),
     ],
 )
 def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str, bare: Run) -> None:

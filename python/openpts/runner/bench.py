@@ -33,11 +33,11 @@ class DeviceUnderTest(Protocol):
     def facts(self) -> TargetFacts:
         """The device as an engine sees it."""
 
-    def identity(self) -> Facts:
     @property
     def healed(self) -> tuple[Healing, ...]:
         """What runs that were killed had left on it, and what became of that before it was opened."""
 
+    def identity(self) -> Facts:
         """What it is (PTS 5.4), under the keys of the report's header."""
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:

@@ -38,8 +38,8 @@ class PhysicalDevice:
     target: OpenTarget
     roots: SystemRoots
     cache: WriteCacheControl
-
     healed: tuple[Healing, ...] = ()
+
     @property
     def facts(self) -> TargetFacts:
         """See the protocol."""

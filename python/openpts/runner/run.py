@@ -117,9 +117,9 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
             sampler = Sampler(device.thermometers())
             driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health, sampler)
             driver.emit(RunStarted(folder, manifest, plan))
-            with closing_record(writer, driver.emit) as close:
             for healing in device.healed:
                 driver.emit(Healed(healing))
+            with closing_record(writer, driver.emit) as close:
                 driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
                 driver.add_deviations(deviations(conditions, standard, test.rules))
@@ -149,8 +149,8 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions)
         host=host_facts(SystemRoots()),
         software=software_facts(),
         started_at=now.isoformat(timespec="seconds"),
-    )
         healed=tuple(healing.text for healing in device.healed),
+    )
 
 
 def _to_all(listeners: Sequence[Listener]) -> Listener:

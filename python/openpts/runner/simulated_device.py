@@ -63,12 +63,12 @@ class SimulatedDevice:
         """See the protocol."""
         return self.drive.facts
 
-    def identity(self) -> Facts:
     @property
     def healed(self) -> tuple[Healing, ...]:
         """See the protocol: it begins anew each time."""
         return ()
 
+    def identity(self) -> Facts:
         """See the protocol."""
         return {**simulated_facts(self.facts, self.drive.simulation), **_rated_facts(self.preset)}
 

@@ -1,0 +1,166 @@
+"""ATA Security Erase: the drive erases itself, for somebody who has set a password on it (ACS)."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.device.ata_identify import AtaIdentity, AtaSecurity
+from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive
+from openpts.device.purge.ata_password import (
+    PASSWORD,
+    POWER_CYCLE,
+    erase_limit_s,
+    free_of_password,
+    note_password,
+)
+from openpts.device.purge.method import Capability, Progress
+from openpts.errors import OpenptsError, PurgeError
+from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.programs import Run, run_program
+from openpts.vocabulary.facts import Fact, Facts
+
+_FROZEN_REMEDY: Final = (
+    "most machines freeze their drives at start; suspend to RAM and resume (rtcwake -m mem -s 10), or pull "
+    "the drive's power plug and put it back while the machine runs, or take a port that is left alone, such "
+    "as one of another controller; then try again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AtaSecurityErase:
+    """Implements openpts.device.purge.method.PurgeMethod.
+
+    ``enhanced`` also reaches retired sectors, and may change the key instead of erasing.
+    """
+
+    enhanced: bool = False
+    run: Run = run_program
+    journal: Callable[[], Journal] = Journal.of_machine
+    is_purge: bool = True
+
+    @property
+    def name(self) -> str:
+        """See the protocol."""
+        return "ata-security-erase-enhanced" if self.enhanced else "ata-security-erase"
+
+    @property
+    def title(self) -> str:
+        """See the protocol."""
+        mode = "enhanced" if self.enhanced else "normal"
+        return f"ATA SECURITY ERASE UNIT, {mode} mode"
+
+    def capability(self, device: BlockDevice) -> Capability:
+        """See the protocol: words 82, 89, 90 and 128 of IDENTIFY DEVICE, asked of the drive."""
+        if device.kind not in {DeviceKind.ATA, DeviceKind.SCSI}:
+            return Capability(False, f"is no ATA drive but {device.kind}")
+        try:
+            identity = AtaDrive(device.node, self.run).identify()
+            against = self._against(device, identity)
+        except (AtaCommandError, JournalError) as error:
+            return Capability(False, str(error))
+        if against is not None:
+            return Capability(False, against)
+        security = identity.security
+        minutes = security.enhanced_erase_minutes if self.enhanced else security.erase_minutes
+        return Capability(
+            True,
+            f"IDENTIFY DEVICE word 128: {security}",
+            None if minutes is None else minutes * 60.0,
+        )
+
+    # PTS-PRG-03
+    def carry_out(self, target: OpenTarget, progress: Progress) -> str:
+        """See the protocol. Whatever happens, the password is taken off again before this ends, or is in the
+        journal for ``openpts unlock``.
+        """
+        device = target.device
+        if device is None:
+            raise PurgeError(f"{self.title} of {target.facts.path} failed: it is a file")
+        try:
+            return self._erase(device, progress)
+        except (AtaCommandError, JournalError) as error:
+            raise PurgeError(f"{self.title} of {device.node} failed: {error}") from error
+
+    def status(self, target: OpenTarget) -> Facts:
+        """See the protocol: the state of the security feature set."""
+        if target.device is None:
+            return {}
+        try:
+            security = AtaDrive(target.device.node, self.run).identify().security
+        except AtaCommandError as error:
+            return {"ata_security": Fact(None, str(error))}
+        return {"ata_security": Fact(str(security), "IDENTIFY DEVICE word 128 after the purge")}
+
+    def _erase(self, device: BlockDevice, progress: Progress) -> str:
+        drive = AtaDrive(device.node, self.run)
+        identity = drive.identify()
+        if (against := self._against(device, identity)) is not None:
+            raise AtaCommandError(against)
+        progress(None, f"erasing itself, {_estimate(identity, enhanced=self.enhanced)}; can't be interrupted")
+        journal = self.journal()
+        entry = note_password(journal, device, identity, enhanced=self.enhanced)
+        try:
+            self._erase_by_password(drive, identity)
+        except BaseException as error:
+            self._free(device, entry, error)
+            journal.remove(entry)
+            raise
+        journal.remove(entry)
+        return "user password set, erased, and security is not enabled any more"
+
+    def _erase_by_password(self, drive: AtaDrive, identity: AtaIdentity) -> None:
+        """Set the password and erase; IDENTIFY decides each time, since hdparm may end with 0 for nothing."""
+        drive.set_password(PASSWORD)
+        if not drive.identify().security.enabled:
+            raise AtaCommandError("the drive took no password, though hdparm told of no error")
+        drive.erase(PASSWORD, erase_limit_s(identity, enhanced=self.enhanced), enhanced=self.enhanced)
+        if drive.identify().security.enabled:
+            raise AtaCommandError("the drive still has the password, so it has not erased itself")
+
+    def _free(self, device: BlockDevice, entry: Entry, error: BaseException) -> None:
+        """Take the password off after something went wrong, or say that it may still be there."""
+        try:
+            free_of_password(device, entry, self.run)
+        except OpenptsError as failure:
+            reason = str(error) or type(error).__name__
+            raise PurgeError(
+                f"{self.title} of {device.node} failed: {reason}; and THE DRIVE MAY STILL HAVE A PASSWORD: "
+                f"{failure}"
+            ) from error
+
+    def _against(self, device: BlockDevice, identity: AtaIdentity) -> str | None:
+        """Why the drive can't be erased now, with what to do; None if nothing is against it."""
+        for entry in self.journal().entries():
+            if entry.kind is Kind.DRIVE_PASSWORD and entry.subject.get("identify_serial") == identity.serial:
+                return (
+                    f"openpts set a password on it at {entry.made_at} and has not taken it off: see to that "
+                    f"first, with openpts unlock {device.node}"
+                )
+        return _state_against(device, identity.security, enhanced=self.enhanced)
+
+
+def _state_against(device: BlockDevice, security: AtaSecurity, *, enhanced: bool) -> str | None:
+    """The same, by what the drive says of itself."""
+    if not security.supported:
+        return "has no security feature set (IDENTIFY DEVICE word 82)"
+    if security.enabled:
+        state = "and is locked by it" if security.locked else "and will be locked by it without power"
+        return (
+            f"has a password that openpts did not note, {state}: ask whoever set it to take it off, with "
+            f"hdparm --user-master u --security-disable PASSWORD {device.node}"
+        )
+    if security.frozen:
+        return f"its security is frozen until its next power cycle: {_FROZEN_REMEDY}"
+    if security.count_expired:
+        return f"takes no password, since too many wrong ones were tried: {POWER_CYCLE}"
+    if enhanced and not security.enhanced_erase:
+        return "has no enhanced mode (IDENTIFY DEVICE word 128, bit 5)"
+    return None
+
+
+def _estimate(identity: AtaIdentity, *, enhanced: bool) -> str:
+    security = identity.security
+    minutes = security.enhanced_erase_minutes if enhanced else security.erase_minutes
+    return f"about {minutes} min by its own estimate" if minutes else "it gives no estimate of the time"

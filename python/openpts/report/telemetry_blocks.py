@@ -1,11 +1,11 @@
 """What was sampled beside the I/O: a summary of each value, and the temperatures over time."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from statistics import fmean
 from typing import Final
 
-from openpts.record.health import TelemetryPoint
+from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
 from openpts.report import cells, ticks
 from openpts.report.model import Block, Cell, Column, Figure, Row, Series, Table, Verdict
@@ -24,27 +24,28 @@ _MEAN_COLOR, _RANGE_COLOR = 2, 6
 
 def telemetry_blocks(run: Run) -> tuple[Block, ...]:
     """Lowest, mean and highest of what was sampled, and a figure of the temperature where it is a series."""
-    values: dict[str, list[TelemetryPoint]] = defaultdict(list)
-    for point in run.telemetry:
-        values[point.name].append(point)
-    if not values:
+    if not run.telemetry_series:
         return (Verdict("Telemetry: not reported (nothing was sampled beside the I/O)."),)
-    throttled = values.pop(_THROTTLED, [])
+    values = {name: series for name, series in run.telemetry_series.items() if name != _THROTTLED}
     summary = (_summary(values),) if values else ()
-    return (*summary, *_throttling(throttled), *_temperature(run, values.get(_TEMPERATURE, ())))
+    return (
+        *summary,
+        *_throttling(run.telemetry_series.get(_THROTTLED)),
+        *_temperature(run, values.get(_TEMPERATURE)),
+    )
 
 
-def _throttling(points: Sequence[TelemetryPoint]) -> tuple[Verdict, ...]:
+def _throttling(throttled: TelemetrySeries | None) -> tuple[Verdict, ...]:
     """How much of the time heat slowed the device down, where it tells that."""
-    if not points:
+    if throttled is None:
         return ()
-    share_pct = 100 * fmean(point.value for point in points)
+    share_pct = 100 * fmean(throttled.values)
     if not share_pct:
         return (Verdict("Heat slowed the device down in none of the samples.", "pass"),)
     return (Verdict(f"Heat slowed the device down in {cells.fixed(share_pct, 1)} % of the samples.", "fail"),)
 
 
-def _summary(values: dict[str, list[TelemetryPoint]]) -> Table:
+def _summary(values: Mapping[str, TelemetrySeries]) -> Table:
     return Table(
         id="run-conditions-telemetry",
         title="Telemetry of the device",
@@ -54,14 +55,13 @@ def _summary(values: dict[str, list[TelemetryPoint]]) -> Table:
             Row(
                 Cell(_title(name)),
                 (
-                    cells.number(len(sampled), 0),
-                    cells.number(min(sampled), 1),
-                    cells.number(fmean(sampled), 1),
-                    cells.number(max(sampled), 1),
+                    cells.number(len(series.values), 0),
+                    cells.number(min(series.values), 1),
+                    cells.number(fmean(series.values), 1),
+                    cells.number(max(series.values), 1),
                 ),
             )
-            for name, points in sorted(values.items())
-            for sampled in [[point.value for point in points]]
+            for name, series in sorted(values.items())
         ),
     )
 
@@ -73,14 +73,12 @@ def _title(name: str) -> str:
     return f"{words} (°C)" if name.endswith("_c") else words
 
 
-def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...]:
-    if len({point.t_ns for point in points}) < 2:
+def _temperature(run: Run, series: TelemetrySeries | None) -> tuple[Block, ...]:
+    if series is None or series.t_ns[0] == series.t_ns[-1]:
         return ()
-    first_ns = min(run.steps[0].sample.started_ns, points[0].t_ns) if run.steps else points[0].t_ns
-    width_ns = _width_ns(points)
-    buckets: dict[int, list[float]] = defaultdict(list)
-    for point in points:
-        buckets[(point.t_ns - first_ns) // width_ns].append(point.value)
+    first_ns = min(run.steps[0].sample.started_ns, series.t_ns[0]) if run.steps else series.t_ns[0]
+    width_ns = _width_ns(series)
+    buckets = _buckets(series, first_ns, width_ns)
     time = ticks.time_axis("Time", 0, (max(buckets) + 1) * width_ns)
     rows = tuple(
         Row(
@@ -91,7 +89,7 @@ def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...
                 cells.number(max(values), 1),
             ),
         )
-        for number, values in sorted(buckets.items())
+        for number, values in buckets.items()
     )
     table = Table(
         id="run-conditions-temperature-values",
@@ -101,7 +99,7 @@ def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...
         rows=rows,
         printed=3 * len(rows) <= _PRINTED_VALUES,
     )
-    lowest, highest = min(point.value for point in points), max(point.value for point in points)
+    lowest, highest = min(series.values), max(series.values)
     figure = Figure(
         id="run-conditions-temperature",
         number="X-RUN-1",
@@ -121,8 +119,20 @@ def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...
     return (figure, table)
 
 
-def _width_ns(points: Sequence[TelemetryPoint]) -> int:
+def _width_ns(series: TelemetrySeries) -> int:
     """The shortest time for a row of the table with which there are not too many."""
-    span_s = (points[-1].t_ns - points[0].t_ns) / NS_PER_S
+    span_s = (series.t_ns[-1] - series.t_ns[0]) / NS_PER_S
     fitting = (width_s for width_s in _WIDTHS_S if span_s <= width_s * _MOST_ROWS)
     return next(fitting, _WIDTHS_S[-1]) * NS_PER_S
+
+
+def _buckets(series: TelemetrySeries, first_ns: int, width_ns: int) -> dict[int, Sequence[float]]:
+    """The values of each row that has any, by the row's number."""
+    buckets: dict[int, Sequence[float]] = {}
+    begin = 0
+    while begin < len(series.t_ns):
+        number = (series.t_ns[begin] - first_ns) // width_ns
+        end = bisect_left(series.t_ns, first_ns + (number + 1) * width_ns, begin)
+        buckets[number] = series.values[begin:end]
+        begin = end
+    return buckets

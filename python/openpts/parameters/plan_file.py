@@ -25,6 +25,7 @@ from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.places import Path as ValuePath
 from openpts.parameters.places import Place, PlacedError, PlacedText
 from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
+from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.shape import Wrong, wrong_values
@@ -114,6 +115,7 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lifetime: Annotated[LifetimeParameters, Meta(description="Lifetime: full drive cycles.")] | UnsetType = (
         UNSET
     )
+    hdd: Annotated[RotationalParameters, Meta(description="Rotational disk by zones.")] | UnsetType = UNSET
 
 
 class PlanFileError(UsageError):

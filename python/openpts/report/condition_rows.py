@@ -87,6 +87,7 @@ LABELS: Final = {
     "longest_pause_ns": "Pause between rows, at most",
     "settle_ns": "Idle before each benchmark, at most",
     "benchmarks": "Benchmarks",
+    "zones": "Zones",
     "benchmark": "Benchmark",
     "recondition_passes": "State restored with (x user capacity)",
     "tracking_fills": "From one tracked minute to the next, at most (x user capacity)",

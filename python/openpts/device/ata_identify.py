@@ -15,7 +15,7 @@ VPD_PAGE: Final = "device/vpd_pg89"
 _IDENTIFY_AT: Final = 60
 _IDENTIFY_BYTES: Final = 512
 _WORDS: Final = 256
-_WORD: Final = re.compile(r"[0-9a-f]{4}")
+_LINE_OF_WORDS: Final = re.compile(r"(?:[0-9a-f]{4} ){7}[0-9a-f]{4}")
 _NOT_REPORTED: Final = (0x0000, 0xFFFF)
 _CHECKSUM_SIGNATURE: Final = 0xA5
 # word 89 or 90 with bit 15: the minutes are in bits 14 to 0, else in bits 7 to 0, both in units of two
@@ -203,9 +203,8 @@ def parse_identify_words(text: str) -> AtaIdentity | None:
     None if it is something else, if the checksum is wrong, and for the zeros that come from what passes no
     ATA command on: hdparm calls that a success.
     """
-    told = [line for line in text.splitlines() if line.strip() and not line.rstrip().endswith(":")]
-    words = " ".join(told).split()
-    if len(words) != _WORDS or not all(_WORD.fullmatch(word) for word in words):
+    words = " ".join(line for line in text.splitlines() if _LINE_OF_WORDS.fullmatch(line)).split()
+    if len(words) != _WORDS:
         return None
     identity = AtaIdentity(tuple(int(word, 16) for word in words))
     return identity if identity.model and _checksum_holds(identity.words) else None

@@ -16,6 +16,7 @@ from openpts.cli.option_group import together
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
+from openpts.cli.telemetry_options import TELEMETRY_OPTIONS, telemetry_of
 from openpts.cli.test_help import help_of
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.consent import Consent
@@ -55,6 +56,7 @@ RUN_OPTIONS = together(
         show_default=True,
         help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
     ),
+    *TELEMETRY_OPTIONS,
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
@@ -98,6 +100,8 @@ def order_of(
     out: Path | None,
     io_path: str | None,
     cpus: str,
+    telemetry_period: str,
+    power_command: str | None,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineWords(io_path=io_path, cpus=cpus)
@@ -122,6 +126,7 @@ def order_of(
         seed=choices.seed,
         options=engine.options(),
         pin_to_node=engine.pin_to_node,
+        telemetry=telemetry_of(telemetry_period, power_command),
     )
 
 

@@ -10,10 +10,10 @@ from openpts.device.reading import open_for_reading
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
 from openpts.device.target import parse_target
-from openpts.device.thermometers import Thermometers
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
+from openpts.gauge import Gauge
 from openpts.journal import Journal
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
@@ -79,8 +79,8 @@ class DeviceUnderTest(Protocol):
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
 
-    def thermometers(self) -> Thermometers:
-        """Where its temperatures can be read while it works."""
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
+        """What of it and of the host can be sampled while the engine works, that was made for ``demand``."""
 
 
 @contextmanager

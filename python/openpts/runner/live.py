@@ -210,6 +210,10 @@ class LiveDriver:
             self._unwritten.pop(0)
             if entries := error_deviations(finished.place, finished.sample):
                 self.add_deviations(entries)
+        self.keep_telemetry()
+
+    def keep_telemetry(self) -> None:
+        """Write down what was sampled until now, once a step has told where the engine's clock stands."""
         offset_ns = self._engine_clock_offset_ns
         if offset_ns is not None and (points := self.sampler.take(offset_ns)):
             self.writer.add_telemetry(points)

@@ -14,13 +14,14 @@ from openpts.device.open_target import OpenTarget
 from openpts.device.purge.purge import purge
 from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
-from openpts.device.thermometers import Thermometers, thermometers
 from openpts.device.way_settings import way_settings
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
+from openpts.gauge import Gauge
 from openpts.host.settings import host_settings
 from openpts.runner.engines import native_engine, pinned_near
+from openpts.runner.gauges import host_gauges, target_gauges
 from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
@@ -94,10 +95,9 @@ class PhysicalDevice:
         disk = self._disk
         return host_settings(self.roots) | ({} if disk is None else way_settings(disk, self.roots))
 
-    def thermometers(self) -> Thermometers:
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
         """See the protocol."""
-        device = self.target.device
-        return Thermometers("a file has no temperature") if device is None else thermometers(device.whole)
+        return target_gauges(self.target, engine, demand, self.roots) + host_gauges(self.roots, engine.cpus)
 
     @property
     def _disk(self) -> BlockDevice | None:

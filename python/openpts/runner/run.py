@@ -28,7 +28,7 @@ from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.room import check_room
 from openpts.runner.surroundings import surroundings_kept
-from openpts.runner.telemetry import Sampler
+from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
@@ -64,6 +64,7 @@ class Order:
     seed: int | None = None
     options: NativeOptions = field(default_factory=NativeOptions)
     pin_to_node: bool = True
+    telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +106,17 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
         options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
         check_room(device, plan, folder, options.interval_ns)
         options = captured(options, steps, folder, device.facts)
+        demand = demand_of(steps)
         with (
             place_for_capture(folder, options.capture),
-            device.engine(demand_of(steps), conditions.seed, options, near=order.pin_to_node) as engine,
+            device.engine(demand, conditions.seed, options, near=order.pin_to_node) as engine,
         ):
             engine.check(steps)
             checks = data_checks(steps, device.facts, conditions.seed)
             manifest = replace(manifest, engine=engine.facts, data_checks=checks)
             writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER)
             preparation = Preparation(device, order.purge_choice)
-            sampler = Sampler(device.thermometers())
+            sampler = sampler_of(order.telemetry, device, engine, demand)
             driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health, sampler)
             driver.emit(RunStarted(folder, manifest, plan))
             for healing in device.healed:

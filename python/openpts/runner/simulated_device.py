@@ -10,12 +10,12 @@ from openpts.device.health import simulated_health
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_identity import simulated_facts
 from openpts.device.simulated_target import DriveState, SimulatedTarget
-from openpts.device.thermometers import Thermometers
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.errors import PurgeError, UsageError
+from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
 from openpts.runner.healing import Healing
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
@@ -152,9 +152,9 @@ class SimulatedDevice:
         """See the protocol."""
         return {}
 
-    def thermometers(self) -> Thermometers:
-        """See the protocol: its temperature comes with the intervals."""
-        return Thermometers("the simulated drive", otherwise="temperature_c; with each interval")
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
+        """See the protocol: its temperature comes with the intervals, and no host works for it."""
+        return (Gauge("temperature", "temperature_c; with each interval", "the simulated drive"),)
 
 
 def simulated_deviations(

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
-from openpts.device.thermometers import Thermometers
+from openpts.device.purge.method import Progress
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
+from openpts.gauge import Gauge
 from openpts.record.health import Occasion
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
@@ -60,7 +61,7 @@ class GivenPreparation:
     def __init__(self, happened: list[str], purge_error: Exception | None = None) -> None:
         self.happened, self.purge_error = happened, purge_error
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         self.happened.append("purge")
         if self.purge_error:
             raise self.purge_error
@@ -118,7 +119,7 @@ class Bench:
             self.writer,
             self.events.append,
             lambda: HEALTH,
-            Sampler(Thermometers("none")),
+            Sampler(()),
         )
 
     def steps(self) -> list[tuple[StepPlace, StepState]]:
@@ -314,7 +315,8 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     bench: Callable[..., Bench], tmp_path: Path
 ) -> None:
     file = tmp_path / "temp1_input"
-    file.write_text("41000\n")
+    file.write_text("41\n")
+    gauge = Gauge("x", "x", "x", (file,), lambda contents, _: {"temperature_c": float(contents[0])})
 
     def once_sampled(running: Step) -> Sample:
         while not subject.driver.sampler._sampled:
@@ -322,7 +324,7 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
         return complete(running)
 
     subject = bench(once_sampled)
-    subject.driver.sampler = Sampler(Thermometers("x", {"temperature_c": file}), period_s=0.001)
+    subject.driver.sampler = Sampler([gauge], period_s=0.001)
     with subject.driver.sampler.running():
         subject.driver.drive(short_test())
     points = read_run(subject.folder).telemetry

@@ -107,3 +107,15 @@ def virtual_machine(tmp_path: Path) -> SystemRoots:
 def malformed(tmp_path: Path) -> SystemRoots:
     """A machine on which nothing is as it should be."""
     return build_system("malformed", tmp_path)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> SystemRoots:
+    """A laptop on its battery, tuned for that."""
+    return build_system("laptop", tmp_path)
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> SystemRoots:
+    """A container with limits."""
+    return build_system("container", tmp_path)

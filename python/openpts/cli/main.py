@@ -68,6 +68,7 @@ _COMMANDS = {
     "conformance": "openpts.cli.conformance:conformance_command",
     "crosscheck": "openpts.cli.crosscheck:crosscheck_command",
     "devices": "openpts.cli.devices:devices",
+    "doctor": "openpts.cli.doctor:doctor",
     "idle-flush": "openpts.cli.idle_flush:idle_flush",
     "io": "openpts.cli.io:io",
     "plan": "openpts.cli.plan:plan_command",

@@ -41,10 +41,8 @@ def way_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
         "apst": _apst(device),
         "power_state": _power_state(functions),
         "sata_power": _sata_power(device),
-        "disk_suspend": _suspend(
-            scsi_power_control(device), f"{device.kind} has no power/control of its own"
-        ),
-        "usb_suspend": _suspend(usb_power_control(device), "the drive is not on USB"),
+        "disk_suspend": _suspend(scsi_power_control(device), f"not of a disk of {device.kind}"),
+        "usb_suspend": _suspend(usb_power_control(device), "not on USB"),
         "iommu": _iommu(functions),
         "aer": _aer(functions),
     }
@@ -78,13 +76,19 @@ def _nr_requests(device: BlockDevice) -> Fact:
 def _sata_power(device: BlockDevice) -> Fact:
     path = sata_power_file(device)
     if path is None:
-        return Fact(None, f"{device.kind}: no host adapter above it has a link_power_management_policy")
+        source = "no host adapter above it has a link_power_management_policy"
+        return Fact(_none("not on SATA"), source)
     return Fact(read_text(path), str(path))
+
+
+def _none(why: str) -> str:
+    """A setting that this kind of drive does not have, which is not the same as one that nobody tells."""
+    return f"none ({why})"
 
 
 def _suspend(control: Path | None, absent: str) -> Fact:
     if control is None:
-        return Fact(None, absent)
+        return Fact(_none(absent), "no power/control for it above the drive")
     words = {"on": "kept awake", "auto": "may be suspended"}
     return Fact(words.get(read_text(control) or ""), str(control))
 
@@ -103,7 +107,7 @@ def _numa_node(device: BlockDevice, roots: SystemRoots) -> Fact:
 def _poll_queues(device: BlockDevice, roots: SystemRoots) -> Fact:
     path = roots.sys / "module/nvme/parameters/poll_queues"
     if device.kind is not DeviceKind.NVME:
-        return Fact(None, f"{device.kind} has none")
+        return Fact(_none(f"not of {device.kind}"), str(path))
     return Fact(read_text(path), str(path))
 
 
@@ -146,7 +150,7 @@ def _apst(device: BlockDevice) -> Fact:
     """The latency that the controller may take to wake by itself; 0 keeps it from sleeping."""
     path = apst_file(device)
     if path is None:
-        return Fact(None, f"{device.kind} has none")
+        return Fact(_none(f"not of {device.kind}"), "only NVMe controllers have such states")
     text = read_text(path)
     if text is None:
         return Fact(None, f"{path}: the controller has none, or the kernel does not tell")

@@ -19,6 +19,7 @@ _RESTART: Final = "it needs a restart with another command line of the kernel"
 LEFT_ALONE: Final[Mapping[str, str]] = {
     "smt": f"it changes which processors there are: {_FIRMWARE}",
     "mitigations": _RESTART,
+    "max_sectors_kb": "the hardware takes no more",
     "irqbalance": _SOMEBODYS,
     "numa_node": "it is a matter of --cpus",
     "interrupts": "the kernel itself keeps those of NVMe queues where they are",
@@ -28,9 +29,7 @@ LEFT_ALONE: Final[Mapping[str, str]] = {
     "iommu": _RESTART,
     "aer": "errors are counted, not set",
     "swap": "taking swap away may take long and end programs: swapoff --all",
-    "swappiness": "it is told only",
     "power_supply": "plug it in",
-    "display": "it is told only",
     "thermal": "cool the machine",
     "virtualization": "use another machine",
     "container": "run openpts outside",

@@ -9,9 +9,11 @@ from typing import Final, Protocol
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import drive_text, is_drive
+from openpts.device.purge.ata_password import take_password_off
 from openpts.device.target import BlockTarget, Target
 from openpts.device.write_cache_control import put_back_write_cache
 from openpts.errors import OpenptsError, RefusedError
+from openpts.host.changes import is_of_a_run, put_back_setting
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
@@ -24,12 +26,16 @@ class Healer(Protocol):
         """One line that says what was put back. Raises OpenptsError: the entry stays then."""
 
 
-HEALERS: Final[Mapping[Kind, Healer]] = {Kind.WRITE_CACHE: put_back_write_cache}
+HEALERS: Final[Mapping[Kind, Healer]] = {
+    Kind.WRITE_CACHE: put_back_write_cache,
+    Kind.HOST_SETTING: put_back_setting,
+    Kind.DRIVE_PASSWORD: take_password_off,
+}
 """Who can put back what."""
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
-BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE})
+BEFORE_A_RUN: Final = frozenset({Kind.WRITE_CACHE, Kind.HOST_SETTING})
 """What the next run puts back by itself."""
 
 
@@ -65,22 +71,22 @@ def heal(
 
 
 def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tuple[Healing, ...]:
-    """Put back what runs that were killed have left on this drive.
+    """Put back what runs that were killed have left on this drive, and on the host whatever the drive.
 
     Raises RefusedError if a password of openpts is still on it, and JournalError.
     """
-    if not isinstance(target, BlockTarget):
-        return ()
-    device = BlockDevice.of_node(target.path, roots)
+    device = BlockDevice.of_node(target.path, roots) if isinstance(target, BlockTarget) else None
 
     def is_on_it(entry: Entry) -> bool:
-        return is_drive(device, entry.subject)
+        if entry.kind is Kind.HOST_SETTING:
+            return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
+        return device is not None and is_drive(device, entry.subject)
 
     for entry in journal.left_behind():
-        if entry.kind is Kind.DRIVE_PASSWORD and is_on_it(entry):
+        if device is not None and entry.kind is Kind.DRIVE_PASSWORD and is_on_it(entry):
             raise RefusedError(
                 f"a run of {entry.made_at} was cut off while openpts had a password on "
-                f"{drive_text(entry.subject)}: take it off with `openpts unlock {target.path}`"
+                f"{drive_text(entry.subject)}: take it off with `openpts unlock {target}`"
             )
     return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
 

@@ -75,6 +75,11 @@ def either(otherwise: Suits = SHIPPED, **kinds: Suits) -> Callable[[str], Suits]
     return lambda value: kinds.get(value, otherwise)
 
 
+def where_there_is_one(suits: Callable[[str], Suits]) -> Callable[[str], Suits]:
+    """Of what not every drive has: right where a value says that there is none."""
+    return lambda value: BOTH if value.startswith("none (") else suits(value)
+
+
 def first_number(value: str) -> float | None:
     """The number that a text begins with."""
     match = re.match(r"\d+(?:\.\d+)?", value)

@@ -13,6 +13,7 @@ from openpts.vocabulary.host_advice.advice import (
     Suits,
     either,
     starts_with,
+    where_there_is_one,
 )
 
 
@@ -59,7 +60,7 @@ DRIVE_LINK: Final = (
         "default",
         "off",
         "waking it is part of the response time",
-        either(off=TUNED),
+        where_there_is_one(either(off=TUNED)),
         ("SOL-GEN-10",),
     ),
     Advice(
@@ -79,7 +80,7 @@ DRIVE_LINK: Final = (
         "default",
         "max_performance",
         "waking the link is part of the response time",
-        either(max_performance=TUNED),
+        where_there_is_one(either(max_performance=TUNED)),
         ("SOL-PWR-04", "SOL-PWR-10"),
     ),
     Advice(
@@ -89,7 +90,7 @@ DRIVE_LINK: Final = (
         "kept awake",
         "kept awake",
         "a suspended disk must wake first",
-        either(NEITHER, **{"kept awake": BOTH}),
+        where_there_is_one(either(NEITHER, **{"kept awake": BOTH})),
         ("SOL-PWR-04",),
     ),
     Advice(
@@ -99,7 +100,7 @@ DRIVE_LINK: Final = (
         "default",
         "kept awake",
         "a suspended bridge must wake first",
-        either(**{"kept awake": BOTH}),
+        where_there_is_one(either(**{"kept awake": BOTH})),
         ("SOL-PWR-09",),
     ),
     Advice(

@@ -13,6 +13,7 @@ from openpts.vocabulary.host_advice.advice import (
     Suits,
     either,
     first_number,
+    where_there_is_one,
 )
 
 NUMA_NODE: Final = "numa_node"
@@ -165,7 +166,7 @@ DRIVE_QUEUE: Final = (
         "0",
         "0, unless completions are polled",
         "they take queues from all others",
-        either(**{"0": BOTH}),
+        where_there_is_one(either(**{"0": BOTH})),
         is_minor=True,
     ),
     Advice(

@@ -171,7 +171,8 @@ MACHINE: Final = (
         "synchronized",
         "synchronized",
         "so that dates match those of other logs",
-        either(NEITHER, synchronized=BOTH),
+        # no figure depends on it
+        lambda value: BOTH if value == "synchronized" else None,
         ("SOL-GEN-07",),
     ),
 )

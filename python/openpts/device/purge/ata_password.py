@@ -10,7 +10,7 @@ from typing import Final
 
 from openpts.device.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.journalled_drive import drive_subject, drive_text, find_drive
+from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work
 from openpts.device.rules import quiet_refusals
 from openpts.device.usage import read_usage
@@ -78,6 +78,23 @@ def free_of_password(device: BlockDevice, entry: Entry, run: Run) -> str:
         return f"{name} has no password: nothing had to be taken off"
     _refuse_hopeless(drive, before.security)
     return f"{name} {_take_off(drive, device, before, entry.found)}"
+
+
+def password_state(entry: Entry, roots: SystemRoots, run: Run) -> str:
+    """Where the drive of an entry is now, and what it says of its security; why not, if it can't be told."""
+    try:
+        device = _find(entry.subject, roots, run)
+        security = AtaDrive(device.node, run).identify().security
+    except (TargetError, AtaCommandError) as error:
+        return f"now: not found or without an answer: {error}"
+    if not security.enabled:
+        return f"now {device.node}: has no password any more"
+    return f"now {device.node}: {security}"
+
+
+def is_noted_drive(device: BlockDevice, entry: Entry, run: Run) -> bool:
+    """Whether a disk is the drive of an entry, by what the kernel or the drive itself says."""
+    return is_drive(device, entry.subject) or _answers_to(device, entry.subject, run)
 
 
 def identify_disk(disk: BlockDevice, run: Run) -> AtaIdentity | None:

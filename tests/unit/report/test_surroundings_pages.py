@@ -225,7 +225,31 @@ def test_the_difference_of_two_readings_is_what_the_run_did(bare: Run) -> None:
     # 5 TB to the media for the 2 TB of the host
     assert texts(summary["Write amplification (WAF)"]) == ["2.50"]
     assert texts(summary["Rated life used by this run"]) == ["1 %"]
-    assert verdicts(page) == ["The device's log counted no error, no reset and no throttling during the run."]
+    assert verdicts(page) == [
+        "The device's log counted no error and no reset during the run; it does not count throttling."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (
+            "media_errors power_cycles throttle_events",
+            "counted no error, no reset and no throttling during the run",
+        ),
+        ("grown_defects", "counted no error during the run; it does not count resets or throttling"),
+        ("temperature_c", "does not count errors, resets or throttling"),
+    ],
+)
+def test_what_a_log_does_not_count_did_not_fail_to_happen(names: str, text: str, bare: Run) -> None:
+    values = dict.fromkeys(names.split(), 0.0)
+    assert verdicts(health_page(with_health(bare, values, values))) == [f"The device's log {text}."]
+
+
+def test_a_spare_of_0_with_a_threshold_of_0_is_no_alarm(bare: Run) -> None:
+    # drives without spare blocks say so, emulated ones too; the drive itself judges by its critical warning
+    spare = {"available_spare_pct": 0.0, "available_spare_threshold_pct": 0.0, "critical_warning": 0.0}
+    assert health_alerts(with_health(bare, BEFORE | spare, AFTER | spare)) == ()
 
 
 def test_no_write_amplification_without_writes_or_without_a_count_of_the_media(bare: Run) -> None:
@@ -245,6 +269,7 @@ def test_no_write_amplification_without_writes_or_without_a_count_of_the_media(b
         ({"power_cycles": 11}, "device health: 2 power cycles during the run"),
         ({"critical_warning": 4}, "device health: critical warning of the drive's log set"),
         ({"read_only": 1}, "device health: drive is read-only"),
+        ({"failure_foretold": 1}, "device health: the drive foretells its own failure"),
     ],
 )
 def test_an_error_or_a_reset_is_a_red_line(changed: dict[str, float], alert: str, bare: Run) -> None:

@@ -29,6 +29,7 @@ from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.run import Order, run_test
+from openpts.vocabulary.scenario import Scenario
 
 
 @click.group(cls=InOrder)
@@ -57,6 +58,19 @@ RUN_OPTIONS = together(
         help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
     ),
     *TELEMETRY_OPTIONS,
+    click.option(
+        "--scenario",
+        type=click.Choice([scenario.value for scenario in Scenario]),
+        default=Scenario.SYNTHETIC.value,
+        show_default=True,
+        help="What the figures are to show: the drive alone, or a machine as its users have it. The host audit "
+        "judges by it.",
+    ),
+    click.option(
+        "--tune",
+        is_flag=True,
+        help="Set the host up for the scenario as long as the run lasts; see `openpts doctor`.",
+    ),
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
@@ -100,6 +114,8 @@ def order_of(
     out: Path | None,
     io_path: str | None,
     cpus: str,
+    scenario: str,
+    tune: bool,
     telemetry_period: str,
     power_command: str | None,
 ) -> Order:
@@ -126,6 +142,8 @@ def order_of(
         seed=choices.seed,
         options=engine.options(),
         pin_to_node=engine.pin_to_node,
+        scenario=Scenario(scenario),
+        tune=tune,
         telemetry=telemetry_of(telemetry_period, power_command),
     )
 

@@ -15,6 +15,7 @@ from openpts.device.power_files import (
     scsi_power_control,
     usb_power_control,
 )
+from openpts.device.storage_driver import storage_driver
 from openpts.system_files import SystemRoots, chosen_word, read_lines, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -31,6 +32,7 @@ def way_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
     folder = hardware_folder(device)
     functions = pci_functions(folder)
     return {
+        "storage_driver": storage_driver(device, roots),
         "numa_node": _numa_node(device, roots),
         **_queue_facts(device),
         "nr_requests": _nr_requests(device),

@@ -23,7 +23,9 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import ChangeReport
 
 
 class DeviceUnderTest(Protocol):
@@ -78,6 +80,9 @@ class DeviceUnderTest(Protocol):
 
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
+
+    def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
+        """The host set up for such a measurement of it, and put back at the end; see runner.tuning."""
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
         """What of it and of the host can be sampled while the engine works, that was made for ``demand``."""

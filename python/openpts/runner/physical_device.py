@@ -15,20 +15,26 @@ from openpts.device.purge.purge import purge
 from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
 from openpts.device.way_settings import way_settings
+from openpts.device.way_tuning import way_changes
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
 from openpts.host.settings import host_settings
+from openpts.host.tuning import host_changes
+from openpts.journal import Journal
 from openpts.runner.engines import native_engine, pinned_near
 from openpts.runner.gauges import host_gauges, target_gauges
 from openpts.runner.healing import Healing
+from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import ChangeReport
 
 
 # PTS-GEN-05
@@ -93,7 +99,18 @@ class PhysicalDevice:
     def host_settings(self) -> Facts:
         """See the protocol; of a file with the settings of the disk below it."""
         disk = self._disk
-        return host_settings(self.roots) | ({} if disk is None else way_settings(disk, self.roots))
+        number = None if disk is None else disk.number
+        facts = host_settings(self.roots, number)
+        return facts | ({} if disk is None else way_settings(disk, self.roots))
+
+    @contextmanager
+    def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:
+        """See the protocol."""
+        disk = self._disk
+        changes = host_changes(self.roots, scenario, lasting=False)
+        changes += () if disk is None else way_changes(disk, scenario)
+        with tuned_host(changes, scenario, self.roots, Journal.of_machine()) as reports:
+            yield reports
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
         """See the protocol."""

@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from openpts.device.consent import Consent
 from openpts.engine.options import NativeOptions
 from openpts.host.inventory import host_facts
-from openpts.host.software import software_facts
+from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.pts.definition import TestDefinition
@@ -34,6 +35,7 @@ from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.test_conditions import TestConditions
 
 Adjust = Callable[[TestConditions], TestConditions]
@@ -49,7 +51,7 @@ class Order:
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
-    not have to ask.
+    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts.
     """
 
     target: str
@@ -64,6 +66,8 @@ class Order:
     seed: int | None = None
     options: NativeOptions = field(default_factory=NativeOptions)
     pin_to_node: bool = True
+    scenario: Scenario = Scenario.SYNTHETIC
+    tune: bool = False
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
 
 
@@ -109,11 +113,12 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
         demand = demand_of(steps)
         with (
             place_for_capture(folder, options.capture),
+            device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
             device.engine(demand, conditions.seed, options, near=order.pin_to_node) as engine,
         ):
             engine.check(steps)
             checks = data_checks(steps, device.facts, conditions.seed)
-            manifest = replace(manifest, engine=engine.facts, data_checks=checks)
+            manifest = replace(manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
             writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER)
             preparation = Preparation(device, order.purge_choice)
             sampler = sampler_of(order.telemetry, device, engine, demand)
@@ -149,9 +154,10 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions)
         target=device.facts,
         dut=dut,
         host=host_facts(SystemRoots()),
-        software=software_facts(),
+        software=software_facts(SystemRoots()) | ({} if device.facts.simulation else program_facts()),
         started_at=now.isoformat(timespec="seconds"),
         healed=tuple(healing.text for healing in device.healed),
+        scenario=order.scenario,
     )
 
 

@@ -1,7 +1,7 @@
 """A simulated drive as the device under test."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
@@ -26,8 +26,10 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.short_figures import SHORT_FIGURES
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import ChangeReport
 
 DEFAULT_SEED: Final = 1
 """Of a drive whose seed nobody named: then equal orders have equal drives."""
@@ -151,6 +153,13 @@ class SimulatedDevice:
     def host_settings(self) -> Facts:
         """See the protocol."""
         return {}
+
+    def tuned_host(
+        self,
+        scenario: Scenario,  # noqa: ARG002 whichever
+    ) -> AbstractContextManager[tuple[ChangeReport, ...]]:
+        """See the protocol: no setting of the host bears on it."""
+        return nullcontext(())
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
         """See the protocol: its temperature comes with the intervals, and no host works for it."""

@@ -13,6 +13,7 @@ def _values(name: str, roots: SystemRoots) -> dict[str, str | None]:
 
 def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoots) -> None:
     assert _values("nvme0n1", server) == {
+        "storage_driver": "nvme 1.0",
         "numa_node": "node 1 of 2, processors 2-3,6-7",
         "scheduler": "none",
         "nomerges": "0",
@@ -44,6 +45,7 @@ def test_a_drive_that_sleeps_by_nobodys_leave(server: SystemRoots) -> None:
 
 def test_a_sata_drive_has_no_power_states_of_nvme(server: SystemRoots) -> None:
     values = _values("sda", server)
+    assert values["storage_driver"] == "ahci, of the kernel"
     assert values["apst"] == "none (not of ATA)"
     assert values["poll_queues"] == "none (not of ATA)"
     assert values["sata_power"] == "med_power_with_dipm"

@@ -61,6 +61,15 @@ def _processors(text: str) -> set[int]:
 
 DRIVE_QUEUE: Final = (
     Advice(
+        "storage_driver",
+        Group.QUEUE,
+        "Storage driver",
+        "told",
+        "told",
+        "figures of one driver do not stand for another",
+        requirements=("SOL-SYS-05",),
+    ),
+    Advice(
         NUMA_NODE,
         Group.QUEUE,
         "NUMA node of the drive",

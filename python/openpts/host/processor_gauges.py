@@ -130,10 +130,12 @@ def _frequency(roots: SystemRoots, pinned: frozenset[int]) -> Gauge:
     source = f"{cpus}/cpu*/cpufreq/scaling_cur_freq"
     if not paths:
         return Gauge("processor clock", None, f"{source} is missing: the kernel doesn't set clocks here")
-    group = "cpu_engine" if pinned else "cpu_all"
+    group, of_whom = (
+        ("cpu_engine", "of the engine's processors") if pinned else ("cpu_all", "of all processors")
+    )
     return Gauge(
         "processor clock",
-        f"mean and lowest clock in MHz {'of the engine’s processors' if pinned else 'of all processors'}",
+        f"mean and lowest clock in MHz {of_whom}",
         source,
         paths,
         lambda contents, _: _clocks(group, contents),

@@ -43,6 +43,8 @@ Examples
       Random reads for ten seconds, every I/O timed: nothing is written without consent.
   openpts run all sim:client-qlc --profile client --time-scale 1/60
       The whole suite, one folder for each test and an index page over them.
+  openpts purge /dev/nvme0n1 --confirm-serial S3R1AL
+      Erase a drive by the best method that it has, and prove it: nothing is measured.
   openpts plan xsr /dev/nvme0n1 --tbw 1.2PB
       What a test would do, how long it takes and what it wears, without touching the drive.
   openpts run iops sim:enterprise-tlc
@@ -73,6 +75,7 @@ _COMMANDS = {
     "io": "openpts.cli.io:io",
     "plan": "openpts.cli.plan:plan_command",
     "plan-schema": "openpts.cli.plan_schema:plan_schema_command",
+    "purge": "openpts.cli.purge:purge",
     "rehearse": "openpts.cli.rehearse:rehearse_command",
     "report": "openpts.cli.report:report",
     "run": "openpts.cli.run_commands:run",

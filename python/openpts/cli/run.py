@@ -9,7 +9,7 @@ from typing import IO, Any
 import click
 
 from openpts.cli.command_group import InOrder
-from openpts.cli.consent_options import CONSENT_OPTIONS
+from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.io_engine import NUMA, EngineWords
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.option_group import together
@@ -39,6 +39,8 @@ def run() -> None:
 
 RUN_OPTIONS = together(
     *CONSENT_OPTIONS,
+    CONFIRM_NAMESPACE,
+    CONFIRM_MEMBER,
     click.option(
         "--purge",
         metavar="METHOD",
@@ -57,7 +59,6 @@ RUN_OPTIONS = together(
         show_default=True,
         help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
     ),
-    *TELEMETRY_OPTIONS,
     click.option(
         "--scenario",
         type=click.Choice([scenario.value for scenario in Scenario]),
@@ -71,6 +72,7 @@ RUN_OPTIONS = together(
         is_flag=True,
         help="Set the host up for the scenario as long as the run lasts; see `openpts doctor`.",
     ),
+    *TELEMETRY_OPTIONS,
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
@@ -108,16 +110,18 @@ def order_of(
     confirm_device_path: str | None,
     erase_signatures: bool,
     overwrite_file: bool,
+    confirm_namespace: tuple[Path, ...],
+    confirm_members: tuple[str, ...],
     operator: str | None,
     auditor: str | None,
     sponsor: str | None,
     out: Path | None,
     io_path: str | None,
     cpus: str,
-    scenario: str,
-    tune: bool,
     telemetry_period: str,
     power_command: str | None,
+    scenario: str,
+    tune: bool,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineWords(io_path=io_path, cpus=cpus)
@@ -134,6 +138,8 @@ def order_of(
             confirm_device_path=confirm_device_path,
             overwrite_file=overwrite_file,
             erase_signatures=erase_signatures,
+            confirm_namespaces=confirm_namespace,
+            confirm_members=confirm_members,
         ),
         purge_choice=choices.purge(purge),
         people=choices.people(People(operator, auditor, sponsor)),
@@ -142,9 +148,9 @@ def order_of(
         seed=choices.seed,
         options=engine.options(),
         pin_to_node=engine.pin_to_node,
+        telemetry=telemetry_of(telemetry_period, power_command),
         scenario=Scenario(scenario),
         tune=tune,
-        telemetry=telemetry_of(telemetry_period, power_command),
     )
 
 

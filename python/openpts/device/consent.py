@@ -3,8 +3,11 @@
 import os
 import shlex
 from dataclasses import dataclass
+from pathlib import Path
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.nvme_subsystem import NvmeSubsystem
+from openpts.device.open_target import OpenTarget
 from openpts.device.rules import Refusal
 from openpts.device.serial_number import serial_number
 from openpts.device.target import BlockTarget
@@ -13,12 +16,18 @@ from openpts.units import format_capacity
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """The operator's words, one field for each option of that name (``--confirm-serial`` and so on)."""
+    """The operator's words, one field for each option of that name (``--confirm-serial`` and so on).
+
+    ``confirm_namespaces`` are nodes of other namespaces of the drive that may be erased with it,
+    ``confirm_members`` serial numbers of the drives that an array is made of.
+    """
 
     confirm_serial: str | None = None
     confirm_device_path: str | None = None
     overwrite_file: bool = False
     erase_signatures: bool = False
+    confirm_namespaces: tuple[Path, ...] = ()
+    confirm_members: tuple[str, ...] = ()
 
 
 def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> Refusal | None:
@@ -42,4 +51,17 @@ def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> R
         "confirmation",
         f"all data on {drive} will be lost",
         f"if that is meant add {option} {shlex.quote(expected[0])}",
+    )
+
+
+def not_a_sibling(opened: OpenTarget, other: BlockDevice) -> Refusal | None:
+    """The refusal if a drive that may be erased too is no other namespace of the one that is open."""
+    others = () if opened.device is None else NvmeSubsystem.of(opened.device).besides(opened.device)
+    if other in others:
+        return None
+    names = ", ".join(str(namespace.node) for namespace in others)
+    return Refusal(
+        "namespaces",
+        f"{other.node} is no other namespace of {opened.facts.path}",
+        f"--confirm-namespace can name {names}" if names else "leave --confirm-namespace away",
     )

@@ -49,12 +49,12 @@ def read_smart_log(fd: int) -> bytes:
     return read_log(fd, _SMART_LOG, SMART_LOG_BYTES)
 
 
-def read_log(fd: int, page: int, length: int) -> bytes:
+def read_log(fd: int, page: int, length: int, timeout_ms: int = _TIMEOUT_MS) -> bytes:
     """The first ``length`` bytes, a multiple of 4, of a log of the controller. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(length)
     # dword 10: the page, and above bit 16 the number of dwords but one
     cdw10 = page | (length // 4 - 1) << 16
-    _admin_command(fd, _GET_LOG_PAGE, cdw10, buffer, nsid=_ALL_NAMESPACES)
+    _admin_command(fd, _GET_LOG_PAGE, cdw10, buffer, nsid=_ALL_NAMESPACES, timeout_ms=timeout_ms)
     return buffer.raw
 
 
@@ -79,12 +79,13 @@ def _admin_command(
     *,
     cdw11: int = 0,
     nsid: int = 0,
+    timeout_ms: int = _TIMEOUT_MS,
 ) -> int:
     """Send a command that returns data or has none, and return dword 0 of its completion."""
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
     command = bytearray(
         _COMMAND.pack(
-            opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, 0, 0, _TIMEOUT_MS, 0
+            opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, 0, 0, timeout_ms, 0
         )
     )
     try:

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from openpts.device.consent import Consent
 from openpts.device.guard import open_target
+from openpts.device.purge.method import Progress
 from openpts.device.reading import open_for_reading
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
@@ -66,7 +67,10 @@ class DeviceUnderTest(Protocol):
         ``first_thread`` threads of others are already.
         """
 
-    def purge(self, choice: PurgeChoice) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def check_purge(self, choice: PurgeChoice) -> None:
+        """Raise OpenptsError where the device has no such purge, or it would reach what nobody gave up."""
+
+    def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge it as chosen and prove it, with what a purge of such a device is not. Raises PurgeError."""
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:

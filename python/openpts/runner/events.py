@@ -46,6 +46,14 @@ class PurgeStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class PurgeProgressed:
+    """A purge goes on: ``share`` of it is done, 0 to 1, None where the drive doesn't tell."""
+
+    share: float | None
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeFinished:
     """The purge is over and proven, or was left out."""
 
@@ -115,6 +123,7 @@ Event = (
     | RunStarted
     | DeviationFound
     | PurgeStarted
+    | PurgeProgressed
     | PurgeFinished
     | StepsStarted
     | Ticked

@@ -16,6 +16,7 @@ from openpts.runner.events import (
     IoHangs,
     Listener,
     PurgeFinished,
+    PurgeProgressed,
     PurgeStarted,
     SteadyStateJudged,
     StepFinished,
@@ -92,7 +93,7 @@ class LiveDriver:
         match request:
             case Purge():
                 self.emit(PurgeStarted())
-                purge_report, deviations = self.preparation.purge()
+                purge_report, deviations = self.preparation.purge(self._purge_progressed)
                 self._purges.append(purge_report)
                 self.writer.update_manifest(purges=self._purges)
                 self.add_deviations(deviations)
@@ -113,6 +114,9 @@ class LiveDriver:
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))
         return None
+
+    def _purge_progressed(self, share: float | None, text: str) -> None:
+        self.emit(PurgeProgressed(share, text))
 
     def health(self, occasion: Occasion) -> None:
         """Read the device's log before or after the test, for the record."""

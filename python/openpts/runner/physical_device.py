@@ -11,7 +11,8 @@ from openpts.device.file_system import device_below, find_mount
 from openpts.device.health import read_health
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge.purge import purge
+from openpts.device.purge.method import Progress
+from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
 from openpts.device.way_settings import way_settings
@@ -83,10 +84,16 @@ class PhysicalDevice:
         with native_engine(self.target, demand, seed, options) as engine:
             yield engine
 
-    def purge(self, choice: PurgeChoice) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def check_purge(self, choice: PurgeChoice) -> None:
         """See the protocol."""
-        report = purge(self.target, choice)
-        return report, (purge_of_a_file(report.method),) if self._is_file else ()
+        chosen_methods(self.target, choice)
+
+    def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        """See the protocol."""
+        report = purge(self.target, choice, progress)
+        if self._is_file:
+            return report, (purge_of_a_file(report.method),)
+        return report, () if report.ran else (not_a_purge(report.method),)
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """See the protocol."""
@@ -151,6 +158,18 @@ def kernel_made(device: BlockDevice) -> tuple[Deviation, ...]:
             used=f"{device.name}, which the kernel makes of other storage or of memory",
             effect="whatever lies below it is measured, with what the kernel adds",
         ),
+    )
+
+
+# PTS-PRG-02
+def not_a_purge(method: str) -> Deviation:
+    """The entry of a drive that was written over instead of purged."""
+    return Deviation(
+        rule_id="PTS-PRG-01",
+        clause="3.2",
+        required="a purge before preconditioning",
+        used=f"no purge: {method}",
+        effect="the drive is full instead of fresh, and its write history shows in the results",
     )
 
 

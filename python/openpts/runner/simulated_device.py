@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Final, Self
 
 from openpts.device.health import simulated_health
+from openpts.device.purge.method import Progress
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_identity import simulated_facts
 from openpts.device.simulated_target import DriveState, SimulatedTarget
@@ -110,12 +111,20 @@ class SimulatedDevice:
         finally:
             engine.stop()
 
-    def purge(self, choice: PurgeChoice) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """See the protocol: data written before must be gone, and nothing else may be left."""
+    def check_purge(self, choice: PurgeChoice) -> None:
+        """See the protocol: it has a purge of its own, without a name."""
         if choice.methods:
             raise PurgeError(
                 f"{self.facts.name} is a simulated drive, which {choice} can't purge: leave --purge away"
             )
+
+    def purge(
+        self,
+        choice: PurgeChoice,
+        progress: Progress,  # noqa: ARG002 it takes no time of ours
+    ) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        """See the protocol: data written before must be gone, and nothing else may be left."""
+        self.check_purge(choice)
         marked = self.drive.mark()
         started_at = datetime.now(UTC)
         duration_ns = self.drive.purge()

@@ -73,12 +73,12 @@ class PurgeAttempt:
 class PurgeReport:
     """What the purge was and how it was proven (PTS 3.2, 7.3.1).
 
-    ``ran`` is False where no purge was made. ``changed_samples`` of ``samples`` marked places read
-    back without their mark after the purge; of a simulated drive, pages that hold no data any more.
-    ``attempts`` are the methods that were passed over or failed before this one. ``status`` is what the
-    drive's own logs said of it afterwards. ``other_samples`` are places that held data of others before, all
-    of them changed; ``blank_samples`` of both are all zeros or all ones now, None: not looked at.
-    ``is_purge`` is False where the drive was only written over.
+    ``ran`` is False where no purge was made, also where ``name`` tells that the drive was written over
+    instead. ``changed_samples`` of ``samples`` marked places read back without their mark after the purge; of
+    a simulated drive, pages that hold no data any more. ``attempts`` are the methods that were passed over or
+    failed before this one. ``status`` is what the drive's own logs said afterwards, ``status_before`` what
+    they had said before. ``other_samples`` are places that held older data, all of them changed;
+    ``blank_samples`` of both are all zeros or all ones now, None: not looked at.
     """
 
     ran: bool
@@ -89,9 +89,9 @@ class PurgeReport:
     samples: int
     changed_samples: int
     name: str = ""
-    is_purge: bool = True
     attempts: tuple[PurgeAttempt, ...] = ()
     status: Facts = field(default_factory=dict)
+    status_before: Facts = field(default_factory=dict)
     other_samples: int = 0
     blank_samples: int | None = None
 

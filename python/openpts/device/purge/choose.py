@@ -41,7 +41,7 @@ def choose(
         reason = _against(method, capability, confirmed, asked_for=bool(wanted))
         if reason is None:
             ways.append(method)
-        else:
+        elif wanted or not capability.foreign:
             left_out.append(PurgeAttempt(name, reason))
         if ways and not wanted:
             break
@@ -74,6 +74,10 @@ def _nothing_left(
     answers: dict[str, tuple[PurgeMethod, Capability]],
 ) -> PurgeError:
     why = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in left_out)
-    has = [name for name, (_, capability) in answers.items() if capability.supported]
-    instead = f"it has {', '.join(has)}" if has else HOW_TO_DO_WITHOUT
-    return PurgeError(f"{device.node} can't be purged this way: {why}; {instead}")
+    has = [
+        method.name if method.is_purge else f"{method.name} (no purge)"
+        for method, capability in answers.values()
+        if capability.supported
+    ]
+    instead = f"it has {', '.join(has)}; " if has else ""
+    return PurgeError(f"{device.node} can't be purged this way: {why}; {instead}{HOW_TO_DO_WITHOUT}")

@@ -46,7 +46,10 @@ class Evidence:
         try:
             marks = write_marks(target.fd, places, facts.sector_bytes)
         except OSError as error:
-            raise PurgeError(f"can't mark {facts.path} before the purge: {error.strerror}") from error
+            raise PurgeError(
+                f"can't mark {facts.path} before the purge: {error.strerror}; a drive on which a format or a "
+                "sanitize failed takes nothing until one succeeds, which its own tools can bring about"
+            ) from error
         return cls(marks, tuple(place for place in others if not place.is_blank))
 
     # PTS-DEF-10

@@ -41,7 +41,7 @@ def chosen_methods(target: OpenTarget, choice: PurgeChoice) -> ChosenMethods:
         return ChosenMethods((FileBlocks(),), ())
     if not target.device.folder.exists():
         raise PurgeError(f"{target.device.node} has gone away: see dmesg")
-    return choose(choice, target.device, frozenset())
+    return choose(choice, target.device, frozenset(sibling.facts.path for sibling in target.siblings))
 
 
 # PTS-DEF-10, PTS-PRG-01
@@ -90,14 +90,14 @@ def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
 
 def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock: PurgeClock) -> PurgeReport:
     """One method and its proof. Raises PurgeError."""
-    evidence = Evidence.gather(target)
+    evidence, status_before = Evidence.gather(target), method.status(target)
     started_at, started_ns = clock.now(), clock.monotonic_ns()
     detail = method.carry_out(target, progress)
     duration_ns = clock.monotonic_ns() - started_ns
     proof = evidence.compare(target)
     _check(proof, method, target)
     return PurgeReport(
-        ran=True,
+        ran=method.is_purge,
         method=method.title,
         detail=detail,
         started_at=_iso(started_at),
@@ -105,8 +105,8 @@ def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock
         samples=proof.marks,
         changed_samples=proof.marks_changed,
         name=method.name,
-        is_purge=method.is_purge,
         status=method.status(target),
+        status_before=status_before,
         other_samples=proof.others,
         blank_samples=proof.blank,
     )

@@ -1,6 +1,7 @@
 """ATA Security Erase on a drive that behaves as the standard says, and on ones that don't."""
 
 import os
+import time
 from pathlib import Path
 
 import pytest
@@ -50,14 +51,21 @@ def test_it_erases_and_leaves_neither_password_nor_entry(
     manners: Manners, enhanced: bool, journal: Journal, roots: SystemRoots
 ) -> None:
     drive = AtaSecurityDrive(manners)
-    (told,) = _erase(drive, journal, roots, enhanced=enhanced)
+    _erase(drive, journal, roots, enhanced=enhanced)
     minutes = 2 if enhanced else 84
-    assert told == (None, f"erasing itself, about {minutes} min by its own estimate; can't be interrupted")
     assert drive.erased == 1
     assert _is_free(drive, journal)
     erase = drive.commands.index(f"--security-erase{'-enhanced' * enhanced}")
     # hdparm gives the drive its estimate and an hour, and the kernel stops the command then: we wait longer
     assert drive.time_limits_s[erase] == (minutes + 120) * 60
+
+
+def test_it_tells_every_second_how_far_it_should_be(journal: Journal, roots: SystemRoots) -> None:
+    drive = AtaSecurityDrive()
+    drive.before = lambda what: time.sleep(1.5) if what == "in the middle of an erasure" else None
+    (share, words), *_ = _erase(drive, journal, roots)
+    assert share == pytest.approx(1 / (84 * 60), rel=0.4)
+    assert words == "erasing itself, which can't be interrupted; 84 min by its own estimate"
 
 
 def test_the_password_is_in_the_journal_before_the_drive_has_it(journal: Journal, roots: SystemRoots) -> None:

@@ -6,12 +6,14 @@ and ends with 0 even where the drive aborted the command: so the bytes are read 
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.ata_identify import AtaIdentity, parse_identify_words
+from openpts.device.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
+from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.purge.watched_program import run_watched
 from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import SystemRoots, printable
 
@@ -87,10 +89,8 @@ class AtaDrive:
         identity = parse_identify_words(answer.stdout)
         if identity is not None:
             return identity
-        why = answer.complaint if answer.returncode or answer.stderr.strip() else "it answered with nothing"
-        raise AtaCommandError(
-            f"no ATA drive answers at {self.node}, or its adapter passes no ATA commands: {why}"
-        )
+        why = answer.complaint if answer.returncode or answer.stderr.strip() else "the answer is empty"
+        raise AtaCommandError(f"is no ATA drive, or its adapter passes no ATA commands on: {why}")
 
     def set_password(self, password: str) -> None:
         """SECURITY SET PASSWORD: the user password, level high. Raises AtaCommandError."""
@@ -103,10 +103,26 @@ class AtaDrive:
         """SECURITY UNLOCK and SECURITY DISABLE PASSWORD. Raises AtaCommandError."""
         self._tell((_COMMAND_SWITCH, _USER, "--security-disable", password), _COMMAND_LIMIT_S)
 
-    def erase(self, password: str, timeout_s: float, *, enhanced: bool) -> None:
-        """SECURITY ERASE PREPARE and UNIT; returns when the drive is done. Raises AtaCommandError."""
+    def erase(
+        self,
+        password: str,
+        timeout_s: float,
+        *,
+        enhanced: bool,
+        tell: Callable[[float], None] = lambda _seconds: None,
+    ) -> None:
+        """SECURITY ERASE PREPARE and UNIT; returns when the drive is done.
+
+        ``tell`` is called every second with the seconds gone by. Raises AtaCommandError.
+        """
         option = "--security-erase-enhanced" if enhanced else "--security-erase"
-        self._tell((_COMMAND_SWITCH, _USER, option, password), timeout_s)
+        command = ("hdparm", _COMMAND_SWITCH, _USER, option, password, str(self.node))
+        try:
+            answer = run_watched(self.run, command, timeout_s, tell)
+        except ProgramError as error:
+            raise AtaCommandError(str(error)) from error
+        if (why := refusal(answer)) is not None:
+            raise AtaCommandError(why)
 
     def start_sanitize(self, arguments: Sequence[str]) -> None:
         """Begin a sanitize operation, which goes on in the drive. Raises AtaCommandError."""
@@ -126,6 +142,21 @@ class AtaDrive:
             return self.run(("hdparm", *arguments, str(self.node)), timeout_s, to_the_end=to_the_end)
         except ProgramError as error:
             raise AtaCommandError(str(error)) from error
+
+
+def no_ata_drive(device: BlockDevice) -> str | None:
+    """Why it makes no sense to send a disk ATA commands; None if it may understand them.
+
+    A USB bridge may pass them on without saying so; other adapters that do show VPD page 89h (SAT).
+    """
+    if device.kind is DeviceKind.ATA:
+        return None
+    if device.kind is not DeviceKind.SCSI:
+        return f"is no ATA drive but {device.kind}"
+    behind_usb = any(part.startswith("usb") for part in device.folder.parts)
+    if behind_usb or (device.folder / VPD_PAGE).exists():
+        return None
+    return f"is no ATA drive: there is no ATA information page, see {device.place(VPD_PAGE)}"
 
 
 def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:

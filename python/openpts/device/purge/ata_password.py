@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from openpts.device.ata_identify import AtaIdentity, AtaSecurity
-from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
-from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work
+from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
 from openpts.device.rules import quiet_refusals
 from openpts.device.usage import read_usage
 from openpts.errors import TargetError
@@ -99,7 +99,7 @@ def is_noted_drive(device: BlockDevice, entry: Entry, run: Run) -> bool:
 
 def identify_disk(disk: BlockDevice, run: Run) -> AtaIdentity | None:
     """IDENTIFY DEVICE of a disk that may be an ATA drive; None if it is none or does not answer."""
-    if disk.kind not in {DeviceKind.ATA, DeviceKind.SCSI}:
+    if no_ata_drive(disk) is not None:
         return None
     try:
         return AtaDrive(disk.node, run).identify()

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.ata_identify import AtaIdentity
-from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses
+from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.sanitize_kind import SanitizeKind
 from openpts.device.purge.waiting import CLOCK, Clock, Look, wait_while_running
@@ -92,8 +92,8 @@ class AtaSanitize:
 
     def capability(self, device: BlockDevice) -> Capability:
         """See the protocol: word 59 of IDENTIFY DEVICE, and SANITIZE STATUS EXT."""
-        if device.kind not in {DeviceKind.ATA, DeviceKind.SCSI}:
-            return Capability(False, f"is no ATA drive but {device.kind}")
+        if (reason := no_ata_drive(device)) is not None:
+            return Capability(False, reason)
         drive = AtaDrive(device.node, self.run)
         try:
             identity = drive.identify()

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.ata_identify import AtaIdentity, AtaSecurity
-from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive
+from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, no_ata_drive
 from openpts.device.purge.ata_password import (
     PASSWORD,
     POWER_CYCLE,
@@ -53,8 +53,8 @@ class AtaSecurityErase:
 
     def capability(self, device: BlockDevice) -> Capability:
         """See the protocol: words 82, 89, 90 and 128 of IDENTIFY DEVICE, asked of the drive."""
-        if device.kind not in {DeviceKind.ATA, DeviceKind.SCSI}:
-            return Capability(False, f"is no ATA drive but {device.kind}")
+        if (reason := no_ata_drive(device)) is not None:
+            return Capability(False, reason)
         try:
             identity = AtaDrive(device.node, self.run).identify()
             against = self._against(device, identity)
@@ -62,11 +62,10 @@ class AtaSecurityErase:
             return Capability(False, str(error))
         if against is not None:
             return Capability(False, against)
-        security = identity.security
-        minutes = security.enhanced_erase_minutes if self.enhanced else security.erase_minutes
+        minutes = self._minutes(identity)
         return Capability(
             True,
-            f"IDENTIFY DEVICE word 128: {security}",
+            f"IDENTIFY DEVICE word 128: {identity.security}",
             None if minutes is None else minutes * 60.0,
         )
 
@@ -98,11 +97,10 @@ class AtaSecurityErase:
         identity = drive.identify()
         if (against := self._against(device, identity)) is not None:
             raise AtaCommandError(against)
-        progress(None, f"erasing itself, {_estimate(identity, enhanced=self.enhanced)}; can't be interrupted")
         journal = self.journal()
         entry = note_password(journal, device, identity, enhanced=self.enhanced)
         try:
-            self._erase_by_password(drive, identity)
+            self._erase_by_password(drive, identity, progress)
         except BaseException as error:
             self._free(device, entry, error)
             journal.remove(entry)
@@ -110,14 +108,30 @@ class AtaSecurityErase:
         journal.remove(entry)
         return "user password set, erased, and security is not enabled any more"
 
-    def _erase_by_password(self, drive: AtaDrive, identity: AtaIdentity) -> None:
+    def _erase_by_password(self, drive: AtaDrive, identity: AtaIdentity, progress: Progress) -> None:
         """Set the password and erase; IDENTIFY decides each time, since hdparm may end with 0 for nothing."""
         drive.set_password(PASSWORD)
         if not drive.identify().security.enabled:
             raise AtaCommandError("the drive took no password, though hdparm told of no error")
-        drive.erase(PASSWORD, erase_limit_s(identity, enhanced=self.enhanced), enhanced=self.enhanced)
+        limit_s = erase_limit_s(identity, enhanced=self.enhanced)
+        drive.erase(PASSWORD, limit_s, enhanced=self.enhanced, tell=self._teller(identity, progress))
         if drive.identify().security.enabled:
             raise AtaCommandError("the drive still has the password, so it has not erased itself")
+
+    def _teller(self, identity: AtaIdentity, progress: Progress) -> Callable[[float], None]:
+        """Tells how far the erasure should be by the drive's estimate: it says nothing while it is at it."""
+        minutes = self._minutes(identity)
+        words = "erasing itself, which can't be interrupted"
+        if minutes is None:
+            return lambda seconds: progress(None, f"{words}, {seconds:.0f} s so far, without an estimate")
+        most = 0.99
+        return lambda seconds: progress(
+            min(seconds / (minutes * 60), most), f"{words}; {minutes} min by its own estimate"
+        )
+
+    def _minutes(self, identity: AtaIdentity) -> int | None:
+        security = identity.security
+        return security.enhanced_erase_minutes if self.enhanced else security.erase_minutes
 
     def _free(self, device: BlockDevice, entry: Entry, error: BaseException) -> None:
         """Take the password off after something went wrong, or say that it may still be there."""
@@ -158,9 +172,3 @@ def _state_against(device: BlockDevice, security: AtaSecurity, *, enhanced: bool
     if enhanced and not security.enhanced_erase:
         return "has no enhanced mode (IDENTIFY DEVICE word 128, bit 5)"
     return None
-
-
-def _estimate(identity: AtaIdentity, *, enhanced: bool) -> str:
-    security = identity.security
-    minutes = security.enhanced_erase_minutes if enhanced else security.erase_minutes
-    return f"about {minutes} min by its own estimate" if minutes else "it gives no estimate of the time"

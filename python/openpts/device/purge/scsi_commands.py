@@ -76,9 +76,7 @@ class ScsiDrive:
         except ScsiCommandError as error:
             return str(error)
         if answer.returncode != 0:
-            return (
-                f"which commands it has can't be told (REPORT SUPPORTED OPERATION CODES: {answer.complaint})"
-            )
+            return f"which commands it has can't be told: {answer.complaint}"
         if "Command is supported" in answer.stdout:
             return None
         if "NOT supported" in answer.stdout:

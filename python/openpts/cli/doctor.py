@@ -2,20 +2,17 @@
 
 import json
 import os
-from collections.abc import Sequence
 
 import click
 from rich.console import Console
 
+from openpts.cli.doctor_json import audit_in_json
 from openpts.cli.doctor_text import audit_text, changes_text, restored_text
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
-from openpts.runner.doctor import Doctor, Finding, restore
-from openpts.runner.healing import Healing
+from openpts.runner.doctor import Doctor, restore
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.host_advice.advice import Grade
 from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import ChangeReport
 
 _WIDTH_OF_A_PIPE = 120
 
@@ -57,7 +54,7 @@ def doctor(
     changes = physician.apply(journal) if to_apply else ()
     findings = physician.findings()
     if as_json:
-        click.echo(json.dumps(_in_json(target, physician, findings, changes, restored), indent=2))
+        click.echo(json.dumps(audit_in_json(target, physician, findings, changes, restored), indent=2))
     else:
         console = Console(highlight=False)
         if not console.is_terminal and "COLUMNS" not in os.environ:
@@ -68,47 +65,3 @@ def doctor(
             console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))
     if failed := [healing.text for healing in restored if not healing.put_back]:
         raise OpenptsError("; ".join(failed))
-
-
-def _in_json(
-    target: str | None,
-    physician: Doctor,
-    findings: Sequence[Finding],
-    changes: Sequence[ChangeReport],
-    restored: Sequence[Healing],
-) -> dict[str, object]:
-    return {
-        "scenario": physician.scenario.value,
-        "target": target,
-        "disk": None if physician.disk is None else physician.disk.name,
-        "counts": {grade.value: sum(finding.grade is grade for finding in findings) for grade in Grade},
-        "settings": [_finding_in_json(finding) for finding in findings],
-        "changes": [
-            {
-                "key": change.key,
-                "place": change.place,
-                "found": change.found,
-                "wanted": change.wanted,
-                "failure": change.failure or None,
-            }
-            for change in changes
-        ],
-        "restored": [{"put_back": healing.put_back, "text": healing.text} for healing in restored],
-    }
-
-
-def _finding_in_json(finding: Finding) -> dict[str, object]:
-    advice = finding.advice
-    return {
-        "key": advice.key,
-        "group": advice.group.value,
-        "title": advice.title,
-        "now": finding.fact.value,
-        "source": finding.fact.source,
-        "real_world": advice.real_world,
-        "synthetic": advice.synthetic,
-        "effect": advice.reason,
-        "grade": finding.grade.value,
-        "remedy": finding.remedy or None,
-        "requirements": list(advice.requirements),
-    }

@@ -1,4 +1,4 @@
-"""What processors may do at most: their clocks, the power of their package; and the microcode that they run."""
+"""What processors may do at most: their clocks and the power of their package; and their microcode."""
 
 from pathlib import Path
 from typing import Final

@@ -16,7 +16,7 @@ from openpts.host.changes import (
     is_of_a_run,
     put_back_setting,
 )
-from openpts.host.setting_file import HostSettingError, write_setting
+from openpts.host.setting_file import HostSettingError, read_setting, write_setting
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
@@ -27,10 +27,10 @@ from tests.unit.host.recorded_systemd import RecordedSystemd, RefusingSystemd
 CPUS = "devices/system/cpu"
 
 
-def settings_of(roots: SystemRoots) -> dict[str, bytes]:
-    """All files of the machine with their contents."""
+def settings_of(roots: SystemRoots) -> dict[str, str | None]:
+    """All files of the machine with what is chosen in each; files of ours put no brackets around it."""
     files = (path for path in sorted(roots.sys.rglob("*")) if path.is_file() and not path.is_symlink())
-    return {str(path): path.read_bytes().strip() for path in files}
+    return {str(path): read_setting(path) for path in files}
 
 
 def journal_of(roots: SystemRoots) -> Journal:

@@ -70,7 +70,8 @@ DRIVE_LINK: Final = (
         "D0",
         "D0, kept awake",
         "a suspended drive must wake first",
-        either(**{"D0, kept awake": BOTH}),
+        # kernels before 5.11 do not tell the state
+        either(**{"D0, kept awake": BOTH, "kept awake": BOTH}),
         ("SOL-PWR-10",),
     ),
     Advice(

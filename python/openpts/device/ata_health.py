@@ -131,10 +131,15 @@ def _host_bytes(told: Told, logs: AtaLogs) -> None:
         ("host_write_bytes", "host_write_commands", _HOST_WRITES, "Written", "Write"),
         ("host_read_bytes", "host_read_commands", _HOST_READS, "Read", "Read"),
     )
+    trusted = True
     for name, commands, units, sectors, word in kinds:
         counted = logs.statistics.get(f"Logical Sectors {sectors}")
         counted_bytes = None if counted is None else counted * logs.lba_bytes
+        if not trusted and counted_bytes is not None and not _has_any(logs, units):
+            told.doubt(name, {f"{_STATISTICS}, whose other counters are wrong,": counted_bytes})
+            continue
         settled = _settle(told, name, logs, units, counted_bytes)
+        trusted = trusted and (settled.total if settled else None) == counted_bytes
         if settled is None:
             continue
         told.add(name, settled.total)
@@ -165,6 +170,10 @@ def _settle(
         return named
     told.doubt(name, {_STATISTICS: counted_bytes, _ATTRIBUTES: named.total})
     return None
+
+
+def _has_any(logs: AtaLogs, units: Mapping[str, int]) -> bool:
+    return any(attribute.name in units for attribute in logs.attributes)
 
 
 def _alike(one: float, other: float, unit: float) -> bool:

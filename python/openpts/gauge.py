@@ -28,7 +28,8 @@ class Gauge:
     ``name`` is its line in the record, ``what`` says in words what is sampled, or is None where nothing is;
     ``source`` is where from, or why not. ``each``: it is read in one of so many periods of the sampler. A
     value is stored when it has moved by more than ``resolution`` and by more than ``share`` of what was
-    stored last. ``is_long``: the kernel hands such a file over piece by piece.
+    stored last. ``is_long``: the kernel hands such a file over piece by piece. ``asks_drive``: for each
+    reading the kernel sends a command to the drive.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Gauge:
     resolution: float = 0.0
     share: float = 0.0
     is_long: bool = False
+    asks_drive: bool = False
 
 
 @dataclass(slots=True)

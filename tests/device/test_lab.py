@@ -226,7 +226,8 @@ def test_a_drives_own_log_and_temperature_are_in_the_record(tmp_path: Path) -> N
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     run = read_run(tmp_path / "run")
-    before, after = (record.reading for record in run.health)
+    before, purged, after = (record.reading for record in run.health)
+    assert purged.source == before.source
     assert before.source == after.source == "NVMe log page 02h"
     told = json.loads((tmp_path / "smart.json").read_text())
     assert after.values["host_write_bytes"] == int(told["data_units_written"]) * 512_000

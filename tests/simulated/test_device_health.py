@@ -18,7 +18,8 @@ from tests.support.oracle_presets import write_oracle
 
 
 def around(run: Run) -> tuple[HealthRecord, HealthRecord]:
-    before, after = run.health
+    before, *between, after = run.health
+    assert {record.occasion for record in between} == {Occasion.DURING}
     assert (before.occasion, after.occasion) == (Occasion.BEFORE, Occasion.AFTER)
     assert before.reading.source == after.reading.source == "the simulated drive's own log"
     return before, after

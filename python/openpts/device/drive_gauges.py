@@ -47,6 +47,7 @@ def temperature_gauge(device: BlockDevice) -> Gauge:
         found.source,
         tuple(found.files.values()),
         lambda contents, _: _degrees(names, contents),
+        asks_drive=True,
     )
 
 

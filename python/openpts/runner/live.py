@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
@@ -48,6 +49,8 @@ from openpts.vocabulary.stimulus import Step
 TICK_S = 0.1
 # How long the engine may take to hand over the step that was running when the operator stopped it.
 STOP_LIMIT_S = 3.0
+# PTS-HIR-19: where idle means that the host issues no commands, nor asks for a temperature.
+_WITHOUT_COMMANDS: Final = frozenset({Part.WAIT_STATE})
 
 
 # PTS-TOOL-01, PTS-GEN-07
@@ -92,12 +95,15 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
+                if self._purges:
+                    self._health_between_steps()
                 self.emit(PurgeStarted())
                 purge_report, deviations = self.preparation.purge(self._purge_progressed)
                 self._purges.append(purge_report)
                 self.writer.update_manifest(purges=self._purges)
                 self.add_deviations(deviations)
                 self.emit(PurgeFinished(purge_report))
+                self._health_between_steps()
             case SetWriteCache(enabled):
                 cache_report, deviations = self.preparation.write_cache(enabled)
                 self._write_caches.append(cache_report)
@@ -122,6 +128,10 @@ class LiveDriver:
         """Read the device's log before or after the test, for the record."""
         self._health(occasion, None, None)
 
+    def _health_between_steps(self) -> None:
+        """Read the log where every test leaves the device alone: before and after the purge of a cycle."""
+        self._health(Occasion.DURING, None, None)
+
     def _health(self, occasion: Occasion, part: Part | None, number: int | None) -> HealthReading:
         reading = self.read_health()
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
@@ -145,6 +155,7 @@ class LiveDriver:
 
     def _run(self, apply: Apply) -> list[Sample]:
         cycle, steps = len(self._purges), apply.steps
+        self.sampler.leave_drive_alone = apply.part in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
         self._write_down()

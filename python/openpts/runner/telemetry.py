@@ -33,13 +33,17 @@ Sampled = tuple[int, str, float]
 
 
 class Sampler:
-    """Samples of gauges since they were last taken, on the host's monotonic clock."""
+    """Samples of gauges since they were last taken, on the host's monotonic clock.
+
+    While ``leave_drive_alone`` is set, nothing is sampled for which the drive would have to be asked.
+    """
 
     def __init__(
         self, gauges: Sequence[Gauge], period_s: float = PERIOD_S, power: PowerCommand | None = None
     ) -> None:
         self._gauges = tuple(gauges)
         self._period_s = period_s
+        self.leave_drive_alone = False
         self._power = power
         self._sampled: deque[Sampled] = deque()
         self._stopped = threading.Event()
@@ -89,7 +93,8 @@ class Sampler:
         try:
             while not self._stopped.wait(max(0.0, due_s - time.monotonic())):
                 for each in opened:
-                    if period % each.gauge.each == 0:
+                    silent = each.gauge.asks_drive and self.leave_drive_alone
+                    if period % each.gauge.each == 0 and not silent:
                         self._sampled.extend(each.news())
                 period += 1
                 due_s = max(due_s + self._period_s, time.monotonic())

@@ -295,18 +295,23 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
         for number in (1, 2):
             yield Apply(Part.DRIVE_CYCLE, number, (step(4096),))
             heard.append((yield ReadHealth(Part.DRIVE_CYCLE, number)))
+        yield Purge()
 
     subject = bench()
     subject.driver.health(Occasion.BEFORE)
     subject.driver.drive(asking())
     subject.driver.health(Occasion.AFTER)
     assert heard == [HEALTH, HEALTH]
+    # and where every test leaves the device alone: after the purge, and before that of a further cycle
     kept = read_run(subject.folder).health
     assert [(h.occasion, h.cycle, h.part, h.number, h.t_ns) for h in kept] == [
         (Occasion.BEFORE, 0, None, None, None),
+        (Occasion.DURING, 1, None, None, None),
         (Occasion.DURING, 1, Part.DRIVE_CYCLE, 1, 10**9),
         (Occasion.DURING, 1, Part.DRIVE_CYCLE, 2, 10**9),
-        (Occasion.AFTER, 1, None, None, 10**9),
+        (Occasion.DURING, 1, None, None, 10**9),
+        (Occasion.DURING, 2, None, None, 10**9),
+        (Occasion.AFTER, 2, None, None, 10**9),
     ]
     assert all(record.reading == HEALTH for record in kept)
 
@@ -332,6 +337,25 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     assert {(point.name, point.value) for point in points} == {("temperature_c", 41.0)}
     # the steps of this engine all begin at 0 and take a second by its clock, and no time by that of the wall
     assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
+
+
+def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(
+    bench: Callable[..., Bench],
+) -> None:
+    alone: list[bool] = []
+
+    def looking(running: Step) -> Sample:
+        alone.append(subject.driver.sampler.leave_drive_alone)
+        return complete(running)
+
+    def resting() -> Script:
+        yield Purge()
+        for part in (Part.WDPC, Part.WAIT_STATE, Part.RETURN_TO_BASELINE):
+            yield Apply(part, 1, (step(4096),))
+
+    subject = bench(looking)
+    subject.driver.drive(resting())
+    assert alone == [False, True, False]
 
 
 def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:

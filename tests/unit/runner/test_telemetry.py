@@ -131,6 +131,18 @@ def test_a_gauge_that_is_slower_is_read_more_rarely(tmp_path: Path) -> None:
     assert readings["slow"] == (readings["fast"] + 9) // 10
 
 
+def test_a_drive_that_is_to_be_left_alone_is_not_asked(tmp_path: Path) -> None:
+    asked, free = _file(tmp_path, "asked", "1\n"), _file(tmp_path, "free", "1\n")
+    sampler = Sampler([_gauge(asked, asks_drive=True), _gauge(free)], PERIOD_S)
+    sampler.leave_drive_alone = True
+    with sampler.running():
+        assert [point.name for point in _wait_for(1, sampler)] == ["free"]
+        _replace(free, "2\n")
+        assert [point.name for point in _wait_for(1, sampler)] == ["free"]
+        sampler.leave_drive_alone = False
+        assert [point.name for point in _wait_for(1, sampler)] == ["asked"]
+
+
 def test_what_tells_nonsense_or_has_gone_gives_no_value(tmp_path: Path) -> None:
     def fail(contents: Sequence[bytes], _at_ns: int) -> Values:
         return {"impossible": float(contents[0])}

@@ -17,6 +17,8 @@ from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.host_advice.table import ADVICE
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import CpuShares
+from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import ChangeReport
 from tests.support.made_up_run import made_up_run
 
 HOSTILE = "<b>\"'; #import \x1b[31m \u202e 漢" + "x" * 500
@@ -414,6 +416,53 @@ def test_a_single_sample_is_no_series(bare: Run) -> None:
     page = run_conditions_page(replace(bare, sampled=(TelemetryPoint(5, "temperature_c", 41.0),)))
     assert not any(isinstance(block, Figure) for block in page.blocks)
     assert "run-conditions-telemetry" in tables(page)
+
+
+# ---- the scenario
+
+
+def declared(run: Run, scenario: Scenario | None, *tuning: ChangeReport) -> Run:
+    return replace(run, manifest=replace(run.manifest, scenario=scenario, tuning=tuning))
+
+
+def test_the_set_up_is_judged_by_what_the_run_was_declared_to_show(bare: Run) -> None:
+    run = with_host(
+        bare, {"governor": "powersave", "turbo": "on", "nomerges": "0", "scheduler": "mq-deadline"}
+    )
+    synthetic = host_page(declared(run, Scenario.SYNTHETIC)).blocks[0]
+    assert isinstance(synthetic, Verdict)
+    assert synthetic.tone == "fail"
+    # merging moves results by little
+    assert synthetic.text == (
+        "Scenario: synthetic, which tests the drive. Against it: Frequency governor, I/O scheduler."
+    )
+    real_world = host_page(declared(run, Scenario.REAL_WORLD)).blocks[0]
+    assert isinstance(real_world, Verdict)
+    assert (real_world.text, real_world.tone) == (
+        "Scenario: real-world, which tests the platform. No setting that is known stands against it.",
+        "pass",
+    )
+
+
+def test_a_record_from_before_scenarios_declares_none(bare: Run) -> None:
+    run = declared(with_host(bare, {"governor": "powersave"}), None)
+    assert not any("Scenario" in text for text in verdicts(host_page(run)))
+
+
+def test_what_was_set_for_the_run_is_told_and_what_could_not_be(bare: Run) -> None:
+    refused = "the kernel refuses this value here"
+    tuning = (
+        ChangeReport("scheduler", "/sys/block/sda/queue/scheduler", "mq-deadline", "none"),
+        ChangeReport("governor", "/sys/x/scaling_governor", "powersave", "performance", refused),
+        ChangeReport("c_states", "/dev/cpu_dma_latency", None, "2 us to wake at most"),
+        ChangeReport(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),
+    )
+    run = declared(with_host(bare, {"scheduler": "none"}), Scenario.SYNTHETIC, *tuning)
+    told = rows(tables(host_page(run))["host-audit-tuning"])
+    assert texts(told["I/O scheduler"])[:3] == ["mq-deadline", "none", "set"]
+    assert texts(told["Frequency governor"])[2] == f"not set: {refused}"
+    assert texts(told["Sleep states (C-states)"])[0] == "-"
+    assert all(text.isprintable() for row in told.values() for text in (row.head.text, *texts(row)))
 
 
 def test_the_pages_do_not_depend_on_the_folder(bare: Run) -> None:

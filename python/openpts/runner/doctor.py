@@ -84,8 +84,11 @@ class Doctor:
 
 
 def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tuple[Healing, ...]:
-    """Put back all that was changed on this host and is not in use by a run. Raises JournalError."""
-    return heal(journal, roots, {Kind.HOST_SETTING}, run=run)
+    """Put back what was changed on this host and its drives and is in use by no run. Raises JournalError.
+
+    Passwords apart: those are for `openpts unlock`.
+    """
+    return heal(journal, roots, {Kind.HOST_SETTING, Kind.WRITE_CACHE}, run=run)
 
 
 def _disk(text: str, roots: SystemRoots) -> BlockDevice | None:

@@ -92,11 +92,8 @@ def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tup
 
 
 def _healed(entry: Entry, journal: Journal, roots: SystemRoots, run: Run) -> Healing:
-    healer = HEALERS.get(entry.kind)
-    if healer is None:
-        return Healing(entry, put_back=False, text=f"nothing here can put back a {entry.kind}")
     try:
-        text = healer(entry, roots, run)
+        text = HEALERS[entry.kind](entry, roots, run)
     except OpenptsError as error:
         return Healing(entry, put_back=False, text=f"the {entry.kind} could not be put back: {error}")
     journal.remove(entry)

@@ -28,7 +28,9 @@ CONFIRM_MEMBER: Final[Callable[[Any], Any]] = click.option(
 CONSENT_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
     click.option("--confirm-serial", metavar="SERIAL", help="The drive's serial number, as consent."),
     click.option(
-        "--confirm-device-path", metavar="PATH", help="The device's path, for one that has no serial number."
+        "--confirm-device-path",
+        metavar="PATH",
+        help="The device's path, where its serial number is missing or another drive's too.",
     ),
     click.option("--erase-signatures", is_flag=True, help="Erase partition tables and file systems found."),
     click.option("--overwrite-file", is_flag=True, help="Overwrite a file that openpts did not make."),

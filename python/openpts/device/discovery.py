@@ -1,12 +1,12 @@
 """All drives of this machine, and whether one could be tested."""
 
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.disks import whole_drives
 from openpts.device.drive_listing import DeviceListing, Verdict
 from openpts.device.link import NegotiatedLink
 from openpts.device.look import look
@@ -16,16 +16,7 @@ from openpts.device.usage import Usage, read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 
-# no drives: RAM disks, optical drives and floppies (to open one may pull in its tray)
-_NO_DRIVE: Final = re.compile(r"(ram|sr|fd)[0-9]+")
-_DIGITS: Final = re.compile(r"([0-9]+)")
 _PATIENCE_S: Final = 10.0
-
-
-def whole_drives(roots: SystemRoots) -> list[BlockDevice]:
-    """Every whole drive with a capacity, sorted by name, numbers in it by their value."""
-    disks = (BlockDevice(folder.resolve(), roots) for folder in (roots.sys / "block").glob("*"))
-    return sorted(filter(_is_drive, disks), key=lambda disk: _natural(disk.name))
 
 
 def list_devices(roots: SystemRoots, patience_s: float = _PATIENCE_S) -> list[DeviceListing]:
@@ -68,18 +59,8 @@ def _answers(disk: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool) 
     yield from look(disk, usage, may_wake=may_wake)
 
 
-def _is_drive(disk: BlockDevice) -> bool:
-    hidden = disk.text("hidden") == "1"  # one path of a multipath namespace
-    return disk.capacity_bytes > 0 and not hidden and not _NO_DRIVE.fullmatch(disk.name)
-
-
 def _usage(roots: SystemRoots) -> Usage | RefusedError:
     try:
         return read_usage(roots)
     except RefusedError as error:
         return error
-
-
-def _natural(name: str) -> list[tuple[int, str]]:
-    """A key that puts nvme2n1 before nvme10n1."""
-    return [(int(part), "") if part.isdecimal() else (0, part) for part in _DIGITS.split(name)]

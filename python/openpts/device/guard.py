@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from typing import Final
 
 from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.consent import Consent, not_a_sibling, unconfirmed
@@ -23,6 +24,14 @@ from openpts.device.usage import Usage, read_usage
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+
+_HINTS: Final = {
+    errno.EACCES: "run openpts as root",
+    errno.EPERM: "run openpts as root",
+    errno.ENOENT: "the kernel has the drive, but its node is missing: see udevadm trigger",
+    errno.ENXIO: "the drive has gone away, or its node belongs to another: see dmesg",
+    errno.ENOMEDIUM: "is there a medium in it?",
+}
 
 
 @contextmanager
@@ -125,7 +134,7 @@ def _open_exclusively(device: BlockDevice, flags: int) -> int | None:
     except OSError as error:
         if error.errno == errno.EBUSY:
             return None
-        hint = "run as root" if error.errno in {errno.EACCES, errno.EPERM} else "see dmesg"
+        hint = _HINTS.get(error.errno or 0, "see dmesg")
         raise TargetError(f"{device.node} can't be opened: {error.strerror}; {hint}") from error
 
 

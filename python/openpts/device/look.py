@@ -15,7 +15,7 @@ from openpts.device.health import read_health
 from openpts.device.identity import drive_facts, identified_controller
 from openpts.device.link import negotiated_link
 from openpts.device.media import media
-from openpts.device.namespaces import sibling_namespaces
+from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.methods import capabilities
 from openpts.device.reading import open_for_reading
@@ -46,7 +46,7 @@ def look(
 
 def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> DeviceListing:
     link = negotiated_link(device)
-    siblings = sibling_namespaces(device)
+    siblings = NvmeSubsystem.of(device).besides(device)
     turns = media(device)
     facts = drive_facts(device, device.roots, None, _NOT_IDENTIFIED)
     return DeviceListing(

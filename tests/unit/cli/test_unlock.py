@@ -10,7 +10,7 @@ from openpts.cli.main import cli
 from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
-from openpts.errors import PurgeError, TargetError
+from openpts.errors import TargetError
 from openpts.journal import Journal
 from openpts.programs import ProgramError
 from openpts.system_files import SystemRoots
@@ -47,7 +47,7 @@ def left_locked(drive: AtaSecurityDrive, server: SystemRoots) -> AtaSecurityDriv
     target = OpenTarget(
         -1, TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", 2**30, 512), BlockDevice.of_name("sda", server)
     )
-    with pytest.raises(PurgeError):
+    with pytest.raises(TargetError):
         AtaSecurityErase(run=drive).carry_out(target, lambda *_: None)
     drive.before = lambda _: None
     drive.power_cycle()

@@ -180,7 +180,7 @@ def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(
             raise ProgramError("/dev/sda: No such file or directory")
 
     drive.before = gone
-    with pytest.raises(PurgeError, match=r"MAY STILL HAVE A PASSWORD: .*run openpts unlock /.*/dev/sda"):
+    with pytest.raises(TargetError, match=r"MAY STILL HAVE A PASSWORD: .*run openpts unlock /.*/dev/sda"):
         _erase(drive, journal, roots)
     assert len(journal.entries()) == 1
     drive.before = lambda _: None
@@ -196,7 +196,7 @@ def left_locked(journal: Journal, roots: SystemRoots) -> AtaSecurityDrive:
     """A drive that lost power after its password was set, with its entry."""
     drive = AtaSecurityDrive()
     drive.before = lambda _: (_ for _ in ()).throw(ProgramError("gone")) if drive.password else None
-    with pytest.raises(PurgeError):
+    with pytest.raises(TargetError):
         _erase(drive, journal, roots)
     drive.before = lambda _: None
     drive.power_cycle()

@@ -16,7 +16,7 @@ from openpts.device.purge.ata_password import (
     note_password,
 )
 from openpts.device.purge.method import Capability, Progress
-from openpts.errors import OpenptsError, PurgeError
+from openpts.errors import OpenptsError, PurgeError, TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.programs import Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
@@ -54,7 +54,7 @@ class AtaSecurityErase:
     def capability(self, device: BlockDevice) -> Capability:
         """See the protocol: words 82, 89, 90 and 128 of IDENTIFY DEVICE, asked of the drive."""
         if (reason := no_ata_drive(device)) is not None:
-            return Capability(False, reason)
+            return Capability(False, reason, foreign=True)
         try:
             identity = AtaDrive(device.node, self.run).identify()
             against = self._against(device, identity)
@@ -71,8 +71,10 @@ class AtaSecurityErase:
 
     # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
-        """See the protocol. Whatever happens, the password is taken off again before this ends, or is in the
-        journal for ``openpts unlock``.
+        """See the protocol. Whatever happens, the password is taken off again before this ends.
+
+        Raises TargetError where that could not be done, so that nobody tries another method on the drive:
+        the password is in the journal for ``openpts unlock`` then.
         """
         device = target.device
         if device is None:
@@ -139,7 +141,7 @@ class AtaSecurityErase:
             free_of_password(device, entry, self.run)
         except OpenptsError as failure:
             reason = str(error) or type(error).__name__
-            raise PurgeError(
+            raise TargetError(
                 f"{self.title} of {device.node} failed: {reason}; and THE DRIVE MAY STILL HAVE A PASSWORD: "
                 f"{failure}"
             ) from error

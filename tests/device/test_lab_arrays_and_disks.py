@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("lab")
     confirmed = " ".join(f"--confirm-member {serial}" for serial in MEMBERS)
     array = f"{OPENPTS} run tp /dev/md0 --confirm-device-path /dev/md0 {ROUNDS}"
-    disk = "$(ls -d /dev/disk/by-id/ata-*LABSATA0000)"
+    disk, named = "$(ls -d /dev/disk/by-id/ata-*LABSATA0000)", "--confirm-serial LABSATA0000"
     ended = in_lab(
         folder,
         *DRIVES,
@@ -48,8 +48,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         mdadm --detail --export /dev/md0 > after
         cat /sys/block/md0/md/dev-*/slot > slots-after
         cat /sys/block/md0/size /sys/block/md0/md/sync_action > whole
-        {OPENPTS} run hdd {disk} --confirm-serial LABSATA0000 --zones 4 --step-seconds 0.2 --out disk || exit 13
-        {OPENPTS} run wsat {disk} --confirm-serial LABSATA0000 --time-scale 1/3600 --no-report --out ssd-test \
+        {OPENPTS} run hdd {disk} {named} --zones 4 --step-seconds 0.2 --out disk || exit 13
+        {OPENPTS} run wsat {disk} {named} --time-scale 1/3600 --no-report --out ssd-test \
           || exit 14
         """,
     )

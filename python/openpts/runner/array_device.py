@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic_ns
 
 import msgspec
@@ -49,6 +49,7 @@ class _EngineOfArray:
     _cycle: int = 0
     _held: ExitStack = field(default_factory=ExitStack)
     _inner: CapturingEngine | None = None
+    _before: EngineProgress = field(default_factory=lambda: EngineProgress(0, 0, 0, 0))
     _first_clock_ns: int | None = None
     _shift_ns: int | None = None
 
@@ -62,6 +63,7 @@ class _EngineOfArray:
 
     def close(self) -> None:
         """Let go of the array."""
+        self._before = replace(self.progress(), oldest=None)
         self._inner, self._shift_ns = None, None
         self._held.close()
 
@@ -101,8 +103,16 @@ class _EngineOfArray:
         return msgspec.structs.replace(sample, started_ns=sample.started_ns + self._shift_ns)
 
     def progress(self) -> EngineProgress:
-        """See the protocol."""
-        return self.inner.progress()
+        """See the protocol: counted over all cycles, and as it was while a purge goes on."""
+        if self._inner is None:
+            return self._before
+        now, before = self._inner.progress(), self._before
+        return replace(
+            now,
+            steps_begun=before.steps_begun + now.steps_begun,
+            ios=before.ios + now.ios,
+            bytes=before.bytes + now.bytes,
+        )
 
     def new_intervals(self) -> tuple[Interval, ...]:
         """See the protocol."""

@@ -1,6 +1,6 @@
 """The shape of md arrays, read from a made-up sysfs, and the orders that take them apart and make them anew.
 
-The attributes and the words of mdadm for each were seen on arrays of a virtual machine (Linux 6.1, mdadm 4.2).
+The attributes and the words of mdadm for each were seen on arrays of a virtual machine: Linux 6.1, mdadm 4.2.
 """
 
 from collections.abc import Sequence

@@ -6,6 +6,7 @@ from typing import Final
 
 from openpts.device.ata_health import ata_health
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.bridged_nvme_health import bridged_nvme_health
 from openpts.device.nvme_admin import NvmeCommandError, identify_controller, read_log, read_smart_log
 from openpts.device.nvme_identify import NvmeController
 from openpts.device.nvme_smart import parse_smart_log
@@ -18,6 +19,7 @@ from openpts.vocabulary.health import HealthReading
 
 NVME_LOG: Final = "NVMe log page 02h"
 SMARTCTL_TIMEOUT_S: Final = 30.0
+_PROTOCOLS: Final = {"ATA": ata_health, "SCSI": scsi_health, "NVMe": bridged_nvme_health}
 SIMULATED_LOG: Final = "the simulated drive's own log"
 _MODEL_PAGE_BYTES: Final = 4096  # what all models of simulated drives map
 
@@ -106,7 +108,8 @@ def _health_by_smartctl(
         answer = ask_smartctl(device, run, timeout_s)
     except (SmartctlError, ProgramError) as error:
         return HealthReading(f"{device.kind} health log can't be read: {error}")
-    told = ata_health(answer) if answer.at("device", "protocol") == "ATA" else scsi_health(answer)
+    # behind a USB bridge there may be a drive of another kind than the kernel sees
+    told = _PROTOCOLS.get(answer.text("device", "protocol"), scsi_health)(answer)
     if (failing := answer.foretells_failure) is not None:
         told.add("failure_foretold", float(failing))
     what = answer.name if told.values else f"{answer.name}: the drive tells nothing of its health"

@@ -8,7 +8,7 @@ import pytest
 
 from openpts import programs
 from openpts.device import health
-from openpts.device.block_device import BlockDevice
+from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.health import read_health, read_health_of, simulated_health
 from openpts.device.nvme_admin import NvmeCommandError
 from openpts.device.nvme_identify import parse_identify_controller
@@ -91,6 +91,15 @@ def test_a_drive_that_tells_nothing_says_so(server: SystemRoots) -> None:
         {},
         "smartctl 7.3: the drive tells nothing of its health",
     )
+
+
+def test_what_hides_behind_a_usb_bridge_is_read_as_what_it_is(server: SystemRoots) -> None:
+    scsi_disk = BlockDevice.of_name("sdb", server)
+    assert scsi_disk.kind is DeviceKind.SCSI
+    reading = read_health_of(scsi_disk, run=_says(captured("qemu-nvme")))
+    assert (reading.values["percentage_used_pct"], reading.values["host_read_bytes"]) == (0, 5 * 512_000)
+    reading = read_health_of(scsi_disk, run=_says(captured("qemu-sata")))
+    assert reading.values["reallocated_sectors"] == 0
 
 
 def test_a_missing_smartctl_names_the_package(server: SystemRoots) -> None:

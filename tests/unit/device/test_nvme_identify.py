@@ -1,12 +1,15 @@
 """Identify Controller: what real firmware puts into it, and what bytes of any kind make of it."""
 
+import json
 import struct
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.nvme_identify import NvmeController, parse_identify_controller
+from tests.support.published_drives import captured
 
 
 @given(st.binary(min_size=100, max_size=3000).map(lambda data: data.ljust(4096, b"\xa5")))
@@ -14,6 +17,25 @@ def test_any_bytes_are_taken_apart_and_texts_are_printable(data: bytes) -> None:
     controller = parse_identify_controller(data)
     assert isinstance(controller, NvmeController)
     assert all(text.isprintable() for text in (controller.mn, controller.sn, controller.fr))
+
+
+def test_a_recorded_page_says_what_smartctl_reads_in_it() -> None:
+    recorded = (Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin").read_bytes()
+    controller = parse_identify_controller(recorded)
+    told = json.loads(captured("qemu-nvme"))
+    assert (controller.vid, controller.ssvid) == (
+        told["nvme_pci_vendor"]["id"],
+        told["nvme_pci_vendor"]["subsystem_id"],
+    )
+    assert (controller.ieee, controller.ver, controller.nn, controller.cntlid) == (
+        told["nvme_ieee_oui_identifier"],
+        told["nvme_version"]["value"],
+        told["nvme_number_of_namespaces"],
+        told["nvme_controller_id"],
+    )
+    assert (controller.mn, controller.fr) == (told["model_name"], told["firmware_version"])
+    (state,) = controller.power_states
+    assert (state.max_power_w, state.operational) == (25, True)
 
 
 @pytest.mark.parametrize("length", [0, 4095, 4097])

@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from openpts.device.ata_health import ata_health
 from openpts.device.block_device import BlockDevice
+from openpts.device.bridged_nvme_health import bridged_nvme_health
+from openpts.device.nvme_smart import parse_smart_log
 from openpts.device.scsi_health import scsi_health
 from openpts.device.smartctl import SmartctlAnswer, SmartctlError, ask_smartctl, smartctl_command
 from openpts.programs import Answer, Run
@@ -146,7 +148,23 @@ ANY_JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
     max_leaves=8,
 )
-TREES = [smartctl_json_of_ata(drive) for drive in published("ata")[:4]]
+TREES = [
+    *(smartctl_json_of_ata(drive) for drive in published("ata")[:4]),
+    *(smartctl_json_of_scsi(drive) for drive in published("scsi")),
+    json.loads(captured("qemu-nvme")),
+]
+
+
+def test_an_nvme_drive_behind_a_bridge_tells_what_it_told_the_kernel() -> None:
+    # smartctl asked the same emulated drive by NVMe; QEMU told 5 units of a thousand sectors
+    told = bridged_nvme_health(SmartctlAnswer(json.loads(captured("qemu-nvme"))))
+    page = bytearray(512)
+    page[1:3] = (50 + 273).to_bytes(2, "little")
+    page[32], page[64] = 5, 99
+    by_the_kernel = parse_smart_log(bytes(page))
+    assert told.values == {
+        name: value for name, value in by_the_kernel.items() if not name.startswith("throttle")
+    }
 
 
 def _places(tree: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -166,7 +184,7 @@ def _changed(tree: Any, path: tuple[Any, ...], value: Any) -> Any:
 def test_anything_anywhere_in_the_tree_is_borne(data: st.DataObject) -> None:
     tree = data.draw(st.sampled_from(TREES))
     changed = _changed(tree, data.draw(st.sampled_from(_places(tree)[1:])), data.draw(ANY_JSON))
-    for health in (ata_health, scsi_health):
+    for health in (ata_health, scsi_health, bridged_nvme_health):
         told = health(SmartctlAnswer(changed))
         assert all(isinstance(value, float | int) for value in told.values.values())
         assert all(doubt.isprintable() for doubt in told.doubts)

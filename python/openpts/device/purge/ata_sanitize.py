@@ -93,7 +93,7 @@ class AtaSanitize:
     def capability(self, device: BlockDevice) -> Capability:
         """See the protocol: word 59 of IDENTIFY DEVICE, and SANITIZE STATUS EXT."""
         if (reason := no_ata_drive(device)) is not None:
-            return Capability(False, reason)
+            return Capability(False, reason, foreign=True)
         drive = AtaDrive(device.node, self.run)
         try:
             identity = drive.identify()

@@ -4,8 +4,6 @@ The command only starts it. The drive goes on by itself, through resets and powe
 or writes until it is done; how far it is stands in its Sanitize Status log.
 """
 
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -25,6 +23,7 @@ from openpts.device.purge.nvme_drive import (
 from openpts.device.purge.nvme_failure import what_helps
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog
 from openpts.device.purge.nvme_sanitize_wait import SanitizeWait
+from openpts.device.purge.waiting import CLOCK, Clock
 from openpts.device.purge.watched_program import run_watched
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, Run, run_program
@@ -55,8 +54,7 @@ class NvmeSanitize:
     is_purge: bool = True
     run: Run = run_program
     questions: NvmeQuestions = field(default_factory=NvmeQuestions)
-    sleep: Callable[[float], None] = time.sleep
-    monotonic: Callable[[], float] = time.monotonic
+    clock: Clock = CLOCK
 
     @property
     def name(self) -> str:
@@ -90,7 +88,14 @@ class NvmeSanitize:
         command.append("--ause")
         if self.action is SanitizeAction.OVERWRITE:
             command += ["--owpass=1", "--ovrpat=0"]
-        wait = SanitizeWait.of(target, capability.duration_s, self._dword_10(), self)
+        wait = SanitizeWait.of(
+            target,
+            self.title,
+            self._dword_10(),
+            estimate_s=capability.duration_s,
+            questions=self.questions,
+            clock=self.clock,
+        )
         try:
             answer = run_watched(
                 self.run,

@@ -1,8 +1,7 @@
 """The wait for the end of a sanitize, by the drive's log, through resets and new names, and not for ever."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, Protocol, Self
+from typing import Final, Self
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme_admin import NvmeCommandError
@@ -11,6 +10,7 @@ from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Progress
 from openpts.device.purge.nvme_drive import NoAnswerError, NvmeQuestions, namespace_id, opened
 from openpts.device.purge.nvme_sanitize_log import SanitizeLog, SanitizeState
+from openpts.device.purge.waiting import Clock
 from openpts.device.serial_number import serial_number
 from openpts.errors import PurgeError
 from openpts.system_files import SystemRoots
@@ -25,47 +25,37 @@ _GONE_FOR_S: Final = 900.0
 _NEVER_BEGUN_S: Final = 60.0
 
 
-class Clock(Protocol):
-    """What a wait needs of the method that waits."""
-
-    @property
-    def title(self) -> str:
-        """The method, as a report names it."""
-
-    @property
-    def questions(self) -> NvmeQuestions:
-        """How the log is read."""
-
-    @property
-    def sleep(self) -> Callable[[float], None]:
-        """Lets seconds pass."""
-
-    @property
-    def monotonic(self) -> Callable[[], float]:
-        """Seconds that only go on."""
-
-
 @dataclass(frozen=True, slots=True)
 class SanitizeWait:
     """One wait. ``command`` is dword 10 of the sanitize; ``limit_s`` is when to give up."""
 
     target: OpenTarget
+    title: str
     serial: str | None
     nsid: int
-    roots: SystemRoots
     command: int
     limit_s: float
+    questions: NvmeQuestions
     clock: Clock
 
     @classmethod
-    def of(cls, target: OpenTarget, estimate_s: float | None, command: int, clock: Clock) -> Self:
+    def of(
+        cls,
+        target: OpenTarget,
+        title: str,
+        command: int,
+        *,
+        estimate_s: float | None,
+        questions: NvmeQuestions,
+        clock: Clock,
+    ) -> Self:
         """Prepared before the command is sent: what the drive is known by is read now."""
         device = target.device
         assert device is not None  # noqa: S101 only drives can be sanitized
         one_pass_s = target.facts.user_capacity_bytes / _SLOWEST_BYTES_PER_S
         limit_s = max(_FLOOR_S, one_pass_s, _ESTIMATES * (estimate_s or 0))
-        serial = serial_number(device).value
-        return cls(target, serial, namespace_id(device), device.roots, command, limit_s, clock)
+        serial, nsid = serial_number(device).value, namespace_id(device)
+        return cls(target, title, serial, nsid, command, limit_s, questions, clock)
 
     def to_the_end(self, progress: Progress) -> SanitizeLog:
         """The log when it says that all is done.
@@ -73,10 +63,10 @@ class SanitizeWait:
         Raises PurgeError if the sanitize fails, never ends, or the drive does not come back.
         """
         clock = self.clock
-        started_s = heard_s = clock.monotonic()
+        started_s = heard_s = clock.now_s()
         last = "no word of it yet"
         while True:
-            now_s = clock.monotonic()
+            now_s = clock.now_s()
             try:
                 log = self._read()
             except NoAnswerError as error:
@@ -113,25 +103,27 @@ class SanitizeWait:
 
     def _read(self) -> SanitizeLog:
         """The log, by our own descriptor or, where that leads nowhere, by the drive's new name."""
-        questions = self.clock.questions
         try:
-            return SanitizeLog.parse(questions.sanitize_log(self.target.fd))
+            return SanitizeLog.parse(self.questions.sanitize_log(self.target.fd))
         except (NvmeCommandError, ValueError) as error:
             device = self._again()
             if device is None or device == self.target.device:
                 raise NoAnswerError(str(error)) from error
         with opened(device) as fd:
             try:
-                return SanitizeLog.parse(questions.sanitize_log(fd))
+                return SanitizeLog.parse(self.questions.sanitize_log(fd))
             except (NvmeCommandError, ValueError) as error:
                 raise NoAnswerError(str(error)) from error
 
     def _again(self) -> BlockDevice | None:
-        return None if self.serial is None else namespace_again(self.serial, self.nsid, self.roots)
+        device = self.target.device
+        if self.serial is None or device is None:
+            return None
+        return namespace_again(self.serial, self.nsid, device.roots)
 
     @property
     def _what(self) -> str:
-        return f"{self.clock.title} of {self.target.facts.path}"
+        return f"{self.title} of {self.target.facts.path}"
 
     @property
     def _node(self) -> str:

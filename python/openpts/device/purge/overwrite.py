@@ -40,8 +40,9 @@ class Overwrite:
         with mmap.mmap(-1, chunk_bytes) as memory, memoryview(memory) as buffer:
             for offset_bytes in range(0, capacity_bytes, chunk_bytes):
                 length_bytes = min(chunk_bytes, capacity_bytes - offset_bytes)
-                buffer[:length_bytes] = os.urandom(length_bytes)
-                _write(target, buffer[:length_bytes], offset_bytes)
+                with buffer[:length_bytes] as chunk:
+                    chunk[:] = os.urandom(length_bytes)
+                    _write(target, chunk, offset_bytes)
                 elapsed_s = time.monotonic() - started_s
                 rate = (offset_bytes + length_bytes) / MB / elapsed_s if elapsed_s else 0.0
                 progress((offset_bytes + length_bytes) / capacity_bytes, f"overwriting, {rate:.0f} MB/s")

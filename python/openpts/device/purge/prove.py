@@ -64,4 +64,13 @@ class Evidence:
                 blank=count_blank(target.fd, (*self.marks, *self.others)),
             )
         except OSError as error:
-            raise PurgeError(f"can't read {target.facts.path} after the purge: {error.strerror}") from error
+            raise PurgeError(
+                f"can't read {target.facts.path} after the purge: {error.strerror}{_gone(target)}"
+            ) from error
+
+
+def _gone(target: OpenTarget) -> str:
+    """A hint where the kernel no longer has the drive by the name under which it was opened."""
+    if target.device is None or target.device.folder.exists():
+        return ""
+    return "; it may be there under another name, see openpts devices, and wants to be purged under that"

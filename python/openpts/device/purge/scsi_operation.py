@@ -27,9 +27,10 @@ def scsi_capability(
 ) -> Capability:
     """Whether a drive lists a command and has nothing under way."""
     if device.kind is DeviceKind.ATA:
-        return Capability(False, "is an ATA drive: its own commands are ata-sanitize and ata-security-erase")
+        reason = "is an ATA drive: its own commands are ata-sanitize and ata-security-erase"
+        return Capability(False, reason, foreign=True)
     if device.kind is not DeviceKind.SCSI:
-        return Capability(False, f"is no SCSI drive but {device.kind}")
+        return Capability(False, f"is no SCSI drive but {device.kind}", foreign=True)
     drive = ScsiDrive(device.node, run)
     against = drive.supports(operation_code, service_action)
     if against is not None:

@@ -22,6 +22,11 @@ class OpenptsError(Exception):
 
     exit_code: ClassVar[int] = 1
 
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """What the command line says, a line each: the text, unless a class has more than one."""
+        return (str(self),)
+
 
 class UsageError(OpenptsError):
     """An option or a value makes no sense."""

@@ -8,6 +8,7 @@ machine that lost power, stay and are found by the next one, by ``openpts unlock
 
 import os
 import secrets
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -60,7 +61,7 @@ class Entry:
     """One change. ``subject`` names what was changed so that it is found again under another name: serial
     number, model, node, or the path of a setting. ``found`` is what to put back, as text.
 
-    ``made_at`` is ISO 8601, UTC.
+    ``made_at`` is ISO 8601, UTC. ``entry_id`` begins with the time, finely enough to tell what came first.
     """
 
     kind: Kind
@@ -68,7 +69,7 @@ class Entry:
     found: Mapping[str, str]
     owner: Owner
     made_at: str = field(default_factory=lambda: datetime.now(UTC).isoformat(timespec="seconds"))
-    entry_id: str = field(default_factory=lambda: secrets.token_hex(8))
+    entry_id: str = field(default_factory=lambda: f"{time.time_ns():016x}{secrets.token_hex(4)}")
 
 
 @dataclass(frozen=True, slots=True)

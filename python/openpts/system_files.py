@@ -25,6 +25,7 @@ class SystemRoots:
     dev: Path = Path("/dev")
     etc: Path = Path("/etc")
     share: Path = Path("/usr/share")
+    run: Path = Path("/run")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,13 +66,20 @@ def read_lines(path: Path) -> tuple[str, ...]:
     return tuple(printable(line) for line in content.decode(errors="replace").removesuffix("\n").split("\n"))
 
 
-def read_mounts(roots: SystemRoots) -> tuple[Mount, ...]:
-    """All mounts of this mount namespace, in the order in which they were made.
+def chosen_word(text: str | None) -> str | None:
+    """The one in use of a list such as ``[none] mq-deadline``; a text without brackets is its own."""
+    if text is None:
+        return None
+    return next((word.strip("[]") for word in text.split() if word.startswith("[")), text)
+
+
+def read_mounts(roots: SystemRoots, process: str = "self") -> tuple[Mount, ...]:
+    """All mounts of this mount namespace, or of another process's, in the order in which they were made.
 
     Raises OSError if the kernel's list can't be read and ValueError if a line makes no sense: a
     mount that was overlooked would cost somebody's data.
     """
-    content = (roots.proc / "self/mountinfo").read_bytes()
+    content = (roots.proc / process / "mountinfo").read_bytes()
     # by \n alone: a mount point may hold any other character that ends a line elsewhere
     return tuple(_parse_mount(os.fsdecode(line)) for line in content.removesuffix(b"\n").split(b"\n"))
 

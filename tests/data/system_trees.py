@@ -36,9 +36,10 @@ def build_system(name: str, root: Path) -> SystemRoots:
             _write_entry(root / section, text)
     _link_block_devices(root)
     _link_pci_functions(root)
-    for folder in ("sys", "proc", "dev", "etc", "share"):
-        (root / folder).mkdir(exist_ok=True)
-    return SystemRoots(root / "sys", root / "proc", root / "dev", root / "etc", root / "share")
+    folders = [root / folder for folder in ("sys", "proc", "dev", "etc", "share", "run")]
+    for folder in folders:
+        folder.mkdir(exist_ok=True)
+    return SystemRoots(*folders)
 
 
 def _write_entry(folder: Path, text: str) -> None:
@@ -106,3 +107,15 @@ def virtual_machine(tmp_path: Path) -> SystemRoots:
 def malformed(tmp_path: Path) -> SystemRoots:
     """A machine on which nothing is as it should be."""
     return build_system("malformed", tmp_path)
+
+
+@pytest.fixture
+def laptop(tmp_path: Path) -> SystemRoots:
+    """A laptop on its battery, tuned for that."""
+    return build_system("laptop", tmp_path)
+
+
+@pytest.fixture
+def container(tmp_path: Path) -> SystemRoots:
+    """A container with limits."""
+    return build_system("container", tmp_path)

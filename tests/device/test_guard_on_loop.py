@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import guard, signatures
+from openpts import programs
+from openpts.device import guard
 from openpts.device.consent import Consent
-from openpts.device.discovery import Safety, list_devices
+from openpts.device.discovery import list_devices
+from openpts.device.drive_listing import Safety
 from openpts.device.guard import check, open_target
 from openpts.device.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
@@ -165,7 +167,8 @@ def test_mounted_in_another_mount_namespace(attach, run, tmp_path: Path, cleanup
     assert hidden.stdout is not None
     if hidden.stdout.readline() != b"mounted\n":
         pytest.skip("no mount namespaces here")
-    _assert_refused(node, "busy", "claimed by someone whom the kernel doesn't name", roots)
+    where = f"in the mount namespace of process {hidden.pid} ("
+    _assert_refused(node, "mounted", f"{node} is mounted at {tmp_path} {where}", roots)
 
 
 def test_swap(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
@@ -193,6 +196,44 @@ def test_a_loop_device_on_it(attach, roots: SystemRoots) -> None:
     node = attach()
     above = attach(on=node)
     _assert_refused(node, "loop", f"{node} is the backing store of {above}", roots)
+    _assert_refused(above, "backing", f"{above} is a loop device over the drive {node}", roots)
+
+
+def test_two_loop_devices_on_the_same_file(attach, tmp_path: Path, roots: SystemRoots) -> None:
+    backing = tmp_path / "image"
+    backing.touch()
+    os.truncate(backing, 16 * MIB)
+    first = attach(on=backing)
+    assert check(BlockTarget(first), roots) == ()
+    second = attach(on=backing)
+    _assert_refused(
+        first,
+        "backing",
+        f"{backing}, which {first} stores its data in, is the backing store of {second}",
+        roots,
+    )
+    _assert_refused(second, "backing", f"is the backing store of {first}", roots)
+
+
+def test_a_loop_device_whose_file_another_process_has_open(
+    attach, tmp_path: Path, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    backing = tmp_path / "image"
+    backing.touch()
+    os.truncate(backing, 16 * MIB)
+    node = attach(on=backing)
+    pid = _hold(backing, os.O_RDWR, cleanup)
+    _assert_refused(node, "backing", f"is open in process {pid} (python", roots)
+
+
+def test_open_by_a_node_of_another_name(
+    attach, tmp_path: Path, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    node = attach()
+    other = tmp_path / "my own node"
+    os.mknod(other, 0o600 | 0o060000, node.stat().st_rdev)
+    pid = _hold(other, os.O_RDONLY, cleanup)
+    _assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
 
 
 def test_a_loop_device_on_a_partition(whole: Path, partition: Path, attach, roots: SystemRoots) -> None:
@@ -235,8 +276,8 @@ def test_without_wipefs_only_the_operator_can_tell(
     attach, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     node = attach()
-    monkeypatch.setattr(signatures, "_find_program", lambda name: None)
-    _assert_refused(node, "signature", "the program wipefs is missing, install the package util-linux", roots)
+    monkeypatch.setattr(programs, "find_program", lambda name: None)
+    _assert_refused(node, "signature", "the program wipefs is missing: install the package util-linux", roots)
     with open_target(BlockTarget(node), _confirmed(node, erase_signatures=True), roots):
         pass
 

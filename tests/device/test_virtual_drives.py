@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from openpts.device.consent import Consent
-from openpts.device.discovery import DeviceListing, Safety, list_devices
+from openpts.device.discovery import list_devices
+from openpts.device.drive_listing import DeviceListing, Safety
 from openpts.device.guard import open_target
 from openpts.device.identity import dut_facts
 from openpts.device.purge.purge import purge

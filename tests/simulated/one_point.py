@@ -9,10 +9,10 @@ from openpts.pts.iops import TRACKING
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import People
 from openpts.runner.events import Listener
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import IopsConditions, Profile
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.verdict import TrackingVariable
 

@@ -13,12 +13,12 @@ from openpts.report.sources import ReportSource
 from openpts.report.summary import summarise
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.simulated_device import PURGE_METHOD
 from openpts.units import KIB
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable

@@ -17,10 +17,10 @@ from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
 from openpts.runner.events import Event, Listener, StepsStarted
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.purge_choice import PurgeChoice
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 FAST = [20_000.0]

@@ -11,11 +11,11 @@ from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import Order, run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

@@ -6,9 +6,9 @@ from openpts.device.consent import Consent
 from openpts.practice.registry import ALL_TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import Adjust, Order, run_test
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.purge_choice import PurgeChoice
 
 DRIVES = {Profile.ENTERPRISE: "sim:enterprise-tlc", Profile.CLIENT: "sim:client-qlc?capacity=256GB"}
 

@@ -23,7 +23,7 @@ SCALARS = {
 
 
 def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    """Values of a scalar, a union, a tuple of any length, an enumeration, a struct or a dataclass.
+    """Values of a scalar, a union, a tuple of any length, a mapping, an enumeration, a struct or a dataclass.
 
     ``given`` replaces what fields of the outermost struct or dataclass may hold.
     """
@@ -34,6 +34,8 @@ def values_of(kind: Any, **given: st.SearchStrategy[Any]) -> st.SearchStrategy[A
     if get_origin(kind) is tuple:
         member, _ = get_args(kind)
         return st.lists(values_of(member), max_size=3).map(tuple)
+    if get_origin(kind) is dict:
+        return st.dictionaries(*(values_of(member) for member in get_args(kind)), max_size=3)
     if issubclass(kind, Enum):
         return st.sampled_from(kind)
     hints = get_type_hints(kind)

@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
+# steps that a counter must have gone for a ratio that is off by 2 % at most
+_FEWEST_STEPS: Final = 50
+
 COUNTERS: Final = frozenset(
     {
         "host_read_bytes",
@@ -10,13 +13,19 @@ COUNTERS: Final = frozenset(
         "host_read_commands",
         "host_write_commands",
         "nand_write_bytes",
+        "nand_read_bytes",
         "erases",
         "erase_count_mean",
         "erase_count_max",
         "bad_superblocks",
         "media_errors",
         "error_log_entries",
+        "reallocated_sectors",
+        "grown_defects",
+        "bad_user_blocks",
+        "bad_system_blocks",
         "throttle_events",
+        "drive_throttle_events",
         "throttled_s",
         "warning_temperature_s",
         "critical_temperature_s",
@@ -39,7 +48,15 @@ def change(before: Mapping[str, float], after: Mapping[str, float], name: str) -
 
 
 def write_amplification(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
-    """Bytes written to the media per byte that the host wrote between two readings; None if unknown."""
+    """Bytes written to the media per byte that the host wrote between two readings; None if unknown.
+
+    A counter that grows in gigabytes says nothing of a short run: it must have gone far enough.
+    """
     host = change(before, after, "host_write_bytes")
     media = change(before, after, "nand_write_bytes")
-    return media / host if host and media is not None else None
+    if not host or media is None:
+        return None
+    steps = ((host, "host_write_unit_bytes"), (media, "nand_write_unit_bytes"))
+    if any(went < _FEWEST_STEPS * after.get(unit, 0) for went, unit in steps):
+        return None
+    return media / host

@@ -10,6 +10,8 @@ from itertools import groupby
 from operator import itemgetter
 from typing import Final, NamedTuple
 
+from msgspec.structs import astuple
+
 from openpts.analysis.latency import LatencyDistribution, ios_needed
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, OperationSample, Sample
 
@@ -160,15 +162,14 @@ def _sum(parts: Sequence[OperationSample]) -> OperationSample:
     busy = [part for part in parts if part.ios]
     if len(busy) < 2:
         return busy[0] if busy else NOTHING
+    ios, moved, sums_ns, least_ns, most_ns, histograms = zip(*map(astuple, busy), strict=True)
     return OperationSample(
-        ios=sum(part.ios for part in busy),
-        bytes=sum(part.bytes for part in busy),
-        latency_sum_ns=sum(part.latency_sum_ns for part in busy),
-        latency_min_ns=min((p.latency_min_ns for p in busy if p.latency_min_ns is not None), default=None),
-        latency_max_ns=max((p.latency_max_ns for p in busy if p.latency_max_ns is not None), default=None),
-        histogram=LatencyDistribution.merged(p.histogram for p in busy).encode()
-        if all(part.histogram for part in busy)
-        else b"",
+        ios=sum(ios),
+        bytes=sum(moved),
+        latency_sum_ns=sum(sums_ns),
+        latency_min_ns=min((least for least in least_ns if least is not None), default=None),
+        latency_max_ns=max((most for most in most_ns if most is not None), default=None),
+        histogram=LatencyDistribution.merged(histograms).encode() if all(histograms) else b"",
     )
 
 

@@ -123,9 +123,13 @@ def log_bins(
     at least that far.
     """
     counts: Counter[int] = Counter()
+    number, low_ns, edge_ns = 0, 0.0, 0.0
     for _, high_ns, ios in buckets:
-        end_ns = high_ns if largest_ns is None else min(high_ns, largest_ns)
-        counts[_bin_number(max(1, end_ns), per_decade)] += ios
+        end_ns = max(1, high_ns if largest_ns is None else min(high_ns, largest_ns))
+        if not low_ns < end_ns <= edge_ns:  # a bin holds a hundred buckets: the next one is seldom in another
+            number = _bin_number(end_ns, per_decade)
+            low_ns, edge_ns = _edge_ns(number - 1, per_decade), _edge_ns(number, per_decade)
+        counts[number] += ios
     if not counts:
         return ()
     first, last, total = min(counts), max(counts), counts.total()

@@ -1,45 +1,53 @@
-"""`openpts devices`: what drives there are, and whether they are free to be tested."""
+"""`openpts devices`: what drives there are, how they are, and whether they are free to be tested."""
 
 import json
-from dataclasses import asdict
+import os
 
 import click
-from rich.console import Console, JustifyMethod
-from rich.table import Table
-from rich.text import Text
+from rich.console import Console
 
-from openpts.device.discovery import list_devices
+from openpts.cli.devices_details import print_details
+from openpts.cli.devices_json import as_json_object
+from openpts.cli.devices_table import print_table
+from openpts.device.block_device import BlockDevice
+from openpts.device.discovery import list_device, list_devices
+from openpts.device.target import BlockTarget, parse_target
+from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
-from openpts.units import format_capacity
+
+_WIDTH_OF_A_PIPE = 200
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
-def devices(as_json: bool) -> None:
-    """List the drives of this machine and what speaks against testing each.
+@click.argument("node", required=False, metavar="[NODE]")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object; docs/devices.md describes it.")
+def devices(node: str | None, as_json: bool) -> None:
+    """List the drives of this machine, and what speaks against testing each.
 
-    Nothing is written. Run it as root to see everything.
+    With NODE, such as /dev/nvme0n1, all that is known of one drive and where it was read. Nothing is
+    written. Without root, much of it can't be read.
     """
-    listings = list_devices(SystemRoots())
+    roots = SystemRoots()
+    listings = list_devices(roots) if node is None else [list_device(_drive(node, roots), roots)]
     if as_json:
-        click.echo(json.dumps([asdict(listing) for listing in listings], indent=2, default=str))
+        click.echo(json.dumps(as_json_object(listings), indent=2))
         return
-    table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("Device", "Model", "Serial", "Capacity", "Interface", "Sector", "May be tested?"):
-        justify: JustifyMethod = "right" if heading in ("Capacity", "Sector") else "left"
-        table.add_column(heading, justify=justify, no_wrap=heading != "May be tested?")
-    for listing in listings:
-        texts = (
-            listing.path,
-            listing.model or "-",
-            listing.serial or "-",
-            format_capacity(listing.capacity_bytes),
-            listing.interface or "-",
-            f"{listing.sector_bytes} B" if listing.sector_bytes else "-",
-            listing.reason or listing.safety,
-        )
-        table.add_row(*map(Text, texts))  # as they are: a name in brackets is no markup
     console = Console()
     if not console.is_terminal:
-        console.width = 200  # a pipe has no width, and 80 columns would cut what a script wants to read
-    console.print(table)
+        # a pipe has no width, and 80 columns would cut what a script wants to read
+        console.width = int(os.environ.get("COLUMNS", _WIDTH_OF_A_PIPE))
+    if node is None:
+        print_table(listings, console)
+    else:
+        print_details(listings[0], console)
+    if os.geteuid() != 0:
+        click.echo(
+            "openpts: not run as root, so much of this can't be read: try sudo openpts devices", err=True
+        )
+
+
+def _drive(node: str, roots: SystemRoots) -> BlockDevice:
+    target = parse_target(node)
+    if not isinstance(target, BlockTarget):
+        raise UsageError(f"{node} is a file: name a drive such as /dev/nvme0n1")
+    return BlockDevice.of_node(target.path, roots)

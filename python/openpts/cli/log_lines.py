@@ -1,6 +1,6 @@
 """What happens in a run, said in lines."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from openpts.cli.part_lines import part_lines
@@ -14,8 +14,10 @@ from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
     Event,
+    Healed,
     IoHangs,
     PurgeFinished,
+    PurgeProgressed,
     PurgeStarted,
     RunEnded,
     RunStarted,
@@ -26,7 +28,8 @@ from openpts.runner.events import (
 from openpts.runner.hangs import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.conditions import IdleRecoveryConditions, RoundConditions, WriteSaturationConditions
-from openpts.vocabulary.facts import PurgeReport, TargetFacts
+from openpts.vocabulary.facts import Fact, PurgeReport, TargetFacts
+from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
@@ -41,12 +44,16 @@ _ANNOUNCED: Final = frozenset(
 def event_lines(event: Event, progress: RunProgress) -> list[str]:
     """What an event says in words; nothing for those that only move a bar."""
     match event:
+        case Healed(healing):
+            return [healing.text]
         case RunStarted(folder, manifest, plan):
             return [_order_line(manifest, plan), f"run folder {folder}"]
         case PurgeStarted():
             return ["purge"]
+        case PurgeProgressed():
+            return [progress.phase]
         case PurgeFinished(report):
-            return [_purge_line(report)]
+            return list(purge_lines(report))
         case RunEnded():
             return [_end_line(event), *_simulated_lines(progress)]
         case _:
@@ -149,13 +156,28 @@ def _simulated_lines(progress: RunProgress) -> list[str]:
     return [simulated_time_text(progress.engine_ns, progress.elapsed_s)] if progress.simulated else []
 
 
-def _purge_line(report: PurgeReport) -> str:
-    if not report.ran:
-        return f"no purge: {report.detail}"
-    return (
-        f"purge done: {report.method}, {report.changed_samples} of {report.samples} marks gone, "
-        f"{format_duration(report.duration_ns)}"
-    )
+def purge_lines(report: PurgeReport) -> Iterator[str]:
+    """What was tried before, what was done, and how far it is proven."""
+    for attempt in report.attempts:
+        yield f"not {attempt.method}: {attempt.outcome}"
+    if not report.name and not report.ran:
+        yield f"no purge: {report.detail}"
+        return
+    word = "purge done" if report.ran else "overwritten, NOT purged"
+    proof = f"{report.changed_samples} of {report.samples} marks gone"
+    if report.other_samples:
+        proof += f", and {report.other_samples} of {report.other_samples} places with older data"
+    yield f"{word}: {report.method}, {proof}, {format_duration(report.duration_ns)}"
+    for name, fact in report.status.items():
+        if fact.value is not None:
+            yield f"{PURGE_STATUS_NAMES.get(name, name)}: {_change(report.status_before.get(name), fact)}"
+
+
+def _change(before: Fact | None, after: Fact) -> str:
+    value = after.value or "not reported"
+    if before is None or before.value in {None, after.value}:
+        return value
+    return f"{before.value} before, {value} after"
 
 
 def _end_line(end: RunEnded) -> str:

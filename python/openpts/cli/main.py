@@ -1,6 +1,7 @@
 """The command line: a door. It turns words into an order, and what happened into text and an exit code.
 
-Reports take long to load, and help needs none: the commands that make them load them first thing.
+Commands are loaded when they are asked for. Reports take long to load, and help needs none: the commands that
+make them load them first thing.
 """
 
 import json
@@ -9,21 +10,8 @@ from importlib.metadata import version
 
 import click
 
-from openpts.cli.compare import compare
-from openpts.cli.conformance import conformance_command
-from openpts.cli.crosscheck import crosscheck_command
-from openpts.cli.devices import devices
-from openpts.cli.io import io
-from openpts.cli.plan import plan_command
-from openpts.cli.plan_schema import plan_schema_command
-from openpts.cli.rehearse import rehearse_command
-from openpts.cli.report import report
-from openpts.cli.run import run
-from openpts.cli.sim import sim
-from openpts.cli.suite import run_all
-from openpts.cli.verify import verify
+from openpts.cli.commands_on_demand import CommandsOnDemand
 from openpts.errors import OpenptsError
-from openpts.parameters.plan_file import PlanFileError
 
 _EXIT_CODES = """\b
 Exit codes
@@ -55,6 +43,8 @@ Examples
       Random reads for ten seconds, every I/O timed: nothing is written without consent.
   openpts run all sim:client-qlc --profile client --time-scale 1/60
       The whole suite, one folder for each test and an index page over them.
+  openpts purge /dev/nvme0n1 --confirm-serial S3R1AL
+      Erase a drive by the best method that it has, and prove it: nothing is measured.
   openpts plan xsr /dev/nvme0n1 --tbw 1.2PB
       What a test would do, how long it takes and what it wears, without touching the drive.
   openpts run iops sim:enterprise-tlc
@@ -74,7 +64,28 @@ Examples
 """
 
 
+# Where each command is; it is loaded when it is asked for, which for some takes half a second.
+_COMMANDS = {
+    "compare": "openpts.cli.compare:compare",
+    "conformance": "openpts.cli.conformance:conformance_command",
+    "crosscheck": "openpts.cli.crosscheck:crosscheck_command",
+    "devices": "openpts.cli.devices:devices",
+    "doctor": "openpts.cli.doctor:doctor",
+    "idle-flush": "openpts.cli.idle_flush:idle_flush",
+    "io": "openpts.cli.io:io",
+    "plan": "openpts.cli.plan:plan_command",
+    "plan-schema": "openpts.cli.plan_schema:plan_schema_command",
+    "purge": "openpts.cli.purge:purge",
+    "rehearse": "openpts.cli.rehearse:rehearse_command",
+    "report": "openpts.cli.report:report",
+    "run": "openpts.cli.run_commands:run",
+    "sim": "openpts.cli.sim:sim",
+    "verify": "openpts.cli.verify:verify",
+}
+
+
 @click.group(
+    commands=CommandsOnDemand(_COMMANDS),
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     epilog=f"{_EXAMPLES}\n\n{_EXIT_CODES}",
 )
@@ -108,21 +119,6 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
     click.echo(current.get_help(parent))
 
 
-run.add_command(run_all)
-cli.add_command(run)
-cli.add_command(plan_command)
-cli.add_command(io)
-cli.add_command(crosscheck_command)
-cli.add_command(report)
-cli.add_command(compare)
-cli.add_command(verify)
-cli.add_command(conformance_command)
-cli.add_command(sim)
-cli.add_command(rehearse_command)
-cli.add_command(plan_schema_command)
-cli.add_command(devices)
-
-
 def main() -> None:
     """Run the command line and exit with the code that its help lists."""
     as_json = "--json" in sys.argv[1:]
@@ -132,10 +128,8 @@ def main() -> None:
         fail(error.format_message(), exit_code=2, as_json=as_json)
     except click.Abort:
         fail("stopped by the operator", exit_code=130, as_json=as_json)
-    except PlanFileError as error:
-        fail(*error.complaints, exit_code=error.exit_code, as_json=as_json)
     except OpenptsError as error:
-        fail(str(error), exit_code=error.exit_code, as_json=as_json)
+        fail(*error.complaints, exit_code=error.exit_code, as_json=as_json)
     sys.exit(exit_code if isinstance(exit_code, int) else 0)
 
 

@@ -14,6 +14,7 @@ from openpts.vocabulary.conditions import (
 )
 from openpts.vocabulary.part import Part, part_text
 from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
+from openpts.vocabulary.rotational_conditions import RotationalConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
@@ -130,8 +131,16 @@ def _each_figure(samples: Sequence[Sample]) -> str:
         if stimulus is not None:
             sequential = stimulus.access_pattern is AccessPattern.SEQUENTIAL
             rate = sample.bandwidth_bytes_per_s / MB if sequential else sample.iops
-            told.append(f"{sample.step} {rate:,.0f} {'MB/s' if sequential else 'IOPS'}")
+            unit = "MB/s" if sequential else "IOPS"
+            told.append(f"{sample.step} QD {stimulus.qd} {rate:,.0f} {unit}")
     return ", ".join(told)
+
+
+def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
+    """The zones of a rotational disk have other figures each; levels of a sweep differ in one property."""
+    if not isinstance(progress.conditions, RotationalConditions):
+        return _bursts(progress, samples)
+    return _each_figure(samples)
 
 
 def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -176,7 +185,7 @@ _LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {
     Part.HISTOGRAM: _steady_access,
     Part.CONDITIONING: _filled,
     Part.PROFILE: _profile_row,
-    Part.SWEEP: _bursts,
+    Part.SWEEP: _sweep,
     Part.LOAD: _long_stimulus,
     Part.FILL: _filled,
     Part.BURST: _bursts,

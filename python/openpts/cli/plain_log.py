@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from openpts.cli.log_lines import event_lines, now_line
 from openpts.cli.progress import RunProgress
-from openpts.runner.events import Event, Ticked
+from openpts.runner.events import Event, PurgeProgressed, Ticked
 
 _QUIET_S = 30.0
 
@@ -27,10 +27,9 @@ class PlainLog:
             self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
 
     def _lines(self, event: Event) -> list[str]:
-        if isinstance(event, Ticked):
-            quiet_s = time.monotonic() - self._last_line_s
-            return [now_line(self.progress)] if quiet_s >= _QUIET_S else []
-        return event_lines(event, self.progress)
+        if isinstance(event, Ticked | PurgeProgressed) and time.monotonic() - self._last_line_s < _QUIET_S:
+            return []
+        return [now_line(self.progress)] if isinstance(event, Ticked) else event_lines(event, self.progress)
 
 
 def _clock(elapsed_s: float) -> str:

@@ -17,7 +17,6 @@ from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.practice.registry import ALL_TESTS
 from openpts.pts.definition import TestDefinition
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
@@ -36,7 +35,7 @@ def plan_command() -> None:
 
 _PLAN_OPTIONS = together(
     click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
-    click.option("--purge", type=click.Choice([choice.value for choice in PurgeChoice]), help="As of a run."),
+    click.option("--purge", metavar="METHOD", help="As of a run."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
     click.option("--read-iops", type=_above_zero, help="Assumed random read IOPS at most."),
     click.option("--write-iops", type=_above_zero, help="Assumed random write IOPS at most."),

@@ -13,6 +13,7 @@ from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.runner.events import (
     Event,
     PurgeFinished,
+    PurgeProgressed,
     PurgeStarted,
     RunEnded,
     RunStarted,
@@ -77,6 +78,8 @@ class RunProgress:
                 self._plan.follow(plan)
             case PurgeStarted():
                 self.phase, self.apply, self.judged, self.written_bytes = "purge", None, None, 0
+            case PurgeProgressed(share, text):
+                self.phase = f"purge, {text}" if share is None else f"purge, {share:.0%}, {text}"
             case PurgeFinished(report):
                 self.phase = "purged"
                 self._ended_ns += report.duration_ns

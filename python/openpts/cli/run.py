@@ -9,13 +9,14 @@ from typing import IO, Any
 import click
 
 from openpts.cli.command_group import InOrder
-from openpts.cli.consent_options import CONSENT_OPTIONS
+from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.io_engine import NUMA, EngineWords
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.option_group import together
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
+from openpts.cli.telemetry_options import TELEMETRY_OPTIONS, telemetry_of
 from openpts.cli.test_help import help_of
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.consent import Consent
@@ -27,8 +28,8 @@ from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import Order, run_test
+from openpts.vocabulary.scenario import Scenario
 
 
 @click.group(cls=InOrder)
@@ -38,10 +39,14 @@ def run() -> None:
 
 RUN_OPTIONS = together(
     *CONSENT_OPTIONS,
+    CONFIRM_NAMESPACE,
+    CONFIRM_MEMBER,
     click.option(
         "--purge",
-        type=click.Choice([choice.value for choice in PurgeChoice]),
-        help="Purge before the test; `none` is entered in the ledger; auto.",
+        metavar="METHOD",
+        help="Purge before the test: `auto` is the best method that the drive has, `none` is entered in the "
+        "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
+        "before failed; auto.",
     ),
     click.option(
         "--io-path",
@@ -54,6 +59,20 @@ RUN_OPTIONS = together(
         show_default=True,
         help="Pin the threads to these processors, in turn: a list such as 0-3,8, numa or none.",
     ),
+    click.option(
+        "--scenario",
+        type=click.Choice([scenario.value for scenario in Scenario]),
+        default=Scenario.SYNTHETIC.value,
+        show_default=True,
+        help="What the figures are to show: the drive alone, or a machine as its users have it. The host audit "
+        "judges by it.",
+    ),
+    click.option(
+        "--tune",
+        is_flag=True,
+        help="Set the host up for the scenario as long as the run lasts; see `openpts doctor`.",
+    ),
+    *TELEMETRY_OPTIONS,
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
@@ -91,12 +110,18 @@ def order_of(
     confirm_device_path: str | None,
     erase_signatures: bool,
     overwrite_file: bool,
+    confirm_namespace: tuple[Path, ...],
+    confirm_members: tuple[str, ...],
     operator: str | None,
     auditor: str | None,
     sponsor: str | None,
     out: Path | None,
     io_path: str | None,
     cpus: str,
+    telemetry_period: str,
+    power_command: str | None,
+    scenario: str,
+    tune: bool,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineWords(io_path=io_path, cpus=cpus)
@@ -113,6 +138,8 @@ def order_of(
             confirm_device_path=confirm_device_path,
             overwrite_file=overwrite_file,
             erase_signatures=erase_signatures,
+            confirm_namespaces=confirm_namespace,
+            confirm_members=confirm_members,
         ),
         purge_choice=choices.purge(purge),
         people=choices.people(People(operator, auditor, sponsor)),
@@ -121,6 +148,9 @@ def order_of(
         seed=choices.seed,
         options=engine.options(),
         pin_to_node=engine.pin_to_node,
+        telemetry=telemetry_of(telemetry_period, power_command),
+        scenario=Scenario(scenario),
+        tune=tune,
     )
 
 

@@ -89,6 +89,12 @@ _PURPOSES: Final[Mapping[str, str]] = {
     after 5 cycles unless --cycles asks for more, when 100 % of the rated life are used, after a week, or with
     the first error.
     """,
+    "hdd": """Throughput and IOPS over the zones of a rotational disk, and its access time.
+
+    At full length: in each of 16 zones half a minute each of SEQ 1024 KiB writes and reads and of RND 4 KiB
+    reads and writes with 1 and with 32 I/Os outstanding, then the random ones over the whole range: 50
+    minutes. No purge and no preconditioning, since a platter has no write history.
+    """,
 }
 
 _TARGET: Final = """

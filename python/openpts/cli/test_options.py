@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
+from openpts.cli.purge_words import purge_choice
 from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
@@ -15,9 +16,9 @@ from openpts.parameters.quick import quick
 from openpts.parameters.tables import TABLES
 from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
-from openpts.runner.preparation import PurgeChoice
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
 from openpts.vocabulary.test_conditions import TestConditions
 
 PROFILE_OPTION = click.option(
@@ -84,8 +85,8 @@ class Choices:
         )
 
     def purge(self, word: str | None) -> PurgeChoice:
-        """What was asked for, otherwise what the plan says, otherwise a purge."""
-        return PurgeChoice(word or self.settings.get("purge", PurgeChoice.AUTO.value))
+        """What was asked for, otherwise what the plan says, otherwise a purge. Raises UsageError."""
+        return purge_choice(word or self.settings.get("purge", AUTO))
 
 
 def choices_of(test: TestDefinition, options: dict[str, Any]) -> Choices:

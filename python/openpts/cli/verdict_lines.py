@@ -12,6 +12,7 @@ from openpts.vocabulary.outcome_text import reached_text
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import ProfileConditions
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.rotational_conditions import RotationalConditions
 from openpts.vocabulary.sustained_conditions import SustainedConditions
 from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.thermal_conditions import ThermalConditions
@@ -23,6 +24,7 @@ _WITHOUT_STEADY_STATE: Final = (
     | FillConditions
     | LifetimeConditions
     | ProfileConditions
+    | RotationalConditions
     | SustainedConditions
     | ThermalConditions
 )

@@ -109,7 +109,7 @@ class Evidence:
 
     def of(self, part: Part, number: int | None = None) -> list[Sample]:
         """The complete steps of a part, of all numbers or of one."""
-        return [s.sample for s in self.steps if s.place.part is part and number in {None, s.place.number}]
+        return [s.sample for s in self._by_part.get(part, ()) if number in {None, s.place.number}]
 
     def rounds(self, part: Part, *, whole: bool = True) -> list[RoundRecord]:
         """The numbers of a part, by cycle; ``whole`` leaves out those with a step that did not complete.
@@ -117,14 +117,29 @@ class Evidence:
         Of a run that was killed nothing tells whether its last number was whole: it counts where another one
         of that part has no more steps.
         """
-        broken = {_round_key(step) for step in self.run.steps if step.sample.state is not StepState.COMPLETE}
+        broken = self._broken
         if not self.finished and part not in _SINGLE_STEPS:
             broken |= self._cut_off
         grouped: dict[tuple[int, int], list[Sample]] = {}
-        for step in self.steps:
-            if step.place.part is part and not (whole and _round_key(step) in broken):
+        for step in self._by_part.get(part, ()):
+            if not (whole and _round_key(step) in broken):
                 grouped.setdefault((step.place.cycle, step.place.number), []).append(step.sample)
         return [RoundRecord(cycle, number, tuple(samples)) for (cycle, number), samples in grouped.items()]
+
+    @cached_property
+    def _by_part(self) -> dict[Part, list[StepRecord]]:
+        """The complete steps of each part: hundreds of checks ask for one, of thousands of steps."""
+        grouped: dict[Part, list[StepRecord]] = {}
+        for step in self.steps:
+            grouped.setdefault(step.place.part, []).append(step)
+        return grouped
+
+    @cached_property
+    def _broken(self) -> frozenset[tuple[int, Part, int]]:
+        """Rounds with a step that did not complete."""
+        return frozenset(
+            _round_key(step) for step in self.run.steps if step.sample.state is not StepState.COMPLETE
+        )
 
     @cached_property
     def _cut_off(self) -> set[tuple[int, Part, int]]:

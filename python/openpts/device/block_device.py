@@ -97,11 +97,27 @@ class BlockDevice:
         return tuple(f"{holder.name}{_volume_name(holder)}" for holder in found)
 
     @property
+    def holder_devices(self) -> tuple["BlockDevice", ...]:
+        """The devices built on this one."""
+        found = sorted((self.folder / "holders").glob("*"))
+        return tuple(BlockDevice(holder.resolve(), self.roots) for holder in found)
+
+    @property
+    def parts(self) -> tuple["BlockDevice", ...]:
+        """The disks and partitions that a mapped device or array is built from; none for a disk."""
+        found = sorted((self.folder / "slaves").glob("*"))
+        return tuple(BlockDevice(part.resolve(), self.roots) for part in found)
+
+    @property
     def beneath(self) -> tuple["BlockDevice", ...]:
         """Whole disks that a mapped device or array is built from, all the way down; a disk is its own."""
-        parts = sorted((self.folder / "slaves").glob("*"))
-        disks = [disk for part in parts for disk in BlockDevice(part.resolve(), self.roots).beneath]
+        disks = [disk for part in self.parts for disk in part.beneath]
         return tuple(dict.fromkeys(disks)) or (self.whole,)
+
+    @property
+    def wwid(self) -> str | None:
+        """The name that is the same on every path to it; None where the driver has none."""
+        return self.text("wwid") or self.text("device/wwid")
 
     @property
     def capacity_bytes(self) -> int:

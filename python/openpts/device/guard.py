@@ -9,10 +9,12 @@ to use in between.
 import errno
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from typing import Final
 
 from openpts.device.block_device import BlockDevice, number_text
-from openpts.device.consent import Consent, unconfirmed
+from openpts.device.consent import Consent, not_a_sibling, unconfirmed
 from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
 from openpts.device.open_target import OpenTarget
 from openpts.device.rules import SIGNATURE_RULE, Refusal, quiet_refusals, refuse
@@ -22,6 +24,14 @@ from openpts.device.usage import Usage, read_usage
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+
+_HINTS: Final = {
+    errno.EACCES: "run openpts as root",
+    errno.EPERM: "run openpts as root",
+    errno.ENOENT: "the kernel has the drive, but its node is missing: see udevadm trigger",
+    errno.ENXIO: "the drive has gone away, or its node belongs to another: see dmesg",
+    errno.ENOMEDIUM: "is there a medium in it?",
+}
 
 
 @contextmanager
@@ -37,13 +47,14 @@ def open_target(target: Target, consent: Consent, roots: SystemRoots) -> Iterato
         opened = open_scratch_file(target, consent, read_usage(roots), roots)
     else:
         opened = _open_drive(target, consent, roots)
-    try:
-        yield opened
-    except BaseException:
-        remove_if_unused(opened)
-        raise
-    finally:
-        os.close(opened.fd)
+    with ExitStack() as held:
+        held.callback(os.close, opened.fd)
+        try:
+            siblings = tuple(_open_siblings(opened, consent, held, roots))
+            yield replace(opened, siblings=siblings)
+        except BaseException:
+            remove_if_unused(opened)
+            raise
 
 
 def check(target: Target, roots: SystemRoots) -> tuple[Refusal, ...]:
@@ -76,9 +87,30 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
 
 def _open_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> OpenTarget:
     device = BlockDevice.of_node(target.path, roots)
+    _check_free(device, consent, roots)
+    refuse([unconfirmed(target, device, consent)])
+    return _claim(device, consent, roots)
+
+
+def _open_siblings(
+    opened: OpenTarget, consent: Consent, held: ExitStack, roots: SystemRoots
+) -> Iterator[OpenTarget]:
+    """The namespaces that may be erased with a drive, each by the same rules as the drive itself."""
+    for path in dict.fromkeys(consent.confirm_namespaces):
+        device = BlockDevice.of_node(path, roots)
+        refuse([not_a_sibling(opened, device)])
+        _check_free(device, consent, roots)
+        sibling = _claim(device, consent, roots)
+        held.callback(os.close, sibling.fd)
+        yield sibling
+
+
+def _check_free(device: BlockDevice, consent: Consent, roots: SystemRoots) -> None:
     found = check_drive(device, read_usage(roots))
     refuse(refusal for refusal in found if not _waived(refusal, consent))
-    refuse([unconfirmed(target, device, consent)])
+
+
+def _claim(device: BlockDevice, consent: Consent, roots: SystemRoots) -> OpenTarget:
     fd = _open_exclusively(device, os.O_RDWR | os.O_DIRECT)
     if fd is None:
         raise RefusedError(str(_busy(device)))
@@ -102,7 +134,7 @@ def _open_exclusively(device: BlockDevice, flags: int) -> int | None:
     except OSError as error:
         if error.errno == errno.EBUSY:
             return None
-        hint = "run as root" if error.errno in {errno.EACCES, errno.EPERM} else "see dmesg"
+        hint = _HINTS.get(error.errno or 0, "see dmesg")
         raise TargetError(f"{device.node} can't be opened: {error.strerror}; {hint}") from error
 
 

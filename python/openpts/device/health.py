@@ -1,15 +1,25 @@
 """The device's own log of its health, under the names of vocabulary.health; nothing is guessed."""
 
+import os
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.device.block_device import DeviceKind
-from openpts.device.nvme_admin import NvmeCommandError, identify_controller, read_smart_log
+from openpts.device.ata_health import ata_health
+from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.bridged_nvme_health import bridged_nvme_health
+from openpts.device.nvme_admin import NvmeCommandError, identify_controller, read_log, read_smart_log
+from openpts.device.nvme_identify import NvmeController
 from openpts.device.nvme_smart import parse_smart_log
+from openpts.device.nvme_vendor_logs import VENDOR_LOG_BYTES, parse_vendor_log, vendor_log_page
 from openpts.device.open_target import OpenTarget
+from openpts.device.scsi_health import scsi_health
+from openpts.device.smartctl import SmartctlError, ask_smartctl
+from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.health import HealthReading
 
 NVME_LOG: Final = "NVMe log page 02h"
+SMARTCTL_TIMEOUT_S: Final = 30.0
+_PROTOCOLS: Final = {"ATA": ata_health, "SCSI": scsi_health, "NVMe": bridged_nvme_health}
 SIMULATED_LOG: Final = "the simulated drive's own log"
 _MODEL_PAGE_BYTES: Final = 4096  # what all models of simulated drives map
 
@@ -38,18 +48,72 @@ _SIMULATED_AS_THEY_ARE: Final = (
 )
 
 
-def read_health(target: OpenTarget) -> HealthReading:
+def read_health(target: OpenTarget, run: Run = run_program) -> HealthReading:
     """Read the log of a drive that is open; never raises: the source says why there are no values."""
-    device = target.device
-    if device is None:
+    if target.device is None:
         return HealthReading("a file has no log of its health")
-    if device.kind is not DeviceKind.NVME:
+    disk = target.device.whole
+    return _nvme_health(target.fd) if disk.kind is DeviceKind.NVME else _health_by_smartctl(disk, run)
+
+
+def read_health_of(
+    device: BlockDevice, run: Run = run_program, timeout_s: float = SMARTCTL_TIMEOUT_S
+) -> HealthReading:
+    """The same of a drive that nobody has opened; nothing on it changes, and a sleeping disk sleeps on.
+
+    ``timeout_s`` bounds smartctl; the kernel gives an NVMe command 5 s. Never raises.
+    """
+    disk = device.whole
+    if disk.kind is not DeviceKind.NVME:
+        return _health_by_smartctl(disk, run, timeout_s)
+    try:
+        fd = os.open(disk.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        return HealthReading(f"{disk.node} can't be opened: {error.strerror}")
+    try:
+        return _nvme_health(fd)
+    finally:
+        os.close(fd)
+
+
+def _nvme_health(fd: int) -> HealthReading:
+    try:
+        log = parse_smart_log(read_smart_log(fd))
+        controller = identify_controller(fd)
+    except (NvmeCommandError, ValueError) as error:
+        return HealthReading(f"{NVME_LOG} can't be read: {error}")
+    vendor, vendor_source = _vendor_log(fd, controller, log)
+    return HealthReading(f"{NVME_LOG}{vendor_source}", log | controller.temperature_limits_c | vendor)
+
+
+def _vendor_log(
+    fd: int, controller: NvmeController, log: Mapping[str, float]
+) -> tuple[dict[str, float], str]:
+    """What the vendor's page says, and how the source goes on: its name, or why it says nothing."""
+    page = vendor_log_page(controller)
+    if page is None:
+        return {}, ""
+    try:
+        return parse_vendor_log(page, read_log(fd, page, VENDOR_LOG_BYTES), log), f" and {page:02X}h"
+    except (NvmeCommandError, ValueError) as error:
+        return {}, f"; log page {page:02X}h can't be used: {error}"
+
+
+def _health_by_smartctl(
+    device: BlockDevice, run: Run, timeout_s: float = SMARTCTL_TIMEOUT_S
+) -> HealthReading:
+    if device.kind not in {DeviceKind.ATA, DeviceKind.SCSI}:
         return HealthReading(f"openpts reads no health log of this kind of device ({device.kind})")
     try:
-        log = parse_smart_log(read_smart_log(target.fd))
-        return HealthReading(NVME_LOG, log | identify_controller(target.fd).temperature_limits_c)
-    except NvmeCommandError as error:
-        return HealthReading(f"{NVME_LOG} can't be read: {error}")
+        answer = ask_smartctl(device, run, timeout_s)
+    except (SmartctlError, ProgramError) as error:
+        return HealthReading(f"{device.kind} health log can't be read: {error}")
+    # behind a USB bridge there may be a drive of another kind than the kernel sees
+    told = _PROTOCOLS.get(answer.text("device", "protocol"), scsi_health)(answer)
+    if (failing := answer.foretells_failure) is not None:
+        told.add("failure_foretold", float(failing))
+    what = answer.name if told.values else f"{answer.name}: the drive tells nothing of its health"
+    return HealthReading("; ".join((what, *told.doubts)), told.values)
 
 
 def simulated_health(

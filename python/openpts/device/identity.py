@@ -8,7 +8,8 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.drive_name import first_attribute, model
 from openpts.device.file_identity import file_facts
 from openpts.device.interface import hardware_folder, host_bus_adapter, interface
-from openpts.device.nvme_admin import NvmeCommandError, NvmeController, identify_controller
+from openpts.device.nvme_admin import NvmeCommandError, identify_controller
+from openpts.device.nvme_identify import NvmeController
 from openpts.device.pcie import pci_functions, pcie_link
 from openpts.device.serial_number import serial_number
 from openpts.system_files import SystemRoots, pci_name, read_text
@@ -37,11 +38,14 @@ def dut_facts(target: TargetFacts, roots: SystemRoots) -> Facts:
     facts = {"capacity": _capacity(target)}
     if target.kind is TargetKind.FILE:
         return facts | file_facts(target, roots)
-    return facts | _drive_facts(BlockDevice.of_name(target.name, roots), roots)
+    device = BlockDevice.of_name(target.name, roots)
+    return facts | drive_facts(device, roots, *identified_controller(device))
 
 
-def _drive_facts(device: BlockDevice, roots: SystemRoots) -> Facts:
-    controller, controller_source = _controller(device)
+def drive_facts(
+    device: BlockDevice, roots: SystemRoots, controller: NvmeController | None, controller_source: str
+) -> Facts:
+    """The facts of a drive, read from sysfs but for what ``controller`` says."""
     return {
         "manufacturer": _manufacturer(device, roots),
         "model": model(device),
@@ -71,7 +75,7 @@ def _sector(device: BlockDevice) -> Fact:
     return Fact(text or None, device.place("queue"))
 
 
-def _controller(device: BlockDevice) -> tuple[NvmeController | None, str]:
+def identified_controller(device: BlockDevice) -> tuple[NvmeController | None, str]:
     """The identified controller of an NVMe drive, and the source or the reason why there is none."""
     if device.kind is not DeviceKind.NVME:
         return None, "not an NVMe drive"

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.nvme_admin import NvmeController
+from openpts.device.nvme_identify import NvmeController
 from openpts.device.pcie import pci_functions
 from openpts.system_files import SystemRoots, pci_name, read_text
 from openpts.vocabulary.facts import Fact

@@ -5,6 +5,8 @@ import errno
 import fcntl
 import os
 import struct
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 # <linux/fs.h>, the same on all 64-bit platforms with the generic ioctl numbers (x86-64, arm64, riscv64)
@@ -17,7 +19,13 @@ _FALLOC_FL_KEEP_SIZE: Final = 1
 _FALLOC_FL_PUNCH_HOLE: Final = 2
 
 # <linux/stat.h>
+_AT_FDCWD: Final = -100
 _AT_EMPTY_PATH: Final = 0x1000
+_AT_STATX_DONT_SYNC: Final = 0x4000
+_STATX_BASIC_STATS: Final = 0x7FF
+_STATX_MODE_AT: Final = 28
+_STATX_INODE_AT: Final = 32
+_STATX_DEVICE_NUMBERS_AT: Final = 128
 _STATX_DIOALIGN: Final = 0x2000
 _STATX_BYTES: Final = 256
 _STATX_DIO_OFFSET_ALIGN_AT: Final = 156
@@ -75,3 +83,29 @@ def direct_io_alignment_bytes(fd: int) -> int | None:
     if not told & _STATX_DIOALIGN:
         return None
     return int.from_bytes(answer.raw[_STATX_DIO_OFFSET_ALIGN_AT : _STATX_DIO_OFFSET_ALIGN_AT + 4], "little")
+
+
+@dataclass(frozen=True, slots=True)
+class NodeStatus:
+    """What lies at a path: ``mode`` as of stat, ``number`` of a device, and where the inode itself is."""
+
+    mode: int
+    number: str
+    inode: tuple[str, int]
+
+
+def node_status(path: Path) -> NodeStatus | None:
+    """As os.stat, but from what the kernel has in memory: a server that is gone blocks nothing.
+
+    None where nothing can be looked at, or the C library has no statx.
+    """
+    if not hasattr(_LIBC, "statx"):
+        return None
+    answer = ctypes.create_string_buffer(_STATX_BYTES)
+    name = os.fsencode(path)
+    if _LIBC.statx(_AT_FDCWD, name, _AT_STATX_DONT_SYNC, _STATX_BASIC_STATS, answer) != 0:
+        return None
+    (mode,) = struct.unpack_from("=H", answer.raw, _STATX_MODE_AT)
+    (inode,) = struct.unpack_from("=Q", answer.raw, _STATX_INODE_AT)
+    major, minor, on_major, on_minor = struct.unpack_from("=4I", answer.raw, _STATX_DEVICE_NUMBERS_AT)
+    return NodeStatus(mode, f"{major}:{minor}", (f"{on_major}:{on_minor}", inode))

@@ -9,7 +9,7 @@ import mmap
 import os
 import random
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,10 +18,15 @@ MARKED_PLACES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One sector full of random bytes, and where it lies."""
+    """One sector: its bytes, random ones where we wrote them, and where it lies."""
 
     offset_bytes: int
     content: bytes
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it is all zeros or all ones, as drives answer for what was never written or was erased."""
+        return not self.content.strip(b"\x00") or not self.content.strip(b"\xff")
 
 
 def choose_places(capacity_bytes: int, sector_bytes: int, count: int = MARKED_PLACES) -> tuple[int, ...]:
@@ -51,14 +56,33 @@ def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Ma
     return marks
 
 
+def read_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Mark, ...]:
+    """What the places hold, without those that can't be read."""
+    found: list[Mark] = []
+    for place in places:
+        with suppress(OSError):
+            found += _read(fd, (Mark(place, bytes(sector_bytes)),))
+    return tuple(found)
+
+
 def count_changed(fd: int, marks: tuple[Mark, ...]) -> int:
     """How many of the places no longer hold their mark. Raises OSError if one can't be read."""
-    changed = 0
+    return sum(now.content != mark.content for now, mark in zip(_read(fd, marks), marks, strict=True))
+
+
+def count_blank(fd: int, marks: tuple[Mark, ...]) -> int:
+    """How many of the places are all zeros or all ones. Raises OSError if one can't be read."""
+    return sum(now.is_blank for now in _read(fd, marks))
+
+
+def _read(fd: int, marks: tuple[Mark, ...]) -> Iterator[Mark]:
+    """What is at the places of marks now."""
+    if not marks:
+        return
     with _aligned_buffer(len(marks[0].content)) as buffer:
         for mark in marks:
             _check_length(os.preadv(fd, [buffer], mark.offset_bytes), mark)
-            changed += bytes(buffer) != mark.content
-    return changed
+            yield Mark(mark.offset_bytes, bytes(buffer))
 
 
 @contextmanager

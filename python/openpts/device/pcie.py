@@ -30,9 +30,74 @@ class Link:
         return self.width << self.generation
 
 
+@dataclass(frozen=True, slots=True)
+class PcieLink:
+    """The link of a device: in use, and the most that the device and the slot above it could do.
+
+    ``slowest_bridge`` is the name and the link of a bridge above that is slower than the device's own link,
+    and therefore the limit.
+    """
+
+    current: Link
+    device_most: Link | None
+    slot_most: Link | None
+    slowest_bridge: tuple[str, Link] | None
+
+    def __str__(self) -> str:
+        text = str(self.current)
+        if self.device_most is not None:
+            text += f" of {self.device_most}"
+        if self.slowest_bridge is not None:
+            name, link = self.slowest_bridge
+            text += f", behind the bridge {name} at {link}"
+        return text
+
+    @property
+    def most(self) -> Link | None:
+        """The most that device and slot can do together; None where the device doesn't tell its own."""
+        if self.device_most is None:
+            return None
+        slot = self.slot_most or self.device_most
+        return Link(
+            min(self.device_most.generation, slot.generation), min(self.device_most.width, slot.width)
+        )
+
+    @property
+    def shortfalls(self) -> tuple[str, ...]:
+        """What keeps the device from its own best, each as a sentence."""
+        said = []
+        most = self.most
+        if most is not None and self.current.relative_speed < most.relative_speed:
+            said.append(f"the PCIe link runs at {self.current}, though drive and slot can do {most}")
+        if most is not None and self.device_most is not None and most != self.device_most:
+            said.append(f"the slot's {self.slot_most} is less than the drive's {self.device_most}")
+        if self.slowest_bridge is not None:
+            name, link = self.slowest_bridge
+            said.append(f"the PCIe bridge {name} above the drive runs at {link} only")
+        return tuple(said)
+
+
 def pci_functions(folder: Path) -> tuple[Path, ...]:
     """PCI functions above a device in sysfs (links resolved): its own first, then the bridges upwards."""
     return tuple(parent for parent in folder.parents if _PCI_ADDRESS.fullmatch(parent.name))
+
+
+def read_pcie_link(folder: Path) -> PcieLink | None:
+    """The link of the first PCI function above a device in sysfs; None if it has none, or doesn't tell."""
+    functions = pci_functions(folder)
+    current = _link(functions[0], "current") if functions else None
+    if current is None:
+        return None
+    own, *bridges = functions
+    slowest = min(
+        ((bridge.name, link) for bridge in bridges if (link := _link(bridge, "current")) is not None),
+        key=lambda pair: pair[1].relative_speed,
+        default=None,
+    )
+    if slowest is not None and slowest[1].relative_speed >= current.relative_speed:
+        slowest = None
+    slot_most = _link(bridges[0], "max") if bridges else None
+    return PcieLink(current, _link(own, "max"), slot_most, slowest)
 
 
 def pcie_link(folder: Path) -> Fact:
@@ -43,19 +108,10 @@ def pcie_link(folder: Path) -> Fact:
     functions = pci_functions(folder)
     if not functions:
         return Fact(None, f"{folder} has no PCI function above it")
-    own, *bridges = functions
-    current, most = _link(own, "current"), _link(own, "max")
-    if current is None:
-        return Fact(None, f"{own} reports no PCIe link")
-    text = f"{current} of {most}" if most is not None else str(current)
-    slowest = min(
-        ((link, bridge) for bridge in bridges if (link := _link(bridge, "current")) is not None),
-        key=lambda pair: pair[0].relative_speed,
-        default=None,
-    )
-    if slowest is not None and slowest[0].relative_speed < current.relative_speed:
-        text += f", behind the bridge {slowest[1].name} at {slowest[0]}"
-    return Fact(text, f"{own}/current_link_*, max_link_* and those of the bridges above")
+    link = read_pcie_link(folder)
+    if link is None:
+        return Fact(None, f"{functions[0]} reports no PCIe link")
+    return Fact(str(link), f"{functions[0]}/current_link_*, max_link_* and those of the bridges above")
 
 
 def _link(function: Path, which: str) -> Link | None:

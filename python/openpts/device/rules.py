@@ -1,15 +1,18 @@
-"""The guard's rules for drives, as a table: what each says and what counts as evidence against a drive.
+"""The guard's rules, as a table: what each says, and what an operator can do about it.
 
-A rule is a question with the answer None (nothing against it) or one sentence of evidence.
+A rule that is asked of a drive has its question in evidence.py. The others are upheld where a target is
+opened: their words stand here too, so that the table is whole.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.device import evidence
 from openpts.device.block_device import BlockDevice
-from openpts.device.signatures import SignatureSearchError, find_signatures
-from openpts.device.usage import ClaimKind, Usage
+from openpts.device.claims import ClaimKind
+from openpts.device.evidence import Evidence
+from openpts.device.usage import Usage
 from openpts.errors import RefusedError
 
 
@@ -32,41 +35,16 @@ class Rule:
     rule_id: str
     says: str
     remedy: str
-    evidence: Callable[[BlockDevice, Usage], str | None]
+    evidence: Evidence
 
     def judge(self, device: BlockDevice, usage: Usage) -> Refusal | None:
         """The refusal, or None if the rule has nothing against the drive."""
-        evidence = self.evidence(device, usage)
-        if evidence is None:
-            return None
-        return Refusal(self.rule_id, evidence, self.remedy.format(node=device.node, name=device.name))
+        found = self.evidence(device, usage)
+        return None if found is None else self.refusal(device, found)
 
-
-def _partition(device: BlockDevice, _usage: Usage) -> str | None:
-    return f"{device.node} is a partition of {device.whole.node}" if device.is_partition else None
-
-
-def _read_only(device: BlockDevice, _usage: Usage) -> str | None:
-    return f"{device.node} is set read-only" if device.read_only else None
-
-
-def _claimed(kind: ClaimKind) -> Callable[[BlockDevice, Usage], str | None]:
-    return lambda device, usage: usage.of_device(kind, device)
-
-
-def _held(device: BlockDevice, _usage: Usage) -> str | None:
-    for part in (device, *device.partitions):
-        if part.holders:
-            return f"{part.node} is part of {', '.join(part.holders)}"
-    return None
-
-
-def _signed(device: BlockDevice, _usage: Usage) -> str | None:
-    try:
-        found = find_signatures(device.node)
-    except SignatureSearchError as error:
-        return f"what lies on {device.node} can't be told: {error}"
-    return f"{device.node} holds {', '.join(found)}" if found else None
+    def refusal(self, device: BlockDevice, found: str) -> Refusal:
+        """The refusal of a drive for what was found."""
+        return Refusal(self.rule_id, found, self.remedy.format(node=device.node, name=device.name))
 
 
 QUIET_RULES: Final = (
@@ -74,54 +52,98 @@ QUIET_RULES: Final = (
         "whole-disk",
         "a test owns a whole drive, never a part of it",
         "name the whole drive, see lsblk -s {node}",
-        _partition,
+        evidence.partition,
     ),
     Rule(
         "mounted",
-        "neither the drive nor a partition of it is mounted",
+        "neither the drive nor a partition of it is mounted, here or in a container, nor part of a btrfs "
+        "file system that is",
         "see findmnt; unmount it if nobody needs it",
-        _claimed(ClaimKind.MOUNT),
+        evidence.claimed(ClaimKind.MOUNT),
     ),
     Rule(
         "swap",
         "neither the drive nor a partition of it is swap space",
         "see cat /proc/swaps; take it out of use with swapoff",
-        _claimed(ClaimKind.SWAP),
+        evidence.claimed(ClaimKind.SWAP),
     ),
     Rule(
         "holder",
         "no volume, array or mapped device is built on it",
         "see lsblk {node}; stop it with vgchange -an, mdadm --stop or dmsetup remove if nobody needs it",
-        _held,
+        evidence.held,
     ),
     Rule(
         "loop",
         "no loop device reads from it",
         "see losetup --list; detach it with losetup -d if nobody needs it",
-        _claimed(ClaimKind.LOOP),
+        evidence.claimed(ClaimKind.LOOP),
+    ),
+    Rule(
+        "exported",
+        "this machine does not serve it to others as an NVMe or SCSI target",
+        "see nvmetcli ls and targetcli ls; take it out of the target if nobody needs it",
+        evidence.claimed(ClaimKind.EXPORT),
     ),
     Rule(
         "open",
-        "no other process has it open, say as the disk of a virtual machine",
+        "no other process has it open, say as the disk of a virtual machine, nor a character device that "
+        "passes commands to it",
         "see fuser -v {node}; end that process if nobody needs it",
-        _claimed(ClaimKind.OPEN),
+        evidence.claimed(ClaimKind.OPEN),
+    ),
+    Rule(
+        "hidden-process",
+        "every other process shows what it has open",
+        "run as root, see ls -l /proc/[0-9]*/fd",
+        evidence.secretive,
+    ),
+    Rule(
+        "other-path",
+        "where several paths lead to the same drive, it is unused under all of its names",
+        "see lsblk -o NAME,WWN; free it under the other name as well",
+        evidence.other_path,
+    ),
+    Rule(
+        "shared",
+        "of a mapped device or an array, the drives beneath serve nothing else",
+        "see lsblk -s {node}",
+        evidence.shared,
+    ),
+    Rule(
+        "backing",
+        "a loop device stores its data in a file, and nothing else uses that file",
+        "see losetup --list; name the drive itself, or a file of your own",
+        evidence.backing,
     ),
     Rule(
         "read-only",
         "the kernel lets us write to it",
         "see cat /sys/block/{name}/ro; allow writing with blockdev --setrw {node}",
-        _read_only,
+        evidence.read_only,
     ),
 )
 """Asked of the kernel alone: these don't open the drive."""
 
 SIGNATURE_RULE: Final = Rule(
     "signature",
-    "no partition table, file system or member of an array lies on it",
+    "no partition table, file system or member of an array or pool lies on it, unless `--erase-signatures` "
+    "was given",
     "see wipefs {node}; if all that may be lost add --erase-signatures",
-    _signed,
+    evidence.signed,
 )
 """Asked of the drive itself, while nobody else can claim it."""
+
+RULES_AT_THE_DOOR: Final = {
+    "usage": "the kernel's list of mounts can be read",
+    "busy": "the kernel lets us claim the drive for ourselves (`O_EXCL`)",
+    "confirmation": "the operator named it twice: as the target and by its serial number; by its path once "
+    "more where that number is missing, can't be printed, or is another drive's too",
+    "namespaces": "what may be erased with the drive, by `--confirm-namespace`, is another namespace of it",
+    "file-data": "a file was made by openpts or holds no data, unless `--overwrite-file` was given",
+    "locked": "no other run uses the file",
+}
+"""What is upheld while a target is opened, by rule ID."""
 
 
 def quiet_refusals(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.allocation import allocate_fully
+from openpts.device.claims import ClaimKind
 from openpts.device.consent import Consent
 from openpts.device.direct_io import file_sector_bytes, switch_to_direct_io
 from openpts.device.file_system import check_file_system
 from openpts.device.open_target import OpenTarget
 from openpts.device.rules import Refusal, refuse
 from openpts.device.target import FileTarget
-from openpts.device.usage import ClaimKind, Usage
+from openpts.device.usage import Usage
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB

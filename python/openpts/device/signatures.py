@@ -4,10 +4,16 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.programs import ProgramError, Run, run_program
-from openpts.system_files import printable
+from openpts.system_files import printable, read_lines
 
 _TIMEOUT_S: Final = 30
+# the kinds of drives that udev's own rules have it look into; it looks again after each that wrote to one
+_RECORDED_KINDS: Final = frozenset(
+    {DeviceKind.NVME, DeviceKind.ATA, DeviceKind.SCSI, DeviceKind.MMC, DeviceKind.VIRTIO}
+)
+_RECORDED: Final = {"E:ID_PART_TABLE_TYPE": "partition table", "E:ID_FS_TYPE": "signature"}
 
 
 class SignatureSearchError(Exception):
@@ -27,6 +33,15 @@ def find_signatures(node: Path, run: Run = run_program) -> tuple[str, ...]:
     if answer.returncode != 0:
         raise SignatureSearchError(f"wipefs could not look at {node}: {answer.complaint}")
     return _parse(answer.stdout)
+
+
+def recorded_signatures(device: BlockDevice) -> tuple[str, ...] | None:
+    """What udev saw when it last looked, without reading the drive; None where it keeps no record."""
+    record = read_lines(device.roots.run / f"udev/data/b{device.number}")
+    if device.kind not in _RECORDED_KINDS or not any(line.startswith("I:") for line in record):
+        return None
+    entries = (line.partition("=") for line in record)
+    return tuple(f"{_RECORDED[key]} {value}" for key, _, value in entries if key in _RECORDED)
 
 
 def _parse(text: str) -> tuple[str, ...]:

@@ -8,10 +8,18 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.interface import hardware_folder, nvme_controller_folder
 from openpts.device.nearby_cpus import numa_node
 from openpts.device.pcie import pci_functions, pcie_link
-from openpts.system_files import SystemRoots, read_lines, read_text
+from openpts.device.power_files import (
+    apst_file,
+    link_state_files,
+    sata_power_file,
+    scsi_power_control,
+    usb_power_control,
+)
+from openpts.device.storage_driver import storage_driver
+from openpts.system_files import SystemRoots, chosen_word, read_lines, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
-_QUEUE: Final = ("nomerges", "rq_affinity", "iostats", "wbt_lat_usec")
+_QUEUE: Final = ("nomerges", "rq_affinity", "iostats", "wbt_lat_usec", "add_random")
 _AER: Final = {
     "aer_dev_correctable": ("TOTAL_ERR_COR", "correctable"),
     "aer_dev_nonfatal": ("TOTAL_ERR_NONFATAL", "nonfatal"),
@@ -24,32 +32,67 @@ def way_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
     folder = hardware_folder(device)
     functions = pci_functions(folder)
     return {
+        "storage_driver": storage_driver(device, roots),
         "numa_node": _numa_node(device, roots),
         **_queue_facts(device),
+        "nr_requests": _nr_requests(device),
         "poll_queues": _poll_queues(device, roots),
         "interrupts": _interrupts(functions, roots),
         "link": pcie_link(folder),
-        "aspm": _aspm(functions, roots),
+        "aspm": _aspm(device, functions, roots),
         "apst": _apst(device),
         "power_state": _power_state(functions),
+        "sata_power": _sata_power(device),
+        "disk_suspend": _suspend(scsi_power_control(device), f"not of a disk of {device.kind}"),
+        "usb_suspend": _suspend(usb_power_control(device), "not on USB"),
         "iommu": _iommu(functions),
         "aer": _aer(functions),
     }
 
 
 def _queue_facts(device: BlockDevice) -> Facts:
-    facts = {"scheduler": Fact(_bracketed(device.text("queue/scheduler")), device.place("queue/scheduler"))}
+    facts = {"scheduler": Fact(chosen_word(device.text("queue/scheduler")), device.place("queue/scheduler"))}
     facts |= {name: Fact(device.text(f"queue/{name}"), device.place(f"queue/{name}")) for name in _QUEUE}
     used, most = device.text("queue/max_sectors_kb"), device.text("queue/max_hw_sectors_kb")
     text = f"{used} KiB of {most} KiB" if used and most else f"{used} KiB" if used else None
     return facts | {"max_sectors_kb": Fact(text, device.place("queue/max_{,hw_}sectors_kb"))}
 
 
-def _bracketed(text: str | None) -> str | None:
-    """The one in use of a list such as ``[none] mq-deadline``."""
-    if text is None:
-        return None
-    return next((word.strip("[]") for word in text.split() if word.startswith("[")), text)
+def drive_depth(device: BlockDevice) -> int | None:
+    """How many requests a queue of the drive holds, as its driver tells; None where it does not."""
+    if device.kind is DeviceKind.NVME:
+        controller = nvme_controller_folder(device)
+        text = None if controller is None else read_text(controller / "sqsize")
+    else:
+        text = device.text("device/queue_depth")
+    return int(text) if text is not None and text.isdecimal() and int(text) > 0 else None
+
+
+def _nr_requests(device: BlockDevice) -> Fact:
+    """Those that the kernel keeps, and those that a queue of the drive takes."""
+    kept, depth = device.text("queue/nr_requests"), drive_depth(device)
+    source = f"{device.place('queue/nr_requests')}, sqsize or queue_depth of the drive"
+    return Fact(f"{kept} of {depth}" if kept and depth else kept, source)
+
+
+def _sata_power(device: BlockDevice) -> Fact:
+    path = sata_power_file(device)
+    if path is None:
+        source = "no host adapter above it has a link_power_management_policy"
+        return Fact(_none("not on SATA"), source)
+    return Fact(read_text(path), str(path))
+
+
+def _none(why: str) -> str:
+    """A setting that this kind of drive does not have, which is not the same as one that nobody tells."""
+    return f"none ({why})"
+
+
+def _suspend(control: Path | None, absent: str) -> Fact:
+    if control is None:
+        return Fact(_none(absent), "no power/control for it above the drive")
+    words = {"on": "kept awake", "auto": "may be suspended"}
+    return Fact(words.get(read_text(control) or ""), str(control))
 
 
 def _numa_node(device: BlockDevice, roots: SystemRoots) -> Fact:
@@ -66,7 +109,7 @@ def _numa_node(device: BlockDevice, roots: SystemRoots) -> Fact:
 def _poll_queues(device: BlockDevice, roots: SystemRoots) -> Fact:
     path = roots.sys / "module/nvme/parameters/poll_queues"
     if device.kind is not DeviceKind.NVME:
-        return Fact(None, f"{device.kind} has none")
+        return Fact(_none(f"not of {device.kind}"), str(path))
     return Fact(read_text(path), str(path))
 
 
@@ -86,29 +129,30 @@ def _interrupts(functions: Iterable[Path], roots: SystemRoots) -> Fact:
     return Fact(text, f"{function}/msi_irqs, {roots.proc}/irq/*/effective_affinity_list")
 
 
-def _aspm(functions: tuple[Path, ...], roots: SystemRoots) -> Fact:
+# SOL-BIOS-04, SOL-PWR-10
+def _aspm(device: BlockDevice, functions: tuple[Path, ...], roots: SystemRoots) -> Fact:
     """The kernel's policy, and the states that the drive's own link may enter."""
     policy = roots.sys / "module/pcie_aspm/parameters/policy"
-    parts = [f"policy {_bracketed(text)}"] if (text := read_text(policy)) else []
+    parts = [f"policy {chosen_word(text)}"] if (text := read_text(policy)) else []
     source = str(policy)
     if functions:
+        link = functions[0] / "link"
         states = [
             path.name.removesuffix("_aspm").upper()
-            for path in sorted((functions[0] / "link").glob("*_aspm"))
+            for path in link_state_files(device)
             if read_text(path) == "1"
         ]
-        if (functions[0] / "link").is_dir():
+        if link.is_dir():
             parts.append(f"on: {', '.join(states)}" if states else "off on this link")
-            source += f", {functions[0]}/link"
+            source += f", {link}"
     return Fact("; ".join(parts) or None, source)
 
 
 def _apst(device: BlockDevice) -> Fact:
     """The latency that the controller may take to wake by itself; 0 keeps it from sleeping."""
-    controller = nvme_controller_folder(device) if device.kind is DeviceKind.NVME else None
-    if controller is None:
-        return Fact(None, f"{device.kind} has none")
-    path = controller / "power/pm_qos_latency_tolerance_us"
+    path = apst_file(device)
+    if path is None:
+        return Fact(_none(f"not of {device.kind}"), "only NVMe controllers have such states")
     text = read_text(path)
     if text is None:
         return Fact(None, f"{path}: the controller has none, or the kernel does not tell")

@@ -32,7 +32,10 @@ def read_write_cache(target: OpenTarget, required_enabled: bool, roots: SystemRo
 
     ``required_enabled`` is what the test asks for; it is only reported.
     """
-    actual, source = _of_file(target, roots) if target.device is None else _of_drive(target.fd, target.device)
+    if target.device is None:
+        actual, source = _of_file(target, roots)
+    else:
+        actual, source = read_drive_cache(target.fd, target.device)
     return WriteCacheReport(required=ENABLED if required_enabled else DISABLED, actual=actual, source=source)
 
 
@@ -45,7 +48,8 @@ def _of_file(target: OpenTarget, roots: SystemRoots) -> tuple[str, str]:
     return FILE, f"the cache belongs to {drive.whole.node} below the file, {source}"
 
 
-def _of_drive(fd: int, device: BlockDevice) -> tuple[str, str]:
+def read_drive_cache(fd: int, device: BlockDevice) -> tuple[str, str]:
+    """State of the cache of a drive that is open as ``fd``, and the place that told it; never raises."""
     match device.kind:
         case DeviceKind.NVME:
             return _of_nvme(fd)

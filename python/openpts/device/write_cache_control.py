@@ -1,34 +1,46 @@
 """Sets the volatile write cache of a drive that is ours, reads it back, puts it back at the end (PTS 3.7).
 
-NVMe takes feature 06h, SCSI and ATA disks the caching mode page, which sysfs sends to the drive itself.
-Others, and files, keep the cache that they have.
+NVMe takes feature 06h, SCSI and ATA disks the caching mode page, which sysfs sends to the drive itself; it
+keeps that over a power cycle where the page can be saved. Others, and files, keep the cache that they have.
+What was found is in the journal before anything is changed: the next run puts it back after a crash.
 """
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
+from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.journalled_drive import drive_subject, find_drive
 from openpts.device.nvme_admin import NvmeCommandError, set_volatile_write_cache
 from openpts.device.open_target import OpenTarget
-from openpts.device.write_cache import DISABLED, ENABLED, cache_type_attribute, read_write_cache
+from openpts.device.write_cache import (
+    DISABLED,
+    ENABLED,
+    cache_type_attribute,
+    read_drive_cache,
+    read_write_cache,
+)
 from openpts.errors import TargetError
+from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.programs import Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import WriteCacheReport
 
-_KERNEL_TEXT = {True: "write back", False: "write through"}
+_KERNEL_TEXT: Final = {True: "write back", False: "write through"}
+_STATE, _CACHE_TYPE = "state", "cache_type"
 
 
 # PTS-CACHE-01
 @dataclass(slots=True)
 class WriteCacheControl:
-    """The cache of one target; ``_put_back`` is what there is to do at the end."""
+    """The cache of one target; ``_entry`` is what there is to put back at the end."""
 
     target: OpenTarget
     roots: SystemRoots
-    _put_back: Callable[[], None] | None = field(default=None)
+    journal: Journal
+    _entry: Entry | None = field(default=None)
 
     def require(self, enabled: bool) -> WriteCacheReport:
         """Set the cache as required if it can be set, and read it back; the source tells what was done."""
@@ -40,43 +52,82 @@ class WriteCacheControl:
         setter = _setter(self.target.fd, device)
         if setter is None:
             return replace(found, source=f"{found.source}; a {device.kind} can't be told otherwise")
-        put_back = _restorer(setter, device, found)
         try:
+            self._note(device, found)
             setter(enabled)
-        except (OSError, NvmeCommandError) as error:
+        except (OSError, NvmeCommandError, JournalError) as error:
+            self._forget_what_did_not_change(device)
             return replace(found, source=f"{found.source}; setting {wanted} failed: {_reason(error)}")
-        if self._put_back is None:
-            self._put_back = put_back
         now = read_write_cache(self.target, enabled, self.roots)
         return replace(now, source=f"{now.source}; set by openpts, was {found.actual}")
 
     def put_back(self) -> None:
-        """Leave the cache as it was found. Raises OSError or NvmeCommandError."""
-        if self._put_back is not None:
-            self._put_back()
-            self._put_back = None
+        """Leave the cache as it was found. Raises OSError, NvmeCommandError or TargetError."""
+        device = self.target.device
+        if self._entry is not None and device is not None:
+            _put_back(self.target.fd, device, self._entry.found)
+            self.journal.remove(self._entry)
+            self._entry = None
+
+    def _note(self, device: BlockDevice, found: WriteCacheReport) -> None:
+        """In the journal is what was found first. Raises JournalError: the cache stays as it is then."""
+        if self._entry is None:
+            state = {_STATE: found.actual, _CACHE_TYPE: _cache_type(device)}
+            known = {key: value for key, value in state.items() if value is not None}
+            self._entry = self.journal.add(Kind.WRITE_CACHE, drive_subject(device), known)
+
+    def _forget_what_did_not_change(self, device: BlockDevice) -> None:
+        """A drive that refuses has nothing to put back; one that failed half way has."""
+        entry = self._entry
+        if entry is not None and read_drive_cache(self.target.fd, device)[0] == entry.found[_STATE]:
+            self.journal.remove(entry)
+            self._entry = None
 
 
 @contextmanager
-def write_cache_control(target: OpenTarget, roots: SystemRoots) -> Iterator[WriteCacheControl]:
+def write_cache_control(
+    target: OpenTarget, roots: SystemRoots, journal: Journal
+) -> Iterator[WriteCacheControl]:
     """Control over the cache of a target that the guard has opened; as it was found at the end.
 
     Raises TargetError if it can't be put back after a block that ended well; after one that failed, the
-    drive may well be gone, and that failure is what counts.
+    drive may well be gone, and that failure is what counts. The journal keeps what was not put back.
     """
-    control = WriteCacheControl(target, roots)
+    control = WriteCacheControl(target, roots, journal)
     try:
         yield control
     except BaseException:
-        with suppress(OSError, NvmeCommandError):
+        with suppress(OSError, NvmeCommandError, TargetError, JournalError):
             control.put_back()
         raise
     try:
         control.put_back()
-    except (OSError, NvmeCommandError) as error:
+    except (OSError, NvmeCommandError, TargetError) as error:
         raise TargetError(
-            f"the write cache of {target.facts.path} could not be set back to what it was: {_reason(error)}"
+            f"the write cache of {target.facts.path} could not be set back to what it was: {_reason(error)}; "
+            "the next run on it, or `openpts doctor --restore`, tries again"
         ) from error
+
+
+def put_back_write_cache(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 no program does it
+    """Put back what a run that was killed has left of a cache; see openpts.runner.healing.Healer.
+
+    The drive is opened for reading: its cache is set by a command, and nothing is written to it. Raises
+    TargetError if it is not there or doesn't take it.
+    """
+    device = find_drive(entry.subject, roots)
+    try:
+        fd = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            _put_back(fd, device, entry.found)
+        finally:
+            os.close(fd)
+    except (OSError, NvmeCommandError) as error:
+        raise TargetError(f"{device.node} does not take it: {_reason(error)}") from error
+    return (
+        f"the write cache of {device.node} is {entry.found.get(_STATE)} again: a run of {entry.made_at} that "
+        "was cut off had changed it"
+    )
 
 
 def _setter(fd: int, device: BlockDevice) -> Callable[[bool], None] | None:
@@ -87,20 +138,31 @@ def _setter(fd: int, device: BlockDevice) -> Callable[[bool], None] | None:
     return None
 
 
-def _restorer(
-    setter: Callable[[bool], None], device: BlockDevice, found: WriteCacheReport
-) -> Callable[[], None]:
-    """Disks have four states: the very text that was found comes back."""
+def _cache_type(device: BlockDevice) -> str | None:
     attribute = None if device.kind is DeviceKind.NVME else cache_type_attribute(device)
-    text = None if attribute is None else device.text(attribute)
-    if attribute is not None and text is not None:
-        return partial(_write_attribute, device, attribute, text)
-    return partial(setter, found.actual == ENABLED)
+    return None if attribute is None else device.text(attribute)
+
+
+def _put_back(fd: int, device: BlockDevice, found: Mapping[str, str]) -> None:
+    """Disks have four states: the very text that was found comes back.
+
+    Raises OSError, NvmeCommandError, or TargetError if the drive then says otherwise.
+    """
+    attribute, setter = cache_type_attribute(device), _setter(fd, device)
+    if setter is None:
+        raise TargetError(f"a {device.kind} can't be told")
+    if attribute is not None and _CACHE_TYPE in found:
+        _write_attribute(device, attribute, found[_CACHE_TYPE])
+    else:
+        setter(found.get(_STATE) == ENABLED)
+    actual, source = read_drive_cache(fd, device)
+    if actual != found.get(_STATE):
+        raise TargetError(f"it reads back as {actual} ({source}) and was {found.get(_STATE)}")
 
 
 def _write_attribute(device: BlockDevice, attribute: str, text: str) -> None:
-    """Write to sysfs, which exists already: nothing is created or cut off. Raises OSError."""
-    fd = os.open(device.folder / attribute, os.O_WRONLY | os.O_CLOEXEC)
+    """Write to sysfs, as ``echo`` does: nothing is created. Raises OSError."""
+    fd = os.open(device.folder / attribute, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
     try:
         os.write(fd, text.encode())
     finally:

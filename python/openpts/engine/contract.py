@@ -82,6 +82,10 @@ class Engine(Protocol):
 class CapturingEngine(Engine, Protocol):
     """An engine that can keep every single I/O of the steps that ask for it in files."""
 
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """Processors that its threads are pinned to; empty if they may be anywhere, or on none."""
+
     def finish(self) -> CaptureSummary | None:
         """Stop, and complete the files of the capture, if there is one.
 

@@ -49,6 +49,7 @@ class NativeEngine(ProgramQueue):
         except _native.UnavailableError as error:
             raise EngineUnavailableError(_unavailable(str(error))) from error
         self._rings = engine
+        self._threads = demand.tc * (demand.qd if self._path is IoPath.SYNC else 1)
         super().__init__(engine, target, self._options.interval_ns)
 
     def _choose_path(self, descriptor: int, sector_bytes: int) -> tuple[IoPath, Facts]:
@@ -84,6 +85,11 @@ class NativeEngine(ProgramQueue):
                 for name, given in sorted(self._rings.features().items())
             },
         }
+
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """See the contract: threads take them in turn, and there may be fewer threads than processors."""
+        return self._options.cpus[: self._threads]
 
     def progress(self) -> EngineProgress:
         """See the contract."""

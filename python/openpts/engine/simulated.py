@@ -62,6 +62,11 @@ class SimulatedEngine(ProgramQueue):
             },
         }
 
+    @property
+    def cpus(self) -> tuple[int, ...]:
+        """See the contract: its threads are simulated as well."""
+        return ()
+
     def progress(self) -> EngineProgress:
         """See the contract; in virtual time nothing hangs."""
         return EngineProgress(*self._host.progress())

@@ -1,10 +1,15 @@
-"""What the test platform is (PTS 5.2, 5.3): every fact with the place it was read from, without root."""
+"""What the test platform is (PTS 5.2, 5.3): every fact with the place it was read from.
+
+Without root, but for the memory modules.
+"""
 
 from typing import Final
 
+from openpts.host.memory_modules import memory_modules_fact
 from openpts.host.peripherals import peripherals_fact
 from openpts.host.primary_storage import primary_storage_fact
 from openpts.host.processor import cpu_fact, runs_under_hypervisor
+from openpts.host.processor_limits import processor_limits
 from openpts.system_files import SystemRoots, printable, read_lines, read_text
 from openpts.units import GB
 from openpts.vocabulary.facts import Fact, Facts
@@ -31,7 +36,9 @@ def host_facts(roots: SystemRoots) -> Facts:
         "motherboard": _dmi(roots, "board_vendor", "board_name"),
         "bios": _dmi(roots, "bios_vendor", "bios_version", "bios_date"),
         "cpu": cpu_fact(roots),
+        **processor_limits(roots),
         "memory": _memory(roots),
+        "memory_modules": memory_modules_fact(roots),
         "operating_system": _operating_system(roots),
         "primary_storage": primary_storage_fact(roots),
         "peripherals": peripherals_fact(roots),

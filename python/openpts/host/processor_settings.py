@@ -3,9 +3,13 @@
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Final
 
+from openpts.host.wake_up_limit import allowed_wake_up_us
 from openpts.system_files import SystemRoots, read_text
 from openpts.vocabulary.facts import Fact, Facts
+
+_KHZ_PER_MHZ: Final = 1000
 
 
 def processor_settings(roots: SystemRoots) -> Facts:
@@ -14,9 +18,10 @@ def processor_settings(roots: SystemRoots) -> Facts:
     return {
         "governor": _of_all(cpus, "cpufreq/scaling_governor"),
         "energy_preference": _of_all(cpus, "cpufreq/energy_performance_preference"),
+        "p_states": _p_states(cpus),
         "turbo": _turbo(cpus),
         "smt": _smt(cpus),
-        "c_states": _c_states(cpus),
+        "c_states": _c_states(cpus, roots),
         "mitigations": _mitigations(cpus / "vulnerabilities"),
     }
 
@@ -52,25 +57,70 @@ def _smt(cpus: Path) -> Fact:
     return Fact(text, f"{cpus}/smt/{{active,control}}")
 
 
-def _c_states(cpus: Path) -> Fact:
-    """The deepest state that idle processors may enter, with the time to leave it."""
-    source = f"{cpus}/cpu*/cpuidle/state*/{{name,latency,disable}}"
-    deepest = [text for cpu in sorted(cpus.glob("cpu[0-9]*/cpuidle")) if (text := _deepest(cpu)) is not None]
+# SOL-BIOS-02, SOL-BIOS-06, SOL-PWR-11
+def _p_states(cpus: Path) -> Fact:
+    """Between which clocks the driver may choose, and which the processor has."""
+    texts = [text for cpu in sorted(cpus.glob("cpu[0-9]*/cpufreq")) if (text := _clocks(cpu)) is not None]
+    driver = next(
+        (d for cpu in cpus.glob("cpu[0-9]*/cpufreq") if (d := read_text(cpu / "scaling_driver"))), ""
+    )
+    clocks = _counted(texts)
+    source = f"{cpus}/cpu*/cpufreq/{{scaling,cpuinfo}}_{{min,max}}_freq"
+    return Fact(clocks and (f"{clocks} ({driver})" if driver else clocks), source)
+
+
+def _clocks(cpufreq: Path) -> str | None:
+    ranges = []
+    for kind in ("scaling", "cpuinfo"):
+        ends = [read_text(cpufreq / f"{kind}_{end}_freq") for end in ("min", "max")]
+        mhz = [f"{int(text) // _KHZ_PER_MHZ:,}" for text in ends if text is not None and text.isdecimal()]
+        if len(mhz) != len(ends):
+            return None
+        ranges.append(mhz[0] if mhz[0] == mhz[1] and kind == "scaling" else f"{mhz[0]} to {mhz[1]}")
+    return f"{ranges[0]} MHz of {ranges[1]} MHz"
+
+
+# SOL-BIOS-05
+def _c_states(cpus: Path, roots: SystemRoots) -> Fact:
+    """The deepest state that idle processors may enter now, with the time to leave it.
+
+    A program that holds a limit on the time to wake up (PM QoS) keeps them out of what takes longer.
+    """
+    limit = roots.dev / "cpu_dma_latency"
+    allowed_us = allowed_wake_up_us(limit)
+    source = f"{cpus}/cpu*/cpuidle/state*/{{name,latency,disable}}, {limit}"
+    if allowed_us is None:
+        source += " (which root alone may read: a limit that a program holds is not seen)"
+    deepest = [
+        text for cpu in sorted(cpus.glob("cpu[0-9]*")) if (text := _deepest(cpu, allowed_us)) is not None
+    ]
     return Fact(_counted(deepest), source)
 
 
-def _deepest(cpu: Path) -> str | None:
+def _deepest(cpu: Path, allowed_us: int | None) -> str | None:
     states = [
         (int(latency), read_text(state / "name") or state.name)
-        for state in cpu.glob("state[0-9]*")
+        for state in cpu.glob("cpuidle/state[0-9]*")
         if read_text(state / "disable") == "0"
         and (latency := read_text(state / "latency")) is not None
         and latency.isdecimal()
     ]
     if not states:
         return None
-    latency_us, name = max(states)
-    return f"down to {name}, {latency_us} us to wake"
+    own = read_text(cpu / "power/pm_qos_resume_latency_us")
+    limits = [limit for limit in (allowed_us, _own_limit_us(own)) if limit is not None]
+    # whatever the limit, a processor without work polls at least
+    allowed = [state for state in states if all(state[0] <= limit for limit in limits)] or [min(states)]
+    latency_us, name = max(allowed)
+    held = f", held there by a limit of {min(limits)} us" if max(states) not in allowed else ""
+    return f"down to {name}, {latency_us} us to wake{held}"
+
+
+def _own_limit_us(text: str | None) -> int | None:
+    """A processor's own limit: the kernel writes 0 for none and ``n/a`` for a limit of no time at all."""
+    if text == "n/a":
+        return 0
+    return int(text) if text is not None and text.isdecimal() and text != "0" else None
 
 
 def _mitigations(folder: Path) -> Fact:

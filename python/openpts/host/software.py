@@ -1,28 +1,47 @@
-"""Which software takes part in a test (PTS 5.3)."""
+"""Which software takes part in a test (PTS 5.3), with the version of each program that openpts may ask."""
 
 import os
 import platform
-import shutil
-import subprocess
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from importlib.metadata import PackageNotFoundError, version
 from typing import Final
 
-from openpts.system_files import printable
+from openpts.programs import ProgramError, Run, run_program
+from openpts.system_files import SystemRoots, printable, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
 _TIMEOUT_S: Final = 10
-_SYSTEM_PROGRAM_FOLDERS: Final = "/usr/sbin:/sbin:/usr/bin:/bin"
+# A program of each package, and how it is asked for its version: some answer on the error channel.
+_PROGRAMS: Final = {
+    "fio": ("fio", "--version"),
+    "nvme_cli": ("nvme", "version"),
+    "hdparm": ("hdparm", "-V"),
+    "sg3_utils": ("sg_vpd", "--version"),
+    "smartmontools": ("smartctl", "--version"),
+    "mdadm": ("mdadm", "--version"),
+    "util_linux": ("wipefs", "--version"),
+}
 
 
-def software_facts() -> Facts:
-    """openpts, its interpreter, the kernel, and the program that looks for signatures; never raises."""
+# PTS-RPT-16, SOL-SYS-05
+def software_facts(roots: SystemRoots) -> Facts:
+    """openpts, its interpreter, and the kernel; never raises."""
     system = os.uname()
+    command_line = roots.proc / "cmdline"
     return {
         "test_software": _openpts(),
         "python": Fact(f"{platform.python_implementation()} {platform.python_version()}", "platform"),
         "kernel": Fact(f"{system.sysname} {system.release} {system.machine}", "uname"),
-        "wipefs": _wipefs(),
+        "kernel_command_line": Fact(read_text(command_line), str(command_line)),
     }
+
+
+def program_facts(run: Run = run_program) -> Facts:
+    """The programs that openpts may ask for help with a drive, all at once; never raises."""
+    with ThreadPoolExecutor(len(_PROGRAMS)) as threads:
+        versions = threads.map(lambda command: _version(command, run), _PROGRAMS.values())
+        return dict(zip(_PROGRAMS, versions, strict=True))
 
 
 def _openpts() -> Fact:
@@ -32,20 +51,14 @@ def _openpts() -> Fact:
         return Fact("openpts", "no package metadata: it runs from a source tree that isn't installed")
 
 
-def _wipefs() -> Fact:
-    program = shutil.which("wipefs", path=f"{os.environ.get('PATH', '')}:{_SYSTEM_PROGRAM_FOLDERS}")
-    if program is None:
-        return Fact(None, "not installed")
-    command = [program, "--version"]
+def _version(command: Sequence[str], run: Run) -> Fact:
+    """The first line of what the program says of itself."""
+    source = " ".join(command)
     try:
-        answer = subprocess.run(
-            command,
-            capture_output=True,
-            check=True,
-            encoding="utf-8",
-            env={"LC_ALL": "C"},
-            timeout=_TIMEOUT_S,
-        )
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return Fact(None, f"{program} --version failed: {printable(str(error))}")
-    return Fact(printable(answer.stdout) or None, f"{program} --version")
+        answer = run(command, _TIMEOUT_S)
+    except ProgramError as error:
+        return Fact(None, str(error))
+    if answer.returncode:
+        return Fact(None, f"{source} failed: {answer.complaint}")
+    lines = (answer.stdout.strip() or answer.stderr.strip()).splitlines()
+    return Fact(printable(lines[0]) or None if lines else None, source)

@@ -25,6 +25,7 @@ from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.places import Path as ValuePath
 from openpts.parameters.places import Place, PlacedError, PlacedText
 from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
+from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.shape import Wrong, wrong_values
@@ -34,6 +35,7 @@ from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 from openpts.practice.registry import ALL_TESTS
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.purge_choice import PATTERN as PURGE_PATTERN
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".toml": read_toml,
@@ -66,8 +68,13 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     quick: Annotated[bool, Meta(description="Shorten everything for a first look.")] | UnsetType = UNSET
     purge: (
         Annotated[
-            Literal["auto", "none"],
-            Meta(description="Purge before each test; none is entered in the ledger. auto."),
+            str,
+            Meta(
+                pattern=f"^({PURGE_PATTERN})$",
+                description="Purge before each test: auto is the best method that the drive has, none is "
+                "entered in the ledger; else a method's name, or several with commas, each tried if the one "
+                "before failed. auto.",
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -108,14 +115,20 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     lifetime: Annotated[LifetimeParameters, Meta(description="Lifetime: full drive cycles.")] | UnsetType = (
         UNSET
     )
+    hdd: Annotated[RotationalParameters, Meta(description="Rotational disk by zones.")] | UnsetType = UNSET
 
 
 class PlanFileError(UsageError):
-    """A plan file that makes no sense; ``complaints`` has a line for each thing, with its place."""
+    """A plan file that makes no sense."""
 
     def __init__(self, complaints: tuple[str, ...]) -> None:
         super().__init__("; ".join(complaints))
-        self.complaints = complaints
+        self._complaints = complaints
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """A line for each thing, with its place."""
+        return self._complaints
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
 from openpts.parameters import readers
-from openpts.parameters.annotations import QD, TC, TRACKING_SECONDS, one_number, seconds
+from openpts.parameters.annotations import LENGTH_LIMITS, QD, TC, TRACKING_SECONDS, one_number, seconds
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import Setting, changes
+from openpts.parameters.setting import Setting, changes, sets
 from openpts.parameters.words import refuse
 from openpts.practice.profiles import BENCHMARKS
 from openpts.pts.time_scale import at_time_scale
+from openpts.units import NS_PER_S
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile
 
 NAMES: Final = ", ".join(BENCHMARKS)
@@ -104,6 +105,21 @@ class ProfileParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkn
             _fills(
                 "precondition_passes",
                 "Times the user capacity written in sequence before; 0 leaves the drive as purged.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    settle_seconds: (
+        Annotated[
+            float,
+            sets(
+                "settle_ns",
+                "Before each benchmark, leave the drive alone until it has come to rest, but no longer; 0 is "
+                "not at all.",
+                lambda _name, seconds: round(seconds * NS_PER_S),
+                readers.seconds_text,
+                ge=0,
+                le=LENGTH_LIMITS["le"],
             ),
         ]
         | UnsetType

@@ -39,6 +39,7 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
     },
     "thermal": {"time_scale": "1/60", "precondition_passes": 0, "look_seconds": 5},
     "lifetime": {"cycles": 2},
+    "hdd": {"step_seconds": 0.5, "zones": 4},
 }
 
 

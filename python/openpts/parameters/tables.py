@@ -18,6 +18,7 @@ from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParam
 from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.fill_table import FillParameters
 from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
+from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.sustained_table import SustainedParameters
 
@@ -37,5 +38,6 @@ TABLES: Final[Mapping[str, type[CommonParameters]]] = {
     "precon": PreconParameters,
     "thermal": ThermalParameters,
     "lifetime": LifetimeParameters,
+    "hdd": RotationalParameters,
 }
 """The table of each test, by its short name."""

@@ -7,7 +7,8 @@ Clause
     None: practice beyond the specification. The definitions are those of the tools' sources and pages.
 Steps
     Purge; on request sequential preconditioning; for each benchmark its test file, then its rows in the
-    tool's order: the pause, the warm-up whose result is thrown away, the passes.
+    tool's order: the pause, the warm-up whose result is thrown away, the passes. On request the drive is left
+    alone before the first row until it has come to rest.
 Pass rule
     None.
 Reported
@@ -22,6 +23,7 @@ from msgspec.structs import replace
 
 from openpts.practice.profile_rows import file_steps, possible_rows, row_steps, sequential_writes
 from openpts.practice.profiles import POPULAR
+from openpts.practice.settling import settle
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.part import Part
@@ -73,9 +75,11 @@ def profile_test(conditions: ProfileConditions, user_capacity_bytes: int) -> Scr
         step = Step(sequential_writes(conditions), ByteAmount(amount_bytes))
         yield Apply(Part.CONDITIONING, next(conditionings), (step,))
     number, rows = 0, sum(len(benchmark.rows) for benchmark in conditions.benchmarks)
-    for benchmark in conditions.benchmarks:
+    for place, benchmark in enumerate(conditions.benchmarks, start=1):
         if file := file_steps(benchmark, conditions, user_capacity_bytes):
             yield Apply(Part.CONDITIONING, next(conditionings), file)
+        if (rule := conditions.settling) is not None:
+            yield from settle(rule, conditions.active_range, place)
         for position, row in enumerate(benchmark.rows):
             number += 1
             steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.practice import entropy, fill, lifetime, precon, profile, sustained, thermal
+from openpts.practice import entropy, fill, lifetime, precon, profile, rotational, sustained, thermal
 from openpts.pts.definition import TestDefinition
 from openpts.pts.registry import TESTS
 
@@ -59,6 +59,13 @@ _TESTS: Final[tuple[TestDefinition, ...]] = (
         standard_conditions=lifetime.standard_conditions,
         script=lifetime.lifetime_test,
         without_data=lifetime.without_data,
+    ),
+    TestDefinition(
+        name="hdd",
+        title="Rotational Disk by Zones",
+        section=None,
+        standard_conditions=rotational.standard_conditions,
+        script=rotational.rotational_test,
     ),
 )
 

@@ -1,5 +1,6 @@
 """What the record holds of the device beside its I/O: readings of its log, and what was sampled meanwhile."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -41,3 +42,11 @@ class TelemetryPoint(Struct, frozen=True, order=True, gc=False):
     t_ns: int
     name: str
     value: float
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetrySeries:
+    """All that was sampled of one name, by time: hundreds of thousands of values, so no point for each."""
+
+    t_ns: Sequence[int]
+    values: Sequence[float]

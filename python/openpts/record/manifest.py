@@ -6,7 +6,9 @@ from enum import StrEnum
 from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.test_conditions import TestConditions
+from openpts.vocabulary.tuning import ChangeReport
 
 
 class RunState(StrEnum):
@@ -35,7 +37,9 @@ class Manifest:
     that came so far; most tests have one. ``shortened``: durations, amounts or repetitions are below the
     standard's. ``capture`` is None unless single I/Os were to be kept. ``data_checks`` are of reducible data.
     ``host_before`` and ``host_after`` are the settings and states of the host around the test; ``telemetry``
-    says what was sampled beside the I/O, or why nothing was.
+    says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
+    left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
+    ``tuning`` is what was set on the host for it.
     """
 
     test_id: str
@@ -60,3 +64,6 @@ class Manifest:
     host_before: Facts = field(default_factory=dict)
     host_after: Facts = field(default_factory=dict)
     telemetry: Facts = field(default_factory=dict)
+    healed: tuple[str, ...] = ()
+    scenario: Scenario | None = None
+    tuning: tuple[ChangeReport, ...] = ()

@@ -12,7 +12,7 @@ from typing import get_type_hints
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
+from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
 from openpts.record.schema import SCHEMA_VERSION
 from openpts.record.stored_samples import stored_samples
@@ -46,9 +46,24 @@ class Run:
     sampled: tuple[TelemetryPoint, ...] = ()
 
     @cached_property
+    def telemetry_series(self) -> dict[str, TelemetrySeries]:
+        """What was sampled, and what came with intervals (``temperature_c``, ``throttled``), by name."""
+        points = _interval_telemetry(self.steps)
+        for point in self.sampled:
+            points[point.name].append((point.t_ns, point.value))
+        ordered = {name: sorted(of_name) for name, of_name in sorted(points.items()) if of_name}
+        return {name: TelemetrySeries(*zip(*of_name, strict=True)) for name, of_name in ordered.items()}
+
+    @property
     def telemetry(self) -> tuple[TelemetryPoint, ...]:
-        """What was sampled, and what came with intervals (``temperature_c``, ``throttled``), by time."""
-        return tuple(sorted([*self.sampled, *_interval_telemetry(self.steps)]))
+        """The same as points, by time."""
+        return tuple(
+            sorted(
+                TelemetryPoint(t_ns, name, value)
+                for name, series in self.telemetry_series.items()
+                for t_ns, value in zip(series.t_ns, series.values, strict=True)
+            )
+        )
 
     def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
         """The steps of a part, of all cycles and numbers or of one."""
@@ -171,12 +186,16 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     )
 
 
-def _interval_telemetry(steps: Iterable[StepRecord]) -> Iterator[TelemetryPoint]:
+def _interval_telemetry(steps: Iterable[StepRecord]) -> defaultdict[str, list[tuple[int, float]]]:
     """What the engine told of the device itself, at the end of each interval; ``throttled`` is 0 or 1."""
+    points: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
+    temperatures, throttled = points["temperature_c"], points["throttled"]
     for sample in (step.sample for step in steps):
+        start_ns, length_ns = sample.started_ns, sample.interval_ns
         for interval in sample.intervals:
-            end_ns = sample.started_ns + interval.index * sample.interval_ns + interval.elapsed_ns
+            end_ns = start_ns + interval.index * length_ns + interval.elapsed_ns
             if interval.temperature_c is not None:
-                yield TelemetryPoint(end_ns, "temperature_c", interval.temperature_c)
+                temperatures.append((end_ns, interval.temperature_c))
             if interval.throttled is not None:
-                yield TelemetryPoint(end_ns, "throttled", float(interval.throttled))
+                throttled.append((end_ns, float(interval.throttled)))
+    return points

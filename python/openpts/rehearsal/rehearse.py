@@ -16,13 +16,13 @@ from openpts.rehearsal.concerns import PlanConcern, plan_concerns
 from openpts.rehearsal.promises import Promise, promises_of
 from openpts.rehearsal.subject import Subject
 from openpts.runner.events import Listener
-from openpts.runner.preparation import PurgeChoice
 from openpts.runner.run import Order, run_test
 from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.test_conditions import TestConditions

@@ -1,9 +1,11 @@
 """Which characters the shipped font can show: PDF/A allows no glyph that is missing.
 
+What is shown instead is the character's code point, ``[U+6E2C]``.
 Reads the font's character map (OpenType ``cmap``, format 12), so that the answer is that of the very
 file that typst embeds.
 """
 
+import re
 import struct
 from functools import cache
 from typing import Final
@@ -15,14 +17,28 @@ _TABLE_RECORD: Final = struct.Struct(">4sIII")
 _ENCODING_RECORD: Final = struct.Struct(">HHI")
 _GROUP: Final = struct.Struct(">III")
 _FORMAT_12: Final = 12
+_ESCAPE: Final = re.compile(r"\\(?:u(?P<digits>[0-9a-fA-F]{4})|(?P<sign>.))")
+_CONTROLS: Final = {"b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 
 
-def showable(text: str) -> str:
-    """The text with each character that the font lacks written as its code point: ``[U+6E2C]``."""
-    covered = _covered()
-    return "".join(
-        character if ord(character) in covered else f"[U+{ord(character):04X}]" for character in text
-    )
+def showable_json(encoded: bytes) -> bytes:
+    """A JSON text with all characters in its strings that the font lacks written as their code points."""
+    text = encoded.decode()
+    if "\\" in text:
+        text = _ESCAPE.sub(_shown_escape, text)
+    missing = {ord(character) for character in set(text)} - _covered()
+    return text.translate({code: _code_point(code) for code in missing}).encode()
+
+
+def _shown_escape(escape: re.Match[str]) -> str:
+    """Control characters have an escape each, like quotes, which the font has."""
+    sign, digits = escape["sign"], escape["digits"]
+    code = ord(_CONTROLS.get(sign, sign)) if digits is None else int(digits, 16)
+    return escape[0] if code in _covered() else _code_point(code)
+
+
+def _code_point(code: int) -> str:
+    return f"[U+{code:04X}]"
 
 
 @cache

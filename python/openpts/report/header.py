@@ -70,7 +70,9 @@ def of_cycle(entries: Sequence[T], cycle: int) -> T | None:
 # PTS-PRG-04, PTS-IOPS-26, PTS-TP-22, PTS-WSAT-25, PTS-HIR-20, PTS-XSR-17
 def purge_method(purge: PurgeReport | None) -> str:
     """The header's field Purge Method."""
-    return printable(purge.method) if purge is not None and purge.ran else NOT_RUN
+    if purge is None or not (purge.ran or purge.name):
+        return NOT_RUN
+    return printable(purge.method) if purge.ran else f"{NOT_RUN} ({printable(purge.method)})"
 
 
 # PTS-CACHE-02

@@ -1,7 +1,7 @@
 """Device health before and after a run: all that its own log has, and what the run did to it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from openpts.analysis.health_change import COUNTERS, change, write_amplification
@@ -12,7 +12,7 @@ from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import NOT_REPORTED, capitalised, fact_text, printable
-from openpts.units import GB
+from openpts.units import GB, MIB
 
 
 class _Field(NamedTuple):
@@ -28,12 +28,17 @@ _FIELDS: Final = {
     "critical_limit_c": _Field("Critical temperature", "°C"),
     "critical_warning": _Field("Critical warning (bits)"),
     "read_only": _Field("Read-only (1: yes)"),
+    "failure_foretold": _Field("Failure foretold (1: yes)"),
     "available_spare_pct": _Field("Available spare", "%"),
     "available_spare_threshold_pct": _Field("Available spare, threshold", "%"),
     "percentage_used_pct": _Field("Percentage used of rated life", "%", decimals=2),
     "host_read_bytes": _Field("Host read", "GB", GB, 1),
     "host_write_bytes": _Field("Host written", "GB", GB, 1),
     "nand_write_bytes": _Field("Media written", "GB", GB, 1),
+    "nand_read_bytes": _Field("Media read", "GB", GB, 1),
+    "host_write_unit_bytes": _Field("Host written, counted in steps of", "MiB", MIB),
+    "host_read_unit_bytes": _Field("Host read, counted in steps of", "MiB", MIB),
+    "nand_write_unit_bytes": _Field("Media written, counted in steps of", "MiB", MIB),
     "host_read_commands": _Field("Host read commands"),
     "host_write_commands": _Field("Host write commands"),
     "erases": _Field("Erases"),
@@ -41,8 +46,15 @@ _FIELDS: Final = {
     "erase_count_max": _Field("Erase count, highest"),
     "bad_superblocks": _Field("Bad superblocks"),
     "media_errors": _Field("Media and data integrity errors"),
+    "reallocated_sectors": _Field("Reallocated sectors or blocks"),
+    "pending_sectors": _Field("Pending sectors"),
+    "grown_defects": _Field("Grown defects"),
+    "bad_user_blocks": _Field("Bad blocks, user area"),
+    "bad_system_blocks": _Field("Bad blocks, system area"),
     "error_log_entries": _Field("Error log entries"),
     "throttle_events": _Field("Throttle events"),
+    "drive_throttle_events": _Field("Throttle events by the drive itself"),
+    "throttle_level": _Field("Throttle level (0: none)"),
     "throttled_s": _Field("Time throttled", "s"),
     "warning_temperature_s": _Field("Time above warning temperature", "s"),
     "critical_temperature_s": _Field("Time above critical temperature", "s"),
@@ -58,14 +70,31 @@ _SENSOR: Final = re.compile(r"temperature_sensor_(\d+)_c")
 _ERRORS: Final = {
     "media_errors": ("media error", "media errors"),
     "bad_superblocks": ("superblock went bad", "superblocks went bad"),
+    "reallocated_sectors": ("sector reallocated", "sectors reallocated"),
+    "grown_defects": ("grown defect", "grown defects"),
+    "bad_user_blocks": ("block went bad", "blocks went bad"),
+    "bad_system_blocks": ("block of the system area went bad", "blocks of the system area went bad"),
     "unsafe_shutdowns": ("unsafe shutdown", "unsafe shutdowns"),
     "power_cycles": ("power cycle", "power cycles"),
     "throttle_events": ("time throttled by heat", "times throttled by heat"),
+    "drive_throttle_events": ("time slowed down by itself", "times slowed down by itself"),
     "critical_temperature_s": ("s above the critical temperature", "s above the critical temperature"),
+}
+_KINDS_OF_EVENTS: Final = {
+    ("error", "errors"): {
+        "media_errors",
+        "reallocated_sectors",
+        "grown_defects",
+        "bad_user_blocks",
+        "bad_superblocks",
+    },
+    ("reset", "resets"): {"power_cycles", "unsafe_shutdowns"},
+    ("throttling", "throttling"): {"throttle_events", "drive_throttle_events", "critical_temperature_s"},
 }
 _STATES: Final = {
     "critical_warning": "critical warning of the drive's log set",
     "read_only": "drive is read-only",
+    "failure_foretold": "the drive foretells its own failure",
 }
 
 
@@ -137,7 +166,22 @@ def _verdicts(run: Run) -> list[Verdict]:
         if not record.reading.values:
             source = printable(record.reading.source)
             return [Verdict(f"not reported (the log {when} the run: {source}).", "fail")]
-    return [Verdict("The device's log counted no error, no reset and no throttling during the run.", "pass")]
+    return [Verdict(f"The device's log {_nothing_happened(run)}.", "pass")]
+
+
+def _nothing_happened(run: Run) -> str:
+    """What did not happen, as far as the log would have counted it."""
+    counted = set.intersection(*(set(record.reading.values) for record in _around(run) if record is not None))
+    known = [f"no {one}" for (one, _), names in _KINDS_OF_EVENTS.items() if counted & names]
+    unknown = [many for (_, many), names in _KINDS_OF_EVENTS.items() if not counted & names]
+    nothing = f"counted {_listed(known, 'and')} during the run" if known else ""
+    blind = f"does not count {_listed(unknown, 'or')}" if unknown else ""
+    return "; it ".join(text for text in (nothing, blind) if text)
+
+
+def _listed(words: Sequence[str], conjunction: str) -> str:
+    *first, last = words
+    return f"{', '.join(first)} {conjunction} {last}" if first else last
 
 
 def _summary(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
@@ -157,7 +201,8 @@ def _summary(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
         "device-health-summary",
         "What the run did",
         items,
-        note="WAF: bytes written to the media per byte that the host wrote.",
+        note="WAF: bytes written to the media per byte that the host wrote; not told where a counter went "
+        "fewer than 50 of its steps.",
     )
 
 

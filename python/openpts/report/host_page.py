@@ -5,20 +5,13 @@ import msgspec
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.facts_table import sourced_table
-from openpts.report.host_advice import (
-    ADVICE,
-    AS_SHIPPED,
-    BOTH,
-    NEITHER,
-    NUMA_NODE,
-    SYNTHETIC,
-    THREADS,
-    Advice,
-    Suits,
-)
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import NOT_REPORTED, fact_text, printable
 from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.host_advice.advice import BOTH, NEITHER, Advice, Grade, Suits
+from openpts.vocabulary.host_advice.drive_queue import NUMA_NODE, THREADS
+from openpts.vocabulary.host_advice.table import ADVICE, ADVICE_OF
+from openpts.vocabulary.scenario import Scenario
 
 _TITLE = "Host Set-up Audit"
 
@@ -44,7 +37,8 @@ def _blocks(run: Run) -> tuple[Block, ...]:
     if (reason := no_audit(run)) is not None:
         return (reason,)
     lines = [(advice, _suits(run, advice)) for advice in ADVICE]
-    return (*_verdicts(run, lines), _audit(run, lines), _sources(run))
+    tuning = (_tuning(run),) if run.manifest.tuning else ()
+    return (*_verdicts(run, lines), _audit(run, lines), *tuning, _sources(run))
 
 
 def _before(run: Run, advice: Advice) -> str:
@@ -80,16 +74,37 @@ def _verdicts(run: Run, lines: list[tuple[Advice, Suits | None]]) -> list[Verdic
     judged = [suits for _, suits in lines if suits is not None]
     counts = {kind: sum(kind in suits for suits in judged) for kind in BOTH}
     verdicts = [
+        *_against_scenario(run),
         Verdict(
-            f"Of {len(judged)} settings that are known and judged, {counts[AS_SHIPPED]} suit a measurement "
-            f"of a host as shipped, {counts[SYNTHETIC]} a synthetic one, where only the drive is to count."
-        )
+            f"Of {len(judged)} settings that are known and judged, {counts[Scenario.REAL_WORLD]} suit a "
+            f"real-world measurement, of a machine as its users have it, {counts[Scenario.SYNTHETIC]} a "
+            "synthetic one, where only the drive is to count."
+        ),
     ]
     if wrong := [advice.title for advice, suits in lines if suits == NEITHER and suits is not None]:
         verdicts.append(Verdict(f"Right for neither: {', '.join(wrong)}.", "fail"))
     if changed := [advice.title for advice, _ in lines if _has_changed(run, advice)]:
         verdicts.append(Verdict(f"Changed during the run: {', '.join(changed)}.", "fail"))
     return verdicts
+
+
+# SOL-GEN-02, SOL-SYS-03
+def _against_scenario(run: Run) -> list[Verdict]:
+    """What of the set-up is wrong for what the run was declared to show; none if it was not declared."""
+    scenario = run.manifest.scenario
+    if scenario is None:
+        return []
+    bad = [
+        advice.title for advice in ADVICE if advice.grade(_known(_before(run, advice)), scenario) is Grade.BAD
+    ]
+    told = f"Scenario: {scenario}, which tests {scenario.subject}."
+    if not bad:
+        return [Verdict(f"{told} No setting that is known stands against it.", "pass")]
+    return [Verdict(f"{told} Against it: {', '.join(bad)}.", "fail")]
+
+
+def _known(text: str) -> str | None:
+    return None if text == NOT_REPORTED else text
 
 
 def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:
@@ -100,7 +115,7 @@ def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:
         columns=(
             Column("Before", align="left", width=1.3),
             Column("After", align="left", width=1),
-            Column("Advice: as shipped", align="left", width=1.1),
+            Column("Advice: real-world", align="left", width=1.1),
             Column("Advice: synthetic", align="left", width=1.1),
             Column("Right for", align="left", width=0.7),
         ),
@@ -116,7 +131,7 @@ def _row(run: Run, advice: Advice, suits: Suits | None) -> Row:
         (
             _value(_before(run, advice)),
             _after_cell(run, advice),
-            Cell(advice.as_shipped),
+            Cell(advice.real_world),
             Cell(advice.synthetic),
             _judged(suits, known=_before(run, advice) != NOT_REPORTED),
         ),
@@ -140,6 +155,37 @@ def _judged(suits: Suits | None, *, known: bool) -> Cell:
     if suits == BOTH:
         return Cell("both", tone="pass")
     return Cell(suits[0]) if suits else Cell("neither", tone="fail")
+
+
+# SOL-GEN-08
+def _tuning(run: Run) -> Table:
+    """What was set for the time of the run, and what could not be."""
+    return Table(
+        id="host-audit-tuning",
+        title="Settings made for the time of the run",
+        head=Column("Item", align="left", width=1.3),
+        columns=(
+            Column("Found", align="left", width=0.7),
+            Column("Set", align="left", width=0.8),
+            Column("Outcome", align="left", width=1.3),
+            Column("Place", align="left", width=2),
+        ),
+        rows=tuple(
+            Row(
+                Cell(ADVICE_OF[change.key].title if change.key in ADVICE_OF else printable(change.key)),
+                (
+                    Cell("-" if change.found is None else printable(change.found)),
+                    Cell(printable(change.wanted)),
+                    Cell(f"not set: {printable(change.failure)}", tone="fail")
+                    if change.failure
+                    else Cell("set"),
+                    Cell(printable(change.place)),
+                ),
+            )
+            for change in run.manifest.tuning
+        ),
+        note="Put back at the end of the run.",
+    )
 
 
 def _sources(run: Run) -> Table:

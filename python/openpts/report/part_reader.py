@@ -1,14 +1,15 @@
 """Reads run folders and makes their parts of a report, on as many processors as there are.
 
 Reading and judging a run of a day takes seconds of a processor's time, and the runs of a suite have nothing
-to do with each other: other processes take their share of them, and send back the parts that they made.
+to do with each other: other processes take some of them, and send back the parts that they made. Nobody
+knows how long a record takes, so that whoever is done takes the next, the largest first.
 """
 
 import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -26,6 +27,7 @@ _MOST_PROCESSES: Final = 4
 _FAILED: Final = b"F"
 _PART: Final = b"P"
 _END: Final = b"E"
+_TURN_BYTES: Final = 2  # a pipe holds 64 KiB: numbers of more folders than a report can be of
 
 Begin = Callable[[RunPart], None]
 
@@ -42,11 +44,11 @@ def read_parts(
     ``when_begun`` is called when the other processes are there: what starts threads has to wait until then.
     Raises RecordError as reading a record and making a part do.
     """
-    mine, *others = _shares(folders, _process_count(len(folders)))
-    with _elsewhere(others, report_date) as elsewhere:
+    turns = _Turns(sorted(folders, key=_size_bytes, reverse=True))
+    with _elsewhere(_process_count(len(folders)) - 1, turns, report_date) as elsewhere:
         when_begun()
         parts = []
-        for folder in mine:
+        for folder in turns:
             parts.append(part_of(read_for_report(folder), report_date))
             begin(parts[-1])
         for future in elsewhere:
@@ -64,15 +66,28 @@ def _process_count(folders: int) -> int:
     return max(1, min(len(os.sched_getaffinity(0)), folders, _MOST_PROCESSES))
 
 
-def _shares(folders: Sequence[Path], count: int) -> list[list[Path]]:
-    """The folders dealt out, the largest first, each to who has least to read."""
-    shares: list[list[Path]] = [[] for _ in range(count)]
-    loads = [0] * count
-    for folder in sorted(folders, key=_size_bytes, reverse=True):
-        least = loads.index(min(loads))
-        shares[least].append(folder)
-        loads[least] += _size_bytes(folder)
-    return shares
+class _Turns:
+    """Folders, each of which one of several processes gets: who is forked takes from the same.
+
+    Their numbers wait in a pipe, where a read is one process's alone, and nobody has to hold a lock that
+    would be lost with it.
+    """
+
+    def __init__(self, folders: Sequence[Path]) -> None:
+        self._folders = folders
+        self._next, waiting = os.pipe()
+        with os.fdopen(waiting, "wb") as numbers:
+            numbers.writelines(number.to_bytes(_TURN_BYTES) for number in range(len(folders)))
+
+    def __iter__(self) -> Iterator[Path]:
+        while number := os.read(self._next, _TURN_BYTES):
+            yield self._folders[int.from_bytes(number)]
+
+    def end(self) -> None:
+        """What nobody has begun stays undone: where a process failed, the others need not go on."""
+        for _ in self:
+            pass
+        os.close(self._next)
 
 
 def _size_bytes(folder: Path) -> int:
@@ -83,27 +98,30 @@ def _size_bytes(folder: Path) -> int:
 
 
 @contextmanager
-def _elsewhere(shares: Sequence[Sequence[Path]], report_date: str) -> Iterator[list[Future[list[RunPart]]]]:
-    """A process for each share, and what it sends; all are gone at the end."""
+def _elsewhere(count: int, turns: _Turns, report_date: str) -> Iterator[list[Future[list[RunPart]]]]:
+    """What each of so many other processes sends; all are gone at the end."""
     context = multiprocessing.get_context("fork")  # what is loaded here need not be loaded again
     processes, ends = [], []
-    for share in shares:
+    for _ in range(count):
         receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=_send_parts, args=(share, report_date, sending), daemon=True)
+        process = context.Process(target=_send_parts, args=(turns, report_date, sending), daemon=True)
         process.start()
         sending.close()
         processes.append(process)
         ends.append(receiving)
     try:
         with ThreadPoolExecutor(max(1, len(ends)), thread_name_prefix="openpts-parts") as threads:
-            yield [threads.submit(_received, end) for end in ends]
+            try:
+                yield [threads.submit(_received, end) for end in ends]
+            finally:
+                turns.end()  # before anybody is waited for
     finally:
         for process in processes:
             process.join()
 
 
-def _send_parts(folders: Sequence[Path], report_date: str, sending: Connection) -> None:
-    """What the other process does. An error ends its share."""
+def _send_parts(folders: Iterable[Path], report_date: str, sending: Connection) -> None:
+    """What another process does, until no folder is left or one can't be read."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the report's process decides when to end
     try:
         for folder in folders:

@@ -4,12 +4,12 @@ import tempfile
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
-from openpts.report.font_coverage import showable
+from openpts.report.font_coverage import showable_json
 from openpts.report.model import Page, Report, Table
 from openpts.report.optional import optional_module
 from openpts.report.theme import FONT, FONT_DIRECTORY, LIGHT
@@ -35,9 +35,7 @@ def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:
     with tempfile.TemporaryDirectory(prefix="openpts-report-") as folder:
         root = Path(folder)
         (root / "report.typ").write_bytes(_TEMPLATE.read_bytes())
-        (root / "report.json").write_bytes(
-            msgspec.json.encode(_showable(msgspec.to_builtins(_printed(report))))
-        )
+        (root / "report.json").write_bytes(showable_json(msgspec.json.encode(_printed(report))))
         (root / "theme.json").write_bytes(msgspec.json.encode({"font": FONT, "colors": LIGHT.tokens()}))
         (root / "drawings.json").write_bytes(msgspec.json.encode(sorted(drawings)))
         for figure_id, svg in drawings.items():
@@ -81,14 +79,3 @@ def _moment(iso: str) -> datetime:
     except ValueError:
         return _EPOCH
     return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _showable(value: Any) -> Any:
-    """The same data with every text limited to characters that the font has."""
-    if isinstance(value, str):
-        return showable(value)
-    if isinstance(value, dict):
-        return {key: _showable(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_showable(item) for item in value]
-    return value

@@ -1,5 +1,7 @@
 """The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
 
+from collections.abc import Iterator
+
 from openpts.analysis.round_test import RoundTestResults
 from openpts.record.reader import Run, StepRecord
 from openpts.report import cells
@@ -10,7 +12,9 @@ from openpts.report.printable import printable
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.conditions import DemandConditions, RoundConditions
+from openpts.vocabulary.facts import Fact, PurgeReport
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.sample import Sample, StepState
 
 
@@ -54,7 +58,8 @@ def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
     """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
     purge = of_cycle(run.manifest.purges, cycle)
     if purge is None or not purge.ran:
-        return Verdict("No purge was run before this test; PTS 3.2 asks for one.", "fail")
+        instead = f" ({printable(purge.method)})" if purge is not None and purge.name else ""
+        return Verdict(f"No purge was run before this test{instead}; PTS 3.2 asks for one.", "fail")
     if not purge.samples:
         return Verdict(f"Purge run ({printable(purge.method)}); its effect was not checked by reading back.")
     proven = purge.changed_samples == purge.samples
@@ -73,7 +78,7 @@ def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
 def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """The purge and the write cache of a cycle, as recorded."""
     purge = of_cycle(run.manifest.purges, cycle)
-    ran = purge is not None and purge.ran
+    ran = purge is not None and (purge.ran or purge.name)
     items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(purge))]
     if purge is not None:
         items.append(("Detail", printable(purge.detail) or "-"))
@@ -82,11 +87,37 @@ def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
             ("Started", date_and_time(purge.started_at)),
             ("Duration", format_duration(purge.duration_ns)),
             ("Proof: marked places changed", f"{purge.changed_samples:,} of {purge.samples:,}"),
+            *_further_proof(purge),
         ]
     cache = of_cycle(run.manifest.write_caches, cycle)
     items.append(("Write cache required", printable(cache.required) if cache else "not recorded"))
     items.append(("Write cache found", write_cache(cache)))
     return items_table(f"{page_id}-purge", "Purge and write cache", items)
+
+
+def _further_proof(purge: PurgeReport) -> Iterator[tuple[str, str | Cell]]:
+    """What else was read back, what the drive's own logs say, and what was tried in vain."""
+    if purge.other_samples:
+        yield "Proof: places with older data changed", f"{purge.other_samples:,} of {purge.other_samples:,}"
+    if purge.blank_samples is not None:
+        looked_at = purge.samples + purge.other_samples
+        yield "Blank afterwards (all zeros or ones)", f"{purge.blank_samples:,} of {looked_at:,} places"
+    for name, fact in purge.status.items():
+        yield PURGE_STATUS_NAMES.get(name, printable(name)), _change(purge.status_before.get(name), fact)
+    for attempt in purge.attempts:
+        yield f"Not taken: {printable(attempt.method)}", printable(attempt.outcome)
+
+
+def _change(before: Fact | None, after: Fact) -> str:
+    """A fact with its place, and what it was before where that differs."""
+    if after.value is None:
+        return f"not reported ({printable(after.source)})"
+    text = f"{printable(after.value)} ({printable(after.source)})"
+    return (
+        text
+        if before is None or before.value in {None, after.value}
+        else f"{printable(before.value or '')} before, {text} after"
+    )
 
 
 # PTS-PRE-04

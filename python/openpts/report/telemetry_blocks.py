@@ -1,128 +1,143 @@
-"""What was sampled beside the I/O: a summary of each value, and the temperatures over time."""
+"""What was sampled beside the I/O: a summary of each value, what happened on the link, panels over time."""
 
-from collections import defaultdict
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
 from statistics import fmean
 from typing import Final
 
-from openpts.record.health import TelemetryPoint
+from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
-from openpts.report.model import Block, Cell, Column, Figure, Row, Series, Table, Verdict
-from openpts.report.printable import printable
+from openpts.report import cells
+from openpts.report.foreign_io import foreign_io
+from openpts.report.model import Block, Cell, Column, Row, Table, Verdict
+from openpts.report.telemetry_panels import panels
+from openpts.report.telemetry_series import mean_over_time, quantity
 from openpts.units import NS_PER_S
 
-_TEMPERATURE: Final = "temperature_c"
 _THROTTLED: Final = "throttled"
-# A row of the plotted table holds so much time: as short as the rows stay few.
-_MOST_ROWS: Final = 1500
-_WIDTHS_S: Final = (1, 5, 10, 30, 60, 300, 600, 1800, 3600)
-_PRINTED_VALUES: Final = 200
-_MEAN, _LOWEST, _HIGHEST = range(3)
-_MEAN_COLOR, _RANGE_COLOR = 2, 6
+_FOREIGN: Final = "foreign_bytes"
+_SINGLE_PROCESSOR: Final = re.compile(r"cpu_([0-9]+)_([a-z]+)_pct")
+_STATES: Final = {
+    "busy": "Busy (%)",
+    "user": "User (%)",
+    "sys": "Sys (%)",
+    "iowait": "I/O wait (%)",
+    "irq": "Irq (%)",
+    "softirq": "Softirq (%)",
+    "steal": "Steal (%)",
+}
+_MOST_PROCESSORS: Final = 16
+# What stands on the link: rate and lanes, and counters of errors.
+_LINK: Final = ("link_gt_per_s", "link_width")
+_ERRORS: Final = re.compile(r"aer_(port_)?(correctable|nonfatal|fatal)_errors")
+_MOST_MARKS: Final = 20
 
 
 def telemetry_blocks(run: Run) -> tuple[Block, ...]:
-    """Lowest, mean and highest of what was sampled, and a figure of the temperature where it is a series."""
-    values: dict[str, list[TelemetryPoint]] = defaultdict(list)
-    for point in run.telemetry:
-        values[point.name].append(point)
-    if not values:
+    """All that the record holds of what was sampled."""
+    series = run.telemetry_series
+    if not series:
         return (Verdict("Telemetry: not reported (nothing was sampled beside the I/O)."),)
-    throttled = values.pop(_THROTTLED, [])
-    summary = (_summary(values),) if values else ()
-    return (*summary, *_throttling(throttled), *_temperature(run, values.get(_TEMPERATURE, ())))
+    single = {name: of_name for name, of_name in series.items() if _SINGLE_PROCESSOR.fullmatch(name)}
+    left_out = {_THROTTLED, _FOREIGN, *single}
+    values = {name: of_name for name, of_name in series.items() if name not in left_out}
+    changes = sorted(_changes(series))
+    return (
+        *((_summary(values),) if values else ()),
+        *_throttling(series.get(_THROTTLED)),
+        *_link(series, changes, run),
+        *foreign_io(run, series.get(_FOREIGN)),
+        *((_processors(single),) if single else ()),
+        *panels(run, values, changes[:_MOST_MARKS]),
+    )
 
 
-def _throttling(points: Sequence[TelemetryPoint]) -> tuple[Verdict, ...]:
+def _throttling(throttled: TelemetrySeries | None) -> tuple[Verdict, ...]:
     """How much of the time heat slowed the device down, where it tells that."""
-    if not points:
+    if throttled is None:
         return ()
-    share_pct = 100 * fmean(point.value for point in points)
+    share_pct = 100 * fmean(throttled.values)
     if not share_pct:
         return (Verdict("Heat slowed the device down in none of the samples.", "pass"),)
     return (Verdict(f"Heat slowed the device down in {cells.fixed(share_pct, 1)} % of the samples.", "fail"),)
 
 
-def _summary(values: dict[str, list[TelemetryPoint]]) -> Table:
+def _summary(values: Mapping[str, TelemetrySeries]) -> Table:
     return Table(
         id="run-conditions-telemetry",
-        title="Telemetry of the device",
+        title="Telemetry of device and host",
         head=Column("Value", align="left", width=2),
-        columns=(Column("Samples"), Column("Lowest"), Column("Mean"), Column("Highest")),
+        columns=(Column("Values stored"), Column("Lowest"), Column("Mean"), Column("Highest")),
+        rows=tuple(_summary_row(name, series) for name, series in sorted(values.items())),
+        note="A value is stored when it has changed, and holds until the next one: the mean is over time.",
+    )
+
+
+def _summary_row(name: str, series: TelemetrySeries) -> Row:
+    what = quantity(name)
+    shown = (min(series.values), mean_over_time(series), max(series.values))
+    return Row(
+        Cell(what.heading),
+        (cells.number(len(series.values), 0), *(cells.number(value / what.divisor, 1) for value in shown)),
+    )
+
+
+def _processors(single: Mapping[str, TelemetrySeries]) -> Table:
+    """The busiest ones, each by itself."""
+    shares: dict[int, dict[str, float]] = {}
+    for name, series in single.items():
+        if match := _SINGLE_PROCESSOR.fullmatch(name):
+            shares.setdefault(int(match[1]), {})[match[2]] = mean_over_time(series)
+    busiest = sorted(shares, key=lambda cpu: (-shares[cpu].get("busy", 0), cpu))[:_MOST_PROCESSORS]
+    left_out = len(shares) - len(busiest)
+    return Table(
+        id="run-conditions-processors",
+        title="Mean shares of the time of each processor",
+        head=Column("Processor", align="left"),
+        columns=tuple(Column(title) for title in _STATES.values()),
         rows=tuple(
-            Row(
-                Cell(_title(name)),
-                (
-                    cells.number(len(sampled), 0),
-                    cells.number(min(sampled), 1),
-                    cells.number(fmean(sampled), 1),
-                    cells.number(max(sampled), 1),
-                ),
-            )
-            for name, points in sorted(values.items())
-            for sampled in [[point.value for point in points]]
+            Row(Cell(str(cpu)), tuple(cells.cpu_share(shares[cpu].get(state)) for state in _STATES))
+            for cpu in busiest
         ),
+        note=f"The busiest of all; {left_out:,} others are left out." if left_out else "",
     )
 
 
-def _title(name: str) -> str:
-    """``temperature_sensor_1_c`` as ``Temperature, sensor 1 (°C)``."""
-    what, *of_it = printable(name).removesuffix("_c").split("_")
-    words = ", ".join(filter(None, (what.capitalize(), " ".join(of_it))))
-    return f"{words} (°C)" if name.endswith("_c") else words
+def _changes(series: Mapping[str, TelemetrySeries]) -> Iterator[tuple[int, str]]:
+    """When the link became another one, and when errors were counted on it."""
+    for name, of_name in series.items():
+        counts = _ERRORS.fullmatch(name) is not None
+        if not counts and name not in _LINK:
+            continue
+        what = quantity(name)
+        moments = zip(of_name.t_ns, of_name.values, strict=True)
+        for (_, before), (t_ns, after) in pairwise(moments):
+            if counts and after > before:
+                yield t_ns, f"{what.title}: {after - before:,.0f} more"
+            elif not counts and after != before:
+                yield t_ns, f"{what.heading}: {before:g} to {after:g}"
 
 
-def _temperature(run: Run, points: Sequence[TelemetryPoint]) -> tuple[Block, ...]:
-    if len({point.t_ns for point in points}) < 2:
+def _link(
+    series: Mapping[str, TelemetrySeries], changes: list[tuple[int, str]], run: Run
+) -> tuple[Block, ...]:
+    if not any(name in series for name in _LINK):
         return ()
-    first_ns = min(run.steps[0].sample.started_ns, points[0].t_ns) if run.steps else points[0].t_ns
-    width_ns = _width_ns(points)
-    buckets: dict[int, list[float]] = defaultdict(list)
-    for point in points:
-        buckets[(point.t_ns - first_ns) // width_ns].append(point.value)
-    time = ticks.time_axis("Time", 0, (max(buckets) + 1) * width_ns)
-    rows = tuple(
-        Row(
-            cells.number(time.place((number + 0.5) * width_ns), 3),
-            (
-                cells.number(fmean(values), 1),
-                cells.number(min(values), 1),
-                cells.number(max(values), 1),
-            ),
-        )
-        for number, values in sorted(buckets.items())
-    )
+    if not changes:
+        link = " x".join(f"{series[name].values[0]:g}" for name in _LINK if name in series)
+        counted = any(map(_ERRORS.fullmatch, series))
+        errors = "no error was counted on it" if counted else "errors on it: not reported"
+        return (Verdict(f"The PCIe link was {link} (GT/s, lanes) all the time; {errors}.", "pass"),)
+    start_ns = run.steps[0].sample.started_ns if run.steps else changes[0][0]
     table = Table(
-        id="run-conditions-temperature-values",
-        title=f"Values plotted: each {width_ns // NS_PER_S:,} s",
-        head=Column(f"Elapsed ({time.unit_name})"),
-        columns=(Column("Mean (°C)"), Column("Lowest (°C)"), Column("Highest (°C)")),
-        rows=rows,
-        printed=3 * len(rows) <= _PRINTED_VALUES,
-    )
-    lowest, highest = min(point.value for point in points), max(point.value for point in points)
-    figure = Figure(
-        id="run-conditions-temperature",
-        number="X-RUN-1",
-        title="Temperature of the device",
-        kind="lines",
-        table_id=table.id,
-        x=time.axis,
-        y=ticks.linear_axis("Temperature (°C)", lowest - 1, highest + 1),
-        alt=f"Temperature of the device over the run: from {lowest:g} to {highest:g} C.",
-        series=(
-            Series("Lowest", "column", (_LOWEST,), _RANGE_COLOR, style="line"),
-            Series("Highest", "column", (_HIGHEST,), _RANGE_COLOR, style="line"),
-            Series("Mean", "column", (_MEAN,), _MEAN_COLOR, style="mean", emphasis=True),
+        id="run-conditions-link",
+        title="What happened on the PCIe link",
+        head=Column("Elapsed (s)", align="right"),
+        columns=(Column("Change", align="left", width=4),),
+        rows=tuple(
+            Row(cells.number((t_ns - start_ns) / NS_PER_S, 0), (cells.words(text),)) for t_ns, text in changes
         ),
-        height_px=260,
     )
-    return (figure, table)
-
-
-def _width_ns(points: Sequence[TelemetryPoint]) -> int:
-    """The shortest time for a row of the table with which there are not too many."""
-    span_s = (points[-1].t_ns - points[0].t_ns) / NS_PER_S
-    fitting = (width_s for width_s in _WIDTHS_S if span_s <= width_s * _MOST_ROWS)
-    return next(fitting, _WIDTHS_S[-1]) * NS_PER_S
+    text = f"The PCIe link changed, or errors were counted on it: {len(changes):,} times."
+    return (Verdict(text, "fail"), table)

@@ -9,7 +9,7 @@ from openpts.errors import RecordError
 from openpts.record.reader import Run, read_manifest, read_run
 from openpts.report import cross_stimulus, demand, idle_recovery, iops, latency, throughput, write_saturation
 from openpts.report.content import TestContent
-from openpts.report.practice import entropy, fill, lifetime, precon, profile, sustained, thermal
+from openpts.report.practice import entropy, fill, lifetime, precon, profile, rotational, sustained, thermal
 from openpts.report.printable import printable
 
 
@@ -41,6 +41,7 @@ REPORTS: Final[Mapping[str, ReportedTest]] = {
     "precon": ReportedTest("Preconditioning Comparison", precon.report),
     "thermal": ReportedTest("Thermal Throttling", thermal.report),
     "lifetime": ReportedTest("Lifetime", lifetime.report),
+    "hdd": ReportedTest("Rotational Disk by Zones", rotational.report),
 }
 
 

@@ -6,21 +6,27 @@ from typing import Protocol
 
 from openpts.device.consent import Consent
 from openpts.device.guard import open_target
+from openpts.device.purge.method import Progress
 from openpts.device.reading import open_for_reading
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
 from openpts.device.target import parse_target
-from openpts.device.thermometers import Thermometers
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
+from openpts.gauge import Gauge
+from openpts.journal import Journal
+from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import ChangeReport
 
 
 class DeviceUnderTest(Protocol):
@@ -29,6 +35,10 @@ class DeviceUnderTest(Protocol):
     @property
     def facts(self) -> TargetFacts:
         """The device as an engine sees it."""
+
+    @property
+    def healed(self) -> tuple[Healing, ...]:
+        """What runs that were killed had left on it, and what became of that before it was opened."""
 
     def identity(self) -> Facts:
         """What it is (PTS 5.4), under the keys of the report's header."""
@@ -57,8 +67,11 @@ class DeviceUnderTest(Protocol):
         ``first_thread`` threads of others are already.
         """
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """Purge it and prove it, with what a purge of such a device is not. Raises PurgeError."""
+    def check_purge(self, choice: PurgeChoice) -> None:
+        """Raise OpenptsError where the device has no such purge, or it would reach what nobody gave up."""
+
+    def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        """Purge it as chosen and prove it, with what a purge of such a device is not. Raises PurgeError."""
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """The volatile write cache, set as required where it can be set, and read back.
@@ -72,22 +85,27 @@ class DeviceUnderTest(Protocol):
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
 
-    def thermometers(self) -> Thermometers:
-        """Where its temperatures can be read while it works."""
+    def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
+        """The host set up for such a measurement of it, and put back at the end; see runner.tuning."""
+
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
+        """What of it and of the host can be sampled while the engine works, that was made for ``demand``."""
 
 
 @contextmanager
 def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iterator[DeviceUnderTest]:
     """The device that the operator's text names, closed at the end.
 
-    What exists is opened by the guard if anything on it is to change. Raises OpenptsError.
+    What exists is opened by the guard if anything on it is to change, after what a run that was killed had
+    left on it was put back. Raises OpenptsError.
     """
     if names_simulated(text):
         yield SimulatedDevice.of(parse_simulated_target(text))
         return
-    target, roots = parse_target(text), SystemRoots()
+    target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
+    healed = heal_before_run(target, journal, roots) if for_writing else ()
     with (
         open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened,
-        write_cache_control(opened, roots) as cache,
+        write_cache_control(opened, roots, journal) as cache,
     ):
-        yield PhysicalDevice(opened, roots, cache)
+        yield PhysicalDevice(opened, roots, cache, healed)

@@ -7,6 +7,7 @@ from pathlib import Path
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest, RunState
+from openpts.runner.healing import Healing
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.part import Part, StepPlace
@@ -14,6 +15,13 @@ from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
+
+
+@dataclass(frozen=True, slots=True)
+class Healed:
+    """Before the device was opened: something that an earlier run left behind was put back, or was not."""
+
+    healing: Healing
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +43,14 @@ class DeviationFound:
 @dataclass(frozen=True, slots=True)
 class PurgeStarted:
     """The purge begins."""
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeProgressed:
+    """A purge goes on: ``share`` of it is done, 0 to 1, None where the drive doesn't tell."""
+
+    share: float | None
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +119,11 @@ class RunEnded:
 
 
 Event = (
-    RunStarted
+    Healed
+    | RunStarted
     | DeviationFound
     | PurgeStarted
+    | PurgeProgressed
     | PurgeFinished
     | StepsStarted
     | Ticked

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Final
 
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
@@ -16,6 +17,7 @@ from openpts.runner.events import (
     IoHangs,
     Listener,
     PurgeFinished,
+    PurgeProgressed,
     PurgeStarted,
     SteadyStateJudged,
     StepFinished,
@@ -47,6 +49,8 @@ from openpts.vocabulary.stimulus import Step
 TICK_S = 0.1
 # How long the engine may take to hand over the step that was running when the operator stopped it.
 STOP_LIMIT_S = 3.0
+# PTS-HIR-19: where idle means that the host issues no commands, nor asks for a temperature.
+_WITHOUT_COMMANDS: Final = frozenset({Part.WAIT_STATE})
 
 
 # PTS-TOOL-01, PTS-GEN-07
@@ -91,12 +95,15 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
+                if self._purges:
+                    self._health_between_steps()
                 self.emit(PurgeStarted())
-                purge_report, deviations = self.preparation.purge()
+                purge_report, deviations = self.preparation.purge(self._purge_progressed)
                 self._purges.append(purge_report)
                 self.writer.update_manifest(purges=self._purges)
                 self.add_deviations(deviations)
                 self.emit(PurgeFinished(purge_report))
+                self._health_between_steps()
             case SetWriteCache(enabled):
                 cache_report, deviations = self.preparation.write_cache(enabled)
                 self._write_caches.append(cache_report)
@@ -114,9 +121,16 @@ class LiveDriver:
                 self.emit(CycleEnded(len(self._purges), request))
         return None
 
+    def _purge_progressed(self, share: float | None, text: str) -> None:
+        self.emit(PurgeProgressed(share, text))
+
     def health(self, occasion: Occasion) -> None:
         """Read the device's log before or after the test, for the record."""
         self._health(occasion, None, None)
+
+    def _health_between_steps(self) -> None:
+        """Read the log where every test leaves the device alone: before and after the purge of a cycle."""
+        self._health(Occasion.DURING, None, None)
 
     def _health(self, occasion: Occasion, part: Part | None, number: int | None) -> HealthReading:
         reading = self.read_health()
@@ -141,6 +155,7 @@ class LiveDriver:
 
     def _run(self, apply: Apply) -> list[Sample]:
         cycle, steps = len(self._purges), apply.steps
+        self.sampler.leave_drive_alone = apply.part in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
         self._write_down()
@@ -210,6 +225,10 @@ class LiveDriver:
             self._unwritten.pop(0)
             if entries := error_deviations(finished.place, finished.sample):
                 self.add_deviations(entries)
+        self.keep_telemetry()
+
+    def keep_telemetry(self) -> None:
+        """Write down what was sampled until now, once a step has told where the engine's clock stands."""
         offset_ns = self._engine_clock_offset_ns
         if offset_ns is not None and (points := self.sampler.take(offset_ns)):
             self.writer.add_telemetry(points)

@@ -69,7 +69,7 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
         ]
         stop = stack.enter_context(StopSignals())
         for number, (order, device, engine) in enumerate(zip(orders, devices, engines, strict=True)):
-            notes = device.notes(order.step)
+            notes = (*(healing.text for healing in device.healed), *device.notes(order.step))
             emit(MeasurementStarted(number, device.facts, order.step, engine.facts, order.seed, notes))
         for order, engine in zip(orders, engines, strict=True):
             engine.submit([order.step])

@@ -11,21 +11,31 @@ from openpts.device.file_system import device_below, find_mount
 from openpts.device.health import read_health
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge.purge import purge
+from openpts.device.purge.method import Progress
+from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
-from openpts.device.thermometers import Thermometers, thermometers
 from openpts.device.way_settings import way_settings
+from openpts.device.way_tuning import way_changes
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
+from openpts.gauge import Gauge
 from openpts.host.settings import host_settings
+from openpts.host.tuning import host_changes
+from openpts.journal import Journal
 from openpts.runner.engines import native_engine, pinned_near
+from openpts.runner.gauges import host_gauges, target_gauges
+from openpts.runner.healing import Healing
+from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import ChangeReport
 
 
 # PTS-GEN-05
@@ -36,6 +46,7 @@ class PhysicalDevice:
     target: OpenTarget
     roots: SystemRoots
     cache: WriteCacheControl
+    healed: tuple[Healing, ...] = ()
 
     @property
     def facts(self) -> TargetFacts:
@@ -73,10 +84,16 @@ class PhysicalDevice:
         with native_engine(self.target, demand, seed, options) as engine:
             yield engine
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def check_purge(self, choice: PurgeChoice) -> None:
         """See the protocol."""
-        report = purge(self.target)
-        return report, (purge_of_a_file(report.method),) if self._is_file else ()
+        chosen_methods(self.target, choice)
+
+    def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+        """See the protocol."""
+        report = purge(self.target, choice, progress)
+        if self._is_file:
+            return report, (purge_of_a_file(report.method),)
+        return report, () if report.ran else (not_a_purge(report.method),)
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """See the protocol."""
@@ -89,12 +106,22 @@ class PhysicalDevice:
     def host_settings(self) -> Facts:
         """See the protocol; of a file with the settings of the disk below it."""
         disk = self._disk
-        return host_settings(self.roots) | ({} if disk is None else way_settings(disk, self.roots))
+        number = None if disk is None else disk.number
+        facts = host_settings(self.roots, number)
+        return facts | ({} if disk is None else way_settings(disk, self.roots))
 
-    def thermometers(self) -> Thermometers:
+    @contextmanager
+    def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:
         """See the protocol."""
-        device = self.target.device
-        return Thermometers("a file has no temperature") if device is None else thermometers(device.whole)
+        disk = self._disk
+        changes = host_changes(self.roots, scenario, lasting=False)
+        changes += () if disk is None else way_changes(disk, scenario)
+        with tuned_host(changes, scenario, self.roots, Journal.of_machine()) as reports:
+            yield reports
+
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
+        """See the protocol."""
+        return target_gauges(self.target, engine, demand, self.roots) + host_gauges(self.roots, engine.cpus)
 
     @property
     def _disk(self) -> BlockDevice | None:
@@ -131,6 +158,18 @@ def kernel_made(device: BlockDevice) -> tuple[Deviation, ...]:
             used=f"{device.name}, which the kernel makes of other storage or of memory",
             effect="whatever lies below it is measured, with what the kernel adds",
         ),
+    )
+
+
+# PTS-PRG-02
+def not_a_purge(method: str) -> Deviation:
+    """The entry of a drive that was written over instead of purged."""
+    return Deviation(
+        rule_id="PTS-PRG-01",
+        clause="3.2",
+        required="a purge before preconditioning",
+        used=f"no purge: {method}",
+        effect="the drive is full instead of fresh, and its write history shows in the results",
     )
 
 

@@ -1,22 +1,15 @@
 """Prepares the device under test as a script asks: purge and write cache, with their ledger entries."""
 
 from dataclasses import dataclass
-from enum import StrEnum
 
+from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.options import IoPath
 from openpts.runner.bench import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
-
-
-# PTS-PRG-05
-class PurgeChoice(StrEnum):
-    """What the operator wants done before the test."""
-
-    AUTO = "auto"
-    NONE = "none"
+from openpts.vocabulary.purge_choice import PurgeChoice
 
 
 # PTS-PRG-01
@@ -27,12 +20,17 @@ class Preparation:
     device: DeviceUnderTest
     purge_choice: PurgeChoice
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def check_purge(self) -> None:
+        """Raise OpenptsError where the purge would be refused before it touches anything."""
+        if not self.purge_choice.left_out:
+            self.device.check_purge(self.purge_choice)
+
+    def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge and prove it. Raises PurgeError: a failed purge ends the run."""
-        if self.purge_choice is PurgeChoice.NONE:
+        if self.purge_choice.left_out:
             report = no_purge("the operator asked for none")
             return report, (purge_left_out(report),)
-        return self.device.purge()
+        return self.device.purge(self.purge_choice, progress)
 
     def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
         """Read the volatile write cache back; it is reported, and entered if it is not as required."""

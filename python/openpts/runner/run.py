@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -9,7 +10,7 @@ from pathlib import Path
 from openpts.device.consent import Consent
 from openpts.engine.options import NativeOptions
 from openpts.host.inventory import host_facts
-from openpts.host.software import software_facts
+from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.pts.definition import TestDefinition
@@ -22,17 +23,19 @@ from openpts.runner.capture import kept_capture, place_for_capture
 from openpts.runner.data_check import data_checks
 from openpts.runner.demand import CAPTURE_FOLDER, captured, check_plan, demand_of, interval_ns
 from openpts.runner.ending import closing_record, terminate_as_interrupt
-from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.live import LiveDriver
-from openpts.runner.preparation import Preparation, PurgeChoice, path_deviations
+from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.room import check_room
 from openpts.runner.surroundings import surroundings_kept
-from openpts.runner.telemetry import Sampler
+from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.test_conditions import TestConditions
 
 Adjust = Callable[[TestConditions], TestConditions]
@@ -48,7 +51,7 @@ class Order:
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
-    not have to ask.
+    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts.
     """
 
     target: str
@@ -63,6 +66,9 @@ class Order:
     seed: int | None = None
     options: NativeOptions = field(default_factory=NativeOptions)
     pin_to_node: bool = True
+    scenario: Scenario = Scenario.SYNTHETIC
+    tune: bool = False
+    telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,18 +110,23 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
         options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
         check_room(device, plan, folder, options.interval_ns)
         options = captured(options, steps, folder, device.facts)
+        preparation = Preparation(device, order.purge_choice)
+        preparation.check_purge()
+        demand = demand_of(steps)
         with (
             place_for_capture(folder, options.capture),
-            device.engine(demand_of(steps), conditions.seed, options, near=order.pin_to_node) as engine,
+            device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
+            device.engine(demand, conditions.seed, options, near=order.pin_to_node) as engine,
         ):
             engine.check(steps)
             checks = data_checks(steps, device.facts, conditions.seed)
-            manifest = replace(manifest, engine=engine.facts, data_checks=checks)
+            manifest = replace(manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
             writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER)
-            preparation = Preparation(device, order.purge_choice)
-            sampler = Sampler(device.thermometers())
+            sampler = sampler_of(order.telemetry, device, engine, demand)
             driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health, sampler)
             driver.emit(RunStarted(folder, manifest, plan))
+            for healing in device.healed:
+                driver.emit(Healed(healing))
             with closing_record(writer, driver.emit) as close:
                 driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
@@ -144,8 +155,10 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions)
         target=device.facts,
         dut=dut,
         host=host_facts(SystemRoots()),
-        software=software_facts(),
+        software=software_facts(SystemRoots()) | ({} if device.facts.simulation else program_facts()),
         started_at=now.isoformat(timespec="seconds"),
+        healed=tuple(healing.text for healing in device.healed),
+        scenario=order.scenario,
     )
 
 

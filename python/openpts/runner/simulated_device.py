@@ -1,22 +1,24 @@
 """A simulated drive as the device under test."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
 from openpts.device.health import simulated_health
+from openpts.device.purge.method import Progress
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_identity import simulated_facts
 from openpts.device.simulated_target import DriveState, SimulatedTarget
-from openpts.device.thermometers import Thermometers
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.errors import PurgeError, UsageError
+from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
+from openpts.runner.healing import Healing
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
@@ -24,8 +26,11 @@ from openpts.units import MB
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.short_figures import SHORT_FIGURES
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import ChangeReport
 
 DEFAULT_SEED: Final = 1
 """Of a drive whose seed nobody named: then equal orders have equal drives."""
@@ -60,6 +65,11 @@ class SimulatedDevice:
     def facts(self) -> TargetFacts:
         """See the protocol."""
         return self.drive.facts
+
+    @property
+    def healed(self) -> tuple[Healing, ...]:
+        """See the protocol: it begins anew each time."""
+        return ()
 
     def identity(self) -> Facts:
         """See the protocol."""
@@ -101,8 +111,20 @@ class SimulatedDevice:
         finally:
             engine.stop()
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def check_purge(self, choice: PurgeChoice) -> None:
+        """See the protocol: it has a purge of its own, without a name."""
+        if choice.methods:
+            raise PurgeError(
+                f"{self.facts.name} is a simulated drive, which {choice} can't purge: leave --purge away"
+            )
+
+    def purge(
+        self,
+        choice: PurgeChoice,
+        progress: Progress,  # noqa: ARG002 it takes no time of ours
+    ) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """See the protocol: data written before must be gone, and nothing else may be left."""
+        self.check_purge(choice)
         marked = self.drive.mark()
         started_at = datetime.now(UTC)
         duration_ns = self.drive.purge()
@@ -141,9 +163,16 @@ class SimulatedDevice:
         """See the protocol."""
         return {}
 
-    def thermometers(self) -> Thermometers:
-        """See the protocol: its temperature comes with the intervals."""
-        return Thermometers("the simulated drive", otherwise="temperature_c; with each interval")
+    def tuned_host(
+        self,
+        scenario: Scenario,  # noqa: ARG002 whichever
+    ) -> AbstractContextManager[tuple[ChangeReport, ...]]:
+        """See the protocol: no setting of the host bears on it."""
+        return nullcontext(())
+
+    def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
+        """See the protocol: its temperature comes with the intervals, and no host works for it."""
+        return (Gauge("temperature", "temperature_c; with each interval", "the simulated drive"),)
 
 
 def simulated_deviations(

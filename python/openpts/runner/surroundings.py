@@ -18,5 +18,6 @@ def surroundings_kept(driver: LiveDriver, writer: RunWriter, host: Callable[[], 
         with driver.sampler.running():
             yield
     finally:
+        driver.keep_telemetry()
         driver.health(Occasion.AFTER)
-        writer.update_manifest(host_after=host())
+        writer.update_manifest(host_after=host(), telemetry=driver.sampler.facts)

@@ -1,43 +1,61 @@
-"""Samples what the drive tells of itself while it works: a thread of its own, off the path of the I/O.
+"""Samples what drive and host tell of themselves meanwhile: a thread of its own, off the path of the I/O.
 
 Nothing is shared with the driver but a queue to which one side only adds and from which the other only takes,
-so that neither ever waits. Files are opened once; a sample is one read of each.
+so that neither ever waits. Files are opened once; a sample is a read of each. A value is stored when it has
+changed, and now and then all the same: it holds until the next one of its name.
 """
 
 import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
-from openpts.device.thermometers import Thermometers
+from openpts.gauge import Gauge, Values
 from openpts.record.health import TelemetryPoint
+from openpts.runner.power_command import PowerCommand
+from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts
 
 PERIOD_S: Final = 1.0
-_LONGEST_TEXT: Final = 32
-_MILLI: Final = 1000
+# An unchanged value is stored again after so many periods of its gauge: then a gap means that there was none.
+_PERIODS_UNTIL_STORED_AGAIN: Final = 60
+_LONGEST_SHORT_FILE: Final = 4096
+_PIECE_BYTES: Final = 65536
 # A drive that answers no more must not keep the run from ending.
 _PATIENCE_S: Final = 2.0
 
+Sampled = tuple[int, str, float]
+
 
 class Sampler:
-    """Samples of thermometers since they were last taken, on the host's monotonic clock."""
+    """Samples of gauges since they were last taken, on the host's monotonic clock.
 
-    def __init__(self, given: Thermometers, period_s: float = PERIOD_S) -> None:
-        self._given = given
+    While ``leave_drive_alone`` is set, nothing is sampled for which the drive would have to be asked.
+    """
+
+    def __init__(
+        self, gauges: Sequence[Gauge], period_s: float = PERIOD_S, power: PowerCommand | None = None
+    ) -> None:
+        self._gauges = tuple(gauges)
         self._period_s = period_s
-        self._sampled: deque[tuple[int, str, float]] = deque()
+        self.leave_drive_alone = False
+        self._power = power
+        self._sampled: deque[Sampled] = deque()
         self._stopped = threading.Event()
 
     @property
     def facts(self) -> Facts:
         """What is sampled and how often, for the record."""
-        names = ", ".join(self._given.files)
-        text = f"{names}; each {self._period_s:g} s" if names else self._given.otherwise
-        return {"temperature": Fact(text, self._given.source)}
+        facts = {gauge.name: Fact(self._text(gauge), gauge.source) for gauge in self._gauges}
+        return facts if self._power is None else facts | self._power.facts
+
+    def _text(self, gauge: Gauge) -> str | None:
+        return f"{gauge.what}; each {self._period_s * gauge.each:g} s" if gauge.paths else gauge.what
 
     def take(self, engine_clock_offset_ns: int) -> tuple[TelemetryPoint, ...]:
         """All samples that were not taken yet; the offset turns monotonic time into the engine's."""
@@ -50,40 +68,114 @@ class Sampler:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """Sample while the block runs; without thermometers there is no thread."""
-        opened = _opened(self._given)
-        if not opened:
-            yield
-            return
-        thread = threading.Thread(target=self._sample, args=(opened,), name="telemetry", daemon=True)
-        thread.start()
-        try:
-            yield
-        finally:
-            self._stopped.set()
-            thread.join(_PATIENCE_S)
+        """Sample while the block runs; without anything to read there is no thread.
 
-    def _sample(self, opened: Sequence[tuple[str, int]]) -> None:
+        Raises UsageError if the operator's power command can't be started.
+        """
+        with ExitStack() as stack:
+            if self._power is not None:
+                stack.enter_context(self._power.running(self._sampled.append))
+            opened = [_Open.of(gauge, self._period_s) for gauge in self._gauges if gauge.paths]
+            if not opened:
+                yield
+                return
+            thread = threading.Thread(target=self._sample, args=(opened,), name="telemetry", daemon=True)
+            thread.start()
+            try:
+                yield
+            finally:
+                self._stopped.set()
+                thread.join(_PATIENCE_S)
+
+    def _sample(self, opened: "Sequence[_Open]") -> None:
         """Until it is told to stop; the moments do not drift. The thread closes what it reads from."""
-        due_s = time.monotonic()
+        due_s, period = time.monotonic(), 0
         try:
             while not self._stopped.wait(max(0.0, due_s - time.monotonic())):
-                for name, descriptor in opened:
-                    before_ns = time.monotonic_ns()
-                    # a drive that has gone, or a sensor that is asleep: no value, and the next one may come
-                    with suppress(OSError, ValueError):
-                        value = int(os.pread(descriptor, _LONGEST_TEXT, 0)) / _MILLI
-                        at_ns = (before_ns + time.monotonic_ns()) // 2
-                        self._sampled.append((at_ns, name, value))
+                for each in opened:
+                    silent = each.gauge.asks_drive and self.leave_drive_alone
+                    if period % each.gauge.each == 0 and not silent:
+                        self._sampled.extend(each.news())
+                period += 1
                 due_s = max(due_s + self._period_s, time.monotonic())
+            for each in opened:
+                self._sampled.extend(each.last_known())
         finally:
-            for _, descriptor in opened:
+            for each in opened:
+                each.close()
+
+
+@dataclass(slots=True)
+class _Open:
+    """A gauge whose files are open; None for one that could not be opened."""
+
+    gauge: Gauge
+    descriptors: tuple[int | None, ...]
+    keep_ns: int
+    _stored: dict[str, tuple[int, float]] = field(default_factory=dict)
+    _last: dict[str, tuple[int, float]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, gauge: Gauge, period_s: float) -> "_Open":
+        keep_s = period_s * gauge.each * _PERIODS_UNTIL_STORED_AGAIN
+        return cls(gauge, tuple(_opened(path) for path in gauge.paths), round(keep_s * NS_PER_S))
+
+    def news(self) -> Iterator[Sampled]:
+        """Values that have changed by as much as counts, or were not stored for long."""
+        before_ns = time.monotonic_ns()
+        contents = [self._content(descriptor) for descriptor in self.descriptors]
+        at_ns = (before_ns + time.monotonic_ns()) // 2
+        for name, value in self._understood(contents, at_ns).items():
+            self._last[name] = (at_ns, value)
+            if self._is_news(name, at_ns, value):
+                self._stored[name] = (at_ns, value)
+                yield at_ns, name, value
+
+    def last_known(self) -> Iterator[Sampled]:
+        """The end of each value's last stretch, where it is not stored yet."""
+        for name, (at_ns, value) in self._last.items():
+            if self._stored[name][0] < at_ns:
+                yield at_ns, name, value
+
+    def close(self) -> None:
+        for descriptor in self.descriptors:
+            if descriptor is not None:
                 os.close(descriptor)
 
+    def _is_news(self, name: str, at_ns: int, value: float) -> bool:
+        if name not in self._stored:
+            return True
+        stored_ns, stored = self._stored[name]
+        counts = max(self.gauge.resolution, self.gauge.share * abs(stored))
+        return abs(value - stored) > counts or at_ns - stored_ns >= self.keep_ns
 
-def _opened(given: Thermometers) -> list[tuple[str, int]]:
-    opened = []
-    for name, path in given.files.items():
-        with suppress(OSError):
-            opened.append((name, os.open(path, os.O_RDONLY | os.O_CLOEXEC)))
-    return opened
+    def _understood(self, contents: Sequence[bytes], at_ns: int) -> Values:
+        if not any(contents):
+            return {}
+        try:
+            return self.gauge.understand(contents, at_ns)
+        except (ValueError, IndexError):  # not as the kernel writes it: no value, and the next one may come
+            return _NO_VALUES
+
+    def _content(self, descriptor: int | None) -> bytes:
+        """Empty of a drive that has gone, or a sensor that is asleep."""
+        if descriptor is None:
+            return b""
+        try:
+            if not self.gauge.is_long:
+                return os.pread(descriptor, _LONGEST_SHORT_FILE, 0)
+            pieces: list[bytes] = []
+            while piece := os.pread(descriptor, _PIECE_BYTES, sum(map(len, pieces))):
+                pieces.append(piece)
+            return b"".join(pieces)
+        except OSError:
+            return b""
+
+
+_NO_VALUES: Final[Mapping[str, float]] = {}
+
+
+def _opened(path: Path) -> int | None:
+    with suppress(OSError):
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    return None

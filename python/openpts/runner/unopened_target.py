@@ -8,18 +8,20 @@ from typing import Self
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import check_file_system, device_below, find_mount
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge.purge import FILE_METHOD, no_purge
+from openpts.device.purge.file_blocks import FILE_METHOD
+from openpts.device.purge.purge import no_purge
 from openpts.device.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.device.target import FileTarget, parse_target
 from openpts.device.write_cache import read_write_cache
 from openpts.errors import TargetError
 from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, purge_of_a_file
-from openpts.runner.preparation import PurgeChoice, other_write_cache, purge_left_out
+from openpts.runner.preparation import other_write_cache, purge_left_out
 from openpts.runner.simulated_device import simulated_deviations, size_and_scale
 from openpts.simulation.presets import Preset, load_preset
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 
 _USUAL_SECTOR_BYTES = 512
@@ -115,7 +117,7 @@ class UnopenedTarget:
             found.append(NOT_THE_DEVICE)
         if self.device is not None:
             found += kernel_made(self.device)
-        if purge is PurgeChoice.NONE:
+        if purge.left_out:
             found.append(purge_left_out(no_purge("the operator asked for none")))
         elif is_file:
             found.append(purge_of_a_file(FILE_METHOD))

@@ -1,6 +1,6 @@
 """Facts about the device, the host and the preparation, each with the place it was read from."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
@@ -62,11 +62,23 @@ class TargetFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class PurgeAttempt:
+    """A purge method that was passed over or tried in vain, by the name in an operator's words, and why."""
+
+    method: str
+    outcome: str
+
+
+@dataclass(frozen=True, slots=True)
 class PurgeReport:
     """What the purge was and how it was proven (PTS 3.2, 7.3.1).
 
-    ``ran`` is False where no purge was made. ``changed_samples`` of ``samples`` marked places read
-    back without their mark after the purge; of a simulated drive, pages that hold no data any more.
+    ``ran`` is False where no purge was made, also where ``name`` tells that the drive was written over
+    instead. ``changed_samples`` of ``samples`` marked places read back without their mark after the purge; of
+    a simulated drive, pages that hold no data any more. ``attempts`` are the methods that were passed over or
+    failed before this one. ``status`` is what the drive's own logs said afterwards, ``status_before`` what
+    they had said before. ``other_samples`` are places that held older data, all of them changed;
+    ``blank_samples`` of both are all zeros or all ones now, None: not looked at.
     """
 
     ran: bool
@@ -76,6 +88,12 @@ class PurgeReport:
     duration_ns: int
     samples: int
     changed_samples: int
+    name: str = ""
+    attempts: tuple[PurgeAttempt, ...] = ()
+    status: Facts = field(default_factory=dict)
+    status_before: Facts = field(default_factory=dict)
+    other_samples: int = 0
+    blank_samples: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

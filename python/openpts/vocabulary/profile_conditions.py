@@ -4,6 +4,7 @@ from enum import StrEnum
 
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.practice_conditions import PracticeConditions
+from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.workload import Workload
 
 
@@ -33,9 +34,28 @@ class ProfileTestConditions(PracticeConditions, frozen=True, kw_only=True):
 
 
 class ProfileConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="profile"):
-    """The rows of benchmarks on a drive in one state; without preconditioning it was only purged."""
+    """The rows of benchmarks on a drive in one state; without preconditioning it was only purged.
+
+    Before the first row of each benchmark the drive is left alone until it has come to rest, but no longer
+    than ``settle_ns``; 0 is not at all.
+    """
 
     benchmarks: tuple[BenchmarkProfile, ...]
+    settle_ns: int = 0
+
+    # SOL-DEV-04
+    @property
+    def settling(self) -> SettlingRule | None:
+        """How it is seen that the drive has come to rest."""
+        if not self.settle_ns:
+            return None
+        standard = SettlingRule()
+        return SettlingRule(
+            look_ns=self.minute_ns,
+            probe_ns=min(standard.probe_ns, self.minute_ns),
+            least_ns=min(self.settle_ns, standard.least_ns * self.minute_ns // standard.look_ns),
+            longest_ns=self.settle_ns,
+        )
 
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Benchmark and row of a profile part: rows are numbered through from 1."""

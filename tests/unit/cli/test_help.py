@@ -34,3 +34,14 @@ def test_help_loads_nothing_that_only_reports_need() -> None:
     program = f"import sys, openpts.cli.main; print(sorted({heavy} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert loaded.stdout == "[]\n"
+
+
+def test_a_report_does_not_load_what_tests_drives() -> None:
+    others = "{'openpts.runner.run', 'openpts.engine.fio.engine', 'ruamel.yaml', 'openpts.cli.plan'}"
+    program = (
+        "import sys; from openpts.cli.main import cli; "
+        "cli.main(['report', '--help'], standalone_mode=False); "
+        f"print(sorted({others} & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert loaded.stdout.splitlines()[-1] == "[]"

@@ -13,11 +13,11 @@ from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.plan_file import PlanFileError
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import People
-from openpts.runner.preparation import PurgeChoice
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 
 PLAN = """\

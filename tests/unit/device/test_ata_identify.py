@@ -4,9 +4,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.ata_identify import AtaIdentity, parse_ata_information_page, read_ata_identity
+from openpts.device.ata_identify import (
+    AtaIdentity,
+    parse_ata_information_page,
+    parse_identify_words,
+    read_ata_identity,
+)
 from openpts.device.block_device import BlockDevice
 from openpts.system_files import SystemRoots
+from tests.support.recorded_exchanges import RecordedExchange
 
 RECORDED = Path(__file__).parents[2] / "data/identify/qemu-sata-vpd-page-89.bin"
 
@@ -71,3 +77,72 @@ def test_any_words_give_printable_text(words: bytes) -> None:
     assert identity is not None
     texts = (identity.model or "", identity.firmware or "", identity.form_factor or "", *identity.features)
     assert all(text.isprintable() for text in texts)
+
+
+def _recorded(name: str) -> str:
+    return RecordedExchange(name)(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
+
+
+def test_a_recorded_drive_that_is_frozen() -> None:
+    identity = parse_identify_words(_recorded("samsung-870-qvo-frozen"))
+    assert identity is not None
+    assert identity.model == "Samsung SSD 870 QVO 4TB"
+    assert identity.capacity_bytes == 4_000_787_030_016  # as printed on its label: 4 TB
+    assert str(identity.security) == "not enabled, frozen"
+    assert identity.security.enhanced_erase
+    assert (identity.security.erase_minutes, identity.security.enhanced_erase_minutes) == (4, 8)
+    assert identity.sanitizes == frozenset()
+    assert identity.world_wide_name is not None
+    assert identity.world_wide_name.startswith("5002538f")
+
+
+def test_a_recorded_old_disk_with_more_lines_before_its_words() -> None:
+    identity = parse_identify_words(_recorded("seagate-st3160023as"))
+    assert identity is not None
+    assert (identity.model, identity.serial) == ("ST3160023AS", "3JS2KSL3")
+    assert identity.capacity_bytes == 312_581_808 * 512  # the sectors that hdparm counted there
+    assert str(identity.security) == "not enabled"
+    assert not identity.security.enhanced_erase
+    assert (identity.security.erase_minutes, identity.security.enhanced_erase_minutes) == (None, None)
+
+
+def test_the_lab_drive_has_no_security() -> None:
+    identity = parse_identify_words(_recorded("qemu-sata"))
+    assert identity is not None
+    assert identity.serial == "LABSATA0000"
+    assert str(identity.security) == "no security feature set"
+
+
+def test_zeros_from_what_is_no_ata_drive_are_no_identity() -> None:
+    assert parse_identify_words(_recorded("qemu-scsi")) is None
+    assert parse_identify_words(_recorded("scsi-debug")) is None
+
+
+def test_a_wrong_checksum_is_no_identity() -> None:
+    assert parse_identify_words(_recorded("samsung-870-qvo-frozen").replace("c837", "c838")) is None
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [
+        (0x0001, "not enabled"),
+        (0x0003, "enabled"),
+        (0x0007, "enabled, locked"),
+        (0x000B, "enabled, frozen"),
+        (0x0117, "enabled, locked, password attempts used up, level maximum"),
+    ],
+)
+def test_security_states(word: int, text: str) -> None:
+    assert str(_identity(w82=2, w128=word).security) == text
+
+
+@pytest.mark.parametrize(
+    ("word", "minutes"), [(0, None), (1, 2), (0xFF, 510), (0x8000 | 300, 600), (0xFFFE, 65532), (0x0101, 2)]
+)
+def test_estimates_of_an_erasure(word: int, minutes: int | None) -> None:
+    assert _identity(w89=word).security.erase_minutes == minutes
+
+
+@given(st.text())
+def test_whatever_hdparm_prints_is_read_without_an_error(text: str) -> None:
+    parse_identify_words(text)

@@ -60,3 +60,41 @@ def test_a_serial_number_with_blanks_is_quoted_for_the_shell(virtual_machine: Sy
     refusal = unconfirmed(VIRTIO, BlockDevice.of_name("vdc", virtual_machine), Consent())
     assert refusal is not None
     assert refusal.remedy.endswith("--confirm-serial 'scratch disk 3'")
+
+
+def _give_serial(disk: BlockDevice, serial: str) -> None:
+    (disk.folder / "device/serial").write_text(serial)
+
+
+def test_a_serial_number_of_two_drives_is_not_enough(server: SystemRoots) -> None:
+    one, other = (BlockDevice.of_name(name, server) for name in ("nvme0n1", "nvme1n1"))
+    _give_serial(other, "S795NC0T100001")
+    target = BlockTarget(one.node)
+    refusal = unconfirmed(target, one, Consent(confirm_serial="S795NC0T100001"))
+    assert refusal is not None
+    assert f"{other.node} has the same serial number" in refusal.evidence
+    assert refusal.remedy == f"if that is meant add --confirm-device-path {one.node}"
+    by_both = Consent(confirm_serial="S795NC0T100001", confirm_device_path=str(one.node))
+    assert unconfirmed(target, one, by_both) is None
+    by_path = Consent(confirm_device_path=str(one.node))
+    assert "--confirm-serial" in str(unconfirmed(target, one, by_path))
+    of_the_other = Consent(confirm_serial="S795NC0T100001", confirm_device_path=str(other.node))
+    assert "does not name" in str(unconfirmed(target, one, of_the_other))
+
+
+def test_a_serial_number_that_cannot_be_typed_gives_way_to_the_path(server: SystemRoots) -> None:
+    disk = BlockDevice.of_name("nvme0n1", server)
+    _give_serial(disk, "S\x1b[2J\x07795")
+    target = BlockTarget(disk.node)
+    refusal = unconfirmed(target, disk, Consent())
+    assert refusal is not None
+    assert "\x1b" not in str(refusal)
+    assert refusal.remedy == f"if that is meant add --confirm-device-path {disk.node}"
+    assert unconfirmed(target, disk, Consent(confirm_device_path=str(disk.node))) is None
+
+
+def test_a_drive_that_has_another_name_now_is_pointed_to(server: SystemRoots) -> None:
+    meant = Consent(confirm_serial="223344800001")
+    refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), meant)
+    assert refusal is not None
+    assert refusal.remedy.endswith(f"; that number is now {server.dev}/nvme1n1")

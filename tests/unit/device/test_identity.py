@@ -5,7 +5,7 @@ import pytest
 from openpts.device import identity
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity import dut_facts
-from openpts.device.nvme_admin import parse_identify_controller
+from openpts.device.nvme_identify import parse_identify_controller
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind

@@ -10,13 +10,13 @@ import pytest
 
 from openpts.device.nvme_admin import (
     NvmeCommandError,
-    NvmeController,
     identify_controller,
-    parse_identify_controller,
+    identify_namespace,
     read_smart_log,
     set_volatile_write_cache,
     volatile_write_cache_enabled,
 )
+from openpts.device.nvme_identify import NvmeController, parse_identify_controller
 
 RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
 Answer = Callable[[bytearray], int]
@@ -167,3 +167,14 @@ def test_limits_of_temperature_are_fields_266_and_268_in_kelvin(
     data = bytearray(4096)
     struct.pack_into("<HH", data, 266, *kelvin)
     assert parse_identify_controller(bytes(data)).temperature_limits_c == limits
+
+
+def test_a_namespace_is_identified_by_its_number(controller) -> None:
+    def answer(command: NvmePassthruCommand) -> int:
+        # Identify, CNS 00h, of namespace 7
+        assert (command.opcode, command.cdw10, command.nsid, command.data_len) == (0x06, 0, 7, 4096)
+        ctypes.memmove(command.addr, b"\x10", 1)
+        return 0
+
+    controller(answer)
+    assert identify_namespace(3, 7)[:2] == b"\x10\x00"

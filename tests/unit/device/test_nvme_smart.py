@@ -61,17 +61,25 @@ WIDE = {
 }
 
 
+# up to 200 degrees Celsius
+KELVIN = st.integers(0, 473)
+
+
+def _half_the_life_s(wide: dict[str, int]) -> int:
+    return min(2**32 - 1, wide["power_on_hours"] * 3600 // 2)
+
+
 @given(st.data())
 def test_each_field_is_read_from_its_place_and_no_other(data: Any) -> None:
     log = SmartLog()
     for name in ("critical_warning", "available_spare", "available_spare_threshold", "percentage_used"):
         setattr(log, name, data.draw(U8))
-    log.composite_temperature_k = data.draw(U16)
+    log.composite_temperature_k = data.draw(KELVIN)
     for name in ("warning_minutes", "critical_minutes", "light_transitions", "heavy_transitions"):
         setattr(log, name, data.draw(U32))
-    log.light_s, log.heavy_s = data.draw(U32), data.draw(U32)
-    log.sensors_k[:] = data.draw(st.lists(U16, min_size=8, max_size=8))
-    wide = {name: data.draw(st.integers(0, 2**128 - 1)) for name in WIDE}
+    log.sensors_k[:] = data.draw(st.lists(KELVIN, min_size=8, max_size=8))
+    wide = {name: data.draw(st.integers(0, 2**64 - 2)) for name in WIDE}
+    log.light_s, log.heavy_s = (data.draw(st.integers(0, _half_the_life_s(wide))) for _ in range(2))
     for name, (attribute, _) in WIDE.items():
         getattr(log, attribute)[:] = (wide[name] % 2**64, wide[name] // 2**64)
     log.reserved_7[:] = data.draw(st.binary(min_size=25, max_size=25))
@@ -99,6 +107,57 @@ def test_a_data_unit_is_a_thousand_sectors_of_512_bytes() -> None:
     log.data_units_written[0] = 525  # 256 MiB, as a drive counts them: rounded up
     written = parse_smart_log(bytes(log))["host_write_bytes"]
     assert 256 * 2**20 <= written < 256 * 2**20 + 512_000
+
+
+def test_the_halves_of_a_wide_counter_are_in_their_places() -> None:
+    log = SmartLog()
+    log.host_reads[:] = (0, 1)
+    # 2^64 is more than any drive counts: what stands at or beyond the end of the lower half is no count
+    assert "host_read_commands" not in parse_smart_log(bytes(log))
+    log.host_reads[:] = (2**64 - 2, 0)
+    assert parse_smart_log(bytes(log))["host_read_commands"] == float(2**64 - 2)
+
+
+@pytest.mark.parametrize("full", [2**64 - 1, 2**128 - 1])
+def test_a_full_counter_counts_no_more_and_is_left_out(full: int) -> None:
+    log = SmartLog()
+    log.data_units_written[:] = (full % 2**64, full // 2**64)
+    values = parse_smart_log(bytes(log))
+    assert "host_write_bytes" not in values
+    assert values["host_read_bytes"] == 0
+
+
+def test_a_device_that_is_gone_has_no_log() -> None:
+    with pytest.raises(ValueError, match="link is gone"):
+        parse_smart_log(b"\xff" * 512)
+
+
+@pytest.mark.parametrize(
+    ("kelvin", "celsius"), [(0, None), (273, 0), (473, 200), (474, None), (0xFFFF, None)]
+)
+def test_a_temperature_that_can_not_be_is_none(kelvin: int, celsius: int | None) -> None:
+    log = SmartLog()
+    log.composite_temperature_k = log.sensors_k[1] = kelvin
+    values = parse_smart_log(bytes(log))
+    assert (values.get("temperature_c"), values.get("temperature_sensor_2_c")) == (celsius, celsius)
+
+
+@pytest.mark.parametrize(("heavy_s", "told"), [(7200, 7200), (7201, None)])
+def test_a_drive_throttles_no_longer_than_it_has_been_on(heavy_s: int, told: int | None) -> None:
+    log = SmartLog()
+    log.power_on_hours[0] = 1  # and a part of the second
+    log.heavy_s = heavy_s
+    assert parse_smart_log(bytes(log)).get("throttled_s") == told
+
+
+@given(st.binary(min_size=512, max_size=512))
+def test_any_512_bytes_are_a_log_or_a_device_that_is_gone(data: bytes) -> None:
+    try:
+        values = parse_smart_log(data)
+    except ValueError:
+        assert data == b"\xff" * 512
+    else:
+        assert all(value >= 0 for name, value in values.items() if not name.endswith("_c"))
 
 
 @pytest.mark.parametrize("length", [0, SMART_LOG_BYTES - 1, SMART_LOG_BYTES + 1])

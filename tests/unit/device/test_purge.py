@@ -10,7 +10,9 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge import purge as purge_module
+from openpts.device.purge import discard as discard_module
+from openpts.device.purge import file_blocks
+from openpts.device.purge.prove import Evidence
 from openpts.device.purge.purge import PurgeClock, no_purge, purge
 from openpts.errors import PurgeError, TargetError
 from openpts.system_files import SystemRoots
@@ -44,7 +46,7 @@ def drive(file: OpenTarget, server: SystemRoots) -> OpenTarget:
 
 @pytest.fixture
 def discard_is(monkeypatch: pytest.MonkeyPatch) -> Callable[[Discard], None]:
-    return lambda discard: monkeypatch.setattr(purge_module, "discard", discard)
+    return lambda discard: monkeypatch.setattr(discard_module, "discard", discard)
 
 
 def _zero(fd: int, offset_bytes: int, length_bytes: int) -> None:
@@ -52,7 +54,7 @@ def _zero(fd: int, offset_bytes: int, length_bytes: int) -> None:
 
 
 def test_a_file_gets_new_blocks_and_the_proof_is_counted(file: OpenTarget, clock: PurgeClock) -> None:
-    report = purge(file, clock)
+    report = purge(file, clock=clock)
     assert report.ran
     assert report.method == "deallocate and re-allocate (fallocate)"
     assert "the drive below it was not purged" in report.detail
@@ -64,8 +66,10 @@ def test_a_file_gets_new_blocks_and_the_proof_is_counted(file: OpenTarget, clock
 
 
 def test_a_purge_that_did_nothing_is_an_error(file: OpenTarget, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(purge_module, "deallocate", lambda fd, size_bytes: None)
-    with pytest.raises(PurgeError, match="64 of 64 marks written before are still there"):
+    monkeypatch.setattr(file_blocks, "deallocate", lambda fd, size_bytes: None)
+    with pytest.raises(
+        PurgeError, match=r"(\d+) of \1 places, 64 of them marked before, still hold what they held"
+    ):
         purge(file)
 
 
@@ -73,7 +77,7 @@ def test_a_file_system_that_fails_is_an_error(file: OpenTarget, monkeypatch: pyt
     def full(fd: int, size_bytes: int, path: Path) -> None:
         raise TargetError("no space")
 
-    monkeypatch.setattr(purge_module, "allocate_fully", full)
+    monkeypatch.setattr(file_blocks, "allocate_fully", full)
     with pytest.raises(PurgeError, match="failed: no space"):
         purge(file)
 
@@ -89,7 +93,9 @@ def test_a_drive_is_discarded_from_end_to_end(drive: OpenTarget, discard_is) -> 
 @pytest.mark.proves("PTS-DEF-10")
 def test_one_sector_that_is_left_is_enough_to_fail(drive: OpenTarget, discard_is) -> None:
     discard_is(lambda fd, offset, length: _zero(fd, offset, length - 512))
-    with pytest.raises(PurgeError, match=r"1 of 64 marks written before are still there.*--purge none"):
+    with pytest.raises(
+        PurgeError, match=r"[12] of \d+ places, 64 of them marked before, still hold.*--purge none"
+    ):
         purge(drive)
 
 
@@ -103,8 +109,7 @@ def test_pieces_are_whole_units_of_the_drive(
     facts = TargetFacts(TargetKind.BLOCK, "nvme0n1", "/dev/nvme0n1", capacity_bytes, 512)
     pieces: list[tuple[int, int]] = []
     discard_is(lambda fd, offset, length: pieces.append((offset, length)))
-    monkeypatch.setattr(purge_module, "write_marks", lambda fd, places, sector_bytes: ())
-    monkeypatch.setattr(purge_module, "count_changed", lambda fd, marks: 0)
+    monkeypatch.setattr(Evidence, "gather", lambda target: Evidence((), ()))
     purge(OpenTarget(drive.fd, facts, drive.device))
     ends = [offset + length for offset, length in pieces]
     assert [offset for offset, _ in pieces] == [0, *ends[:-1]]

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device.claims import Claim, ClaimKind
 from openpts.device.consent import Consent
 from openpts.device.file_system import check_file_system
 from openpts.device.guard import check, open_target
 from openpts.device.scratch_file import file_refusals
 from openpts.device.target import FileTarget
-from openpts.device.usage import Claim, ClaimKind, Usage
+from openpts.device.usage import Usage
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
@@ -163,7 +164,7 @@ def test_a_folder_that_is_missing_is_named(path: Path) -> None:
 def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path: Path) -> None:
     path.touch()
     claims = tuple(
-        Claim(kind, None, None, path, text)
+        Claim(kind, text, path=path)
         for kind, text in (
             (ClaimKind.LOOP, "is the backing store of /dev/loop0"),
             (ClaimKind.SWAP, "is swap"),

@@ -1,10 +1,13 @@
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.usage import ClaimKind, read_usage
+from openpts.device.claims import ClaimKind
+from openpts.device.open_nodes import drives_behind
+from openpts.device.usage import read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 
@@ -29,7 +32,9 @@ def test_a_use_is_found_with_its_evidence(kind: ClaimKind, name: str, says: str,
 @pytest.mark.parametrize("name", ["nvme0n1", "nvme2n1", "sda"])
 def test_an_idle_drive_has_none(name: str, server: SystemRoots) -> None:
     usage = read_usage(server)
-    assert [usage.of_device(kind, BlockDevice.of_name(name, server)) for kind in ClaimKind] == 4 * [None]
+    assert [usage.of_device(kind, BlockDevice.of_name(name, server)) for kind in ClaimKind] == len(
+        ClaimKind
+    ) * [None]
 
 
 def test_btrfs_is_found_by_its_source(virtual_machine: SystemRoots) -> None:
@@ -82,3 +87,109 @@ def test_without_a_list_of_mounts_nothing_is_free(malformed: SystemRoots) -> Non
 def _append(roots: SystemRoots, line: str) -> None:
     with (roots.proc / "self/mountinfo").open("a") as mountinfo:
         mountinfo.write(f"{line}\n")
+
+
+def test_a_mount_in_another_namespace_is_found_once_with_a_process_in_it(server: SystemRoots) -> None:
+    for process, namespace in (
+        ("self", "mnt:[1]"),
+        ("700", "mnt:[1]"),
+        ("701", "mnt:[2]"),
+        ("702", "mnt:[2]"),
+    ):
+        folder = server.proc / process
+        (folder / "ns").mkdir(parents=True)
+        (folder / "ns/mnt").symlink_to(namespace)
+        (folder / "comm").write_text("containerd-shim")
+    (server.proc / "701/mountinfo").write_text("90 27 259:0 / /data rw - ext4 /dev/nvme0n1 rw\n")
+    disk = BlockDevice.of_name("nvme0n1", server)
+    evidence = read_usage(server).of_device(ClaimKind.MOUNT, disk)
+    where = "in the mount namespace of process 701 (containerd-shim)"
+    assert evidence == f"{disk.node} is mounted at /data {where}"
+
+
+def test_every_drive_of_a_btrfs_file_system_is_in_use(server: SystemRoots) -> None:
+    (server.sys / "fs/btrfs/1234-5678/devices/nvme0n1").mkdir(parents=True)
+    disk = BlockDevice.of_name("nvme0n1", server)
+    evidence = read_usage(server).of_device(ClaimKind.MOUNT, disk)
+    assert evidence == f"{disk.node} is part of the btrfs file system 1234-5678, which is mounted"
+
+
+def _nvme_target(roots: SystemRoots, place: str, path: str, enable: str) -> None:
+    folder = roots.sys / "kernel/config/nvmet/subsystems/nqn.test" / place
+    folder.mkdir(parents=True)
+    (folder / "device_path").write_text(path)
+    (folder / "enable").write_text(enable)
+
+
+@pytest.mark.parametrize(
+    ("place", "path", "enable", "served"),
+    [
+        ("namespaces/1", "/dev/nvme0n1", "1", True),
+        ("namespaces/1", "/dev/nvme0n1", "0", False),
+        ("namespaces/1", "/srv/image", "1", False),
+        ("namespaces/1", "(null)", "0", False),
+        ("passthru", "/dev/nvme0", "1", True),
+    ],
+)
+def test_a_drive_that_the_nvme_target_serves(
+    place: str, path: str, enable: str, served: bool, server: SystemRoots
+) -> None:
+    disk = BlockDevice.of_name("nvme0n1", server)
+    controllers = server.sys / "class/nvme"
+    controllers.mkdir(exist_ok=True)
+    if not (controllers / "nvme0").exists():
+        (controllers / "nvme0").symlink_to(disk.folder.parent)
+    _nvme_target(server, place, path, enable)
+    evidence = read_usage(server).of_device(ClaimKind.EXPORT, disk)
+    assert (evidence or "").endswith("is served to others by the NVMe target nqn.test") is served
+
+
+def test_a_drive_that_the_scsi_target_serves(server: SystemRoots) -> None:
+    store = server.sys / "kernel/config/target/core/iblock_0/disk1"
+    store.mkdir(parents=True)
+    (store / "info").write_text(
+        "Status: ACTIVATED  Max Queue Depth: 128\n  iBlock device: sda  UDEV PATH: (null)  readonly: 0\n"
+    )
+    evidence = read_usage(server).of_device(ClaimKind.EXPORT, BlockDevice.of_name("sda", server))
+    assert evidence == f"{server.dev}/sda is served to others by the SCSI target disk1"
+
+
+def test_a_character_device_leads_to_the_drives_behind_it(server: SystemRoots) -> None:
+    numbers = server.sys / "dev/char"
+    numbers.mkdir()
+    sas = BlockDevice.of_name("sdb", server).folder.parents[1]
+    controller = BlockDevice.of_name("nvme0n1", server).folder.parent
+    two_paths = server.sys / "devices/pci0000:80/0000:80:01.0/0000:81:00.0/nvme/nvme2"
+    folders = {
+        "21:1": sas / "scsi_generic/sg1",
+        "249:1": sas / "bsg/1:0:0:0",
+        "250:0": controller / "ng0n1",
+        "251:0": controller,
+        "251:2": two_paths,
+        "1:3": server.sys / "devices/virtual/mem/null",
+    }
+    for number, folder in folders.items():
+        folder.mkdir(parents=True, exist_ok=True)
+        (numbers / number).symlink_to(folder)
+    behind = {number: drives_behind(numbers / number) for number in (*folders, "99:99")}
+    assert behind == {
+        "21:1": ("sdb",),
+        "249:1": ("sdb",),
+        "250:0": ("nvme0n1",),
+        "251:0": ("nvme0n1",),
+        "251:2": ("nvme2n1",),
+        "1:3": (),
+        "99:99": (),
+    }
+
+
+def test_a_process_that_hides_what_it_has_open_is_named(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def listing(folder: Path) -> Iterator[Path]:
+        if folder.parts[-2:] == ("4242", "fd"):
+            raise PermissionError
+        return iter(())
+
+    monkeypatch.setattr(Path, "iterdir", listing)
+    assert read_usage(server).secretive == ("4242 (qemu-system-x86)",)

@@ -13,12 +13,15 @@ def _values(name: str, roots: SystemRoots) -> dict[str, str | None]:
 
 def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoots) -> None:
     assert _values("nvme0n1", server) == {
+        "storage_driver": "nvme 1.0",
         "numa_node": "node 1 of 2, processors 2-3,6-7",
         "scheduler": "none",
         "nomerges": "0",
         "rq_affinity": "1",
         "iostats": "1",
         "wbt_lat_usec": "2000",
+        "add_random": "0",
+        "nr_requests": "256 of 1023",
         "max_sectors_kb": "512 KiB of 2048 KiB",
         "poll_queues": "4",
         "interrupts": "3, which end in 2 places",
@@ -26,6 +29,9 @@ def test_an_nvme_drive_tells_its_queue_its_link_and_its_power(server: SystemRoot
         "aspm": "policy default; on: L1",
         "apst": "on, up to 100000 us",
         "power_state": "D0, kept awake",
+        "sata_power": "none (not on SATA)",
+        "disk_suspend": "none (not of a disk of NVMe)",
+        "usb_suspend": "none (not on USB)",
         "iommu": "translates (DMA-FQ)",
         "aer": "correctable 2, nonfatal 0, fatal 0",
     }
@@ -39,12 +45,20 @@ def test_a_drive_that_sleeps_by_nobodys_leave(server: SystemRoots) -> None:
 
 def test_a_sata_drive_has_no_power_states_of_nvme(server: SystemRoots) -> None:
     values = _values("sda", server)
-    assert values["apst"] is None
-    assert values["poll_queues"] is None
+    assert values["storage_driver"] == "ahci, of the kernel"
+    assert values["apst"] == "none (not of ATA)"
+    assert values["poll_queues"] == "none (not of ATA)"
+    assert values["sata_power"] == "med_power_with_dipm"
+    assert values["disk_suspend"] == "may be suspended"
+    assert values["usb_suspend"] == "none (not on USB)"
+    assert values["nr_requests"] == "64 of 32"
     assert values["iommu"] == "off"
 
 
 def test_what_a_machine_does_not_tell_is_left_open(malformed: SystemRoots) -> None:
     values = _values("nvme0n1", malformed)
     assert values.pop("iommu") == "off"
+    assert values.pop("sata_power") == "none (not on SATA)"
+    assert values.pop("disk_suspend") == "none (not of a disk of NVMe)"
+    assert values.pop("usb_suspend") == "none (not on USB)"
     assert set(values.values()) == {None}

@@ -1,20 +1,38 @@
 """The write cache is set, read back and put back, or it is said why not."""
 
+import os
+import signal
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
+from multiprocessing import get_context
+from pathlib import Path
 
 import pytest
 
 from openpts.device import write_cache, write_cache_control
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_admin import NvmeCommandError, NvmeController
+from openpts.device.nvme_admin import NvmeCommandError
+from openpts.device.nvme_identify import NvmeController
 from openpts.device.open_target import OpenTarget
-from openpts.device.write_cache_control import write_cache_control as control_of
+from openpts.device.write_cache_control import WriteCacheControl, put_back_write_cache
 from openpts.errors import RunFailedError, TargetError
+from openpts.journal import Journal, Kind
+from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 CACHE_TYPE = "device/scsi_disk/0:0:0:0/cache_type"
+
+
+@pytest.fixture(autouse=True)
+def journal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Journal:
+    monkeypatch.setenv("OPENPTS_STATE", str(tmp_path / "state"))
+    return Journal.of_machine()
+
+
+def control_of(target: OpenTarget, roots: SystemRoots) -> AbstractContextManager[WriteCacheControl]:
+    return write_cache_control.write_cache_control(target, roots, Journal.of_machine())
 
 
 def drive(name: str, roots: SystemRoots) -> OpenTarget:
@@ -70,12 +88,38 @@ def test_nvme_is_set_read_back_and_put_back(
 
 
 def test_what_is_as_required_is_left_alone(
-    controller: Callable[..., Controller], server: SystemRoots
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
 ) -> None:
     found = controller(False)
     with control_of(drive("nvme0n1", server), server) as cache:
         assert cache.require(False).source == "NVMe Get Features, 06h"
+        assert journal.entries() == ()
     assert found.asked == []
+
+
+def test_what_was_found_first_is_in_the_journal_before_the_change_and_until_it_is_put_back(
+    controller: Callable[..., Controller],
+    server: SystemRoots,
+    journal: Journal,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    found = controller(True)
+    in_journal: list[object] = []
+    obey = found.set
+
+    def note(fd: int, *, enabled: bool) -> None:
+        in_journal.append([(entry.kind, dict(entry.found)) for entry in journal.entries()])
+        obey(fd, enabled=enabled)
+
+    monkeypatch.setattr(write_cache_control, "set_volatile_write_cache", note)
+    with control_of(drive("nvme0n1", server), server) as cache:
+        cache.require(False)
+        (entry,) = journal.entries()
+        cache.require(True)
+        assert journal.entries() == (entry,)
+    assert in_journal == [[(Kind.WRITE_CACHE, {"state": "WCE"})]] * 3
+    assert entry.subject["node"] == str(server.dev / "nvme0n1")
+    assert journal.entries() == ()
 
 
 def test_a_drive_without_a_cache_is_not_told_to_have_one(
@@ -98,13 +142,14 @@ def test_two_settings_end_with_what_was_found_first(
 
 
 def test_a_refusal_is_in_the_source_and_nothing_is_put_back(
-    controller: Callable[..., Controller], server: SystemRoots
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
 ) -> None:
     found = controller(True, error=NvmeCommandError("NVMe status 0x4002"))
     with control_of(drive("nvme0n1", server), server) as cache:
         report = cache.require(False)
     assert report.actual == "WCE"
     assert report.source.endswith("; setting WCD failed: NVMe status 0x4002")
+    assert journal.entries() == ()
     assert found.asked == [False]
 
 
@@ -131,8 +176,8 @@ def test_it_is_put_back_after_a_failure_whose_error_stays(
     assert found.enabled
 
 
-def test_what_cannot_be_put_back_is_an_error(
-    controller: Callable[..., Controller], server: SystemRoots
+def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
 ) -> None:
     found = controller(True)
 
@@ -143,6 +188,8 @@ def test_what_cannot_be_put_back_is_an_error(
 
     with pytest.raises(TargetError, match="could not be set back to what it was: gone"):
         go_away()
+    (entry,) = journal.entries()
+    assert entry.found == {"state": "WCE"}
 
 
 @pytest.mark.parametrize("text", ["write back", "write back, no read (daft)"])
@@ -159,11 +206,11 @@ def test_a_disk_takes_its_mode_page_and_gets_the_very_text_back(text: str, serve
 def test_a_mode_page_that_may_not_be_changed_is_told(
     server: SystemRoots, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(fd: int, data: bytes) -> int:
+    def refuse(device: BlockDevice, attribute: str, text: str) -> None:
         raise OSError(22, "Invalid argument")
 
     (BlockDevice.of_name("sda", server).folder / CACHE_TYPE).write_text("write back")
-    monkeypatch.setattr(write_cache_control.os, "write", refuse)
+    monkeypatch.setattr(write_cache_control, "_write_attribute", refuse)
     with control_of(drive("sda", server), server) as cache:
         report = cache.require(False)
     assert report.actual == "WCE"
@@ -182,3 +229,64 @@ def test_a_file_is_left_alone(server: SystemRoots) -> None:
     target = replace(drive("sda", server), facts=facts, device=None)
     with control_of(target, server) as cache:
         assert cache.require(False).actual == "not controllable (file)"
+
+
+def test_without_a_journal_nothing_is_changed(
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
+) -> None:
+    found = controller(True)
+    journal.folder.parent.mkdir()
+    journal.folder.write_text("a file in the place of the folder")
+    with control_of(drive("nvme0n1", server), server) as cache:
+        report = cache.require(False)
+    assert report.actual == "WCE"
+    assert "setting WCD failed: " in report.source
+    assert found.asked == []
+
+
+def _set_and_die(server: SystemRoots) -> None:
+    with control_of(drive("sda", server), server) as cache:
+        assert cache.require(False).actual == "WCD"
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+@pytest.fixture
+def killed(server: SystemRoots, journal: Journal) -> Path:
+    """A disk whose cache a killed run has switched off; its mode page."""
+    place = BlockDevice.of_name("sda", server).folder / CACHE_TYPE
+    place.write_text("write back, no read (daft)\n")
+    node = server.dev / "sda"
+    node.parent.mkdir(exist_ok=True)
+    node.touch()
+    process = get_context("fork").Process(target=_set_and_die, args=(server,))
+    process.start()
+    process.join()
+    assert (process.exitcode, place.read_text().split("\n")[0][:13]) == (-signal.SIGKILL, "write through")
+    return place
+
+
+def test_after_a_crash_the_very_text_that_was_found_comes_back(
+    killed: Path, journal: Journal, server: SystemRoots
+) -> None:
+    (entry,) = journal.left_behind()
+    text = put_back_write_cache(entry, server, run_program)
+    assert killed.read_text().startswith("write back, no read (daft)")
+    assert "sda is WCE again" in text
+
+
+def test_a_drive_that_has_gone_is_told_by_its_name(
+    killed: Path, journal: Journal, server: SystemRoots
+) -> None:
+    (entry,) = journal.left_behind()
+    (server.sys / "block/sda").unlink()
+    with pytest.raises(TargetError, match=r"last seen as .*sda is not there"):
+        put_back_write_cache(entry, server, run_program)
+
+
+def test_a_cache_that_does_not_come_back_is_an_error(
+    killed: Path, journal: Journal, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (entry,) = journal.left_behind()
+    monkeypatch.setattr(write_cache_control, "_write_attribute", lambda device, attribute, text: None)
+    with pytest.raises(TargetError, match=r"reads back as WCD .* and was WCE"):
+        put_back_write_cache(entry, server, run_program)

@@ -6,7 +6,11 @@ KEYS = [
     "motherboard",
     "bios",
     "cpu",
+    "cpu_clock",
+    "cpu_package_power",
+    "microcode",
     "memory",
+    "memory_modules",
     "operating_system",
     "primary_storage",
     "peripherals",
@@ -27,7 +31,11 @@ def test_a_server(server: SystemRoots) -> None:
         "motherboard": "Supermicro H13SSH",
         "bios": "American Megatrends International, LLC. 1.4 06/09/2023",
         "cpu": "AMD EPYC 9354 32-Core Processor, 2 sockets, 4 cores, 8 threads",
+        "cpu_clock": "3,799 MHz at most",
+        "cpu_package_power": None,
+        "microcode": None,
         "memory": "405.4 GB (base 10)",
+        "memory_modules": None,
         "operating_system": "Ubuntu 24.04.1 LTS, Linux 6.8.0-45-generic",
         "primary_storage": "ext4 on WD_BLACK SN850X 1000GB (nvme1n1, 1,000 GB)",
         "peripherals": (
@@ -46,12 +54,33 @@ def test_a_virtual_machine_on_arm(virtual_machine: SystemRoots) -> None:
         "motherboard": None,
         "bios": None,
         "cpu": "ARM implementer 0x41 part 0xd0c, 1 socket, 1 core, 1 thread",
+        "cpu_clock": None,
+        "cpu_package_power": None,
+        "microcode": None,
         "memory": "2.0 GB (base 10)",
+        "memory_modules": None,
         "operating_system": "Linux 6.1.0-56-arm64",
         "primary_storage": "btrfs on vda (21 GB)",
         "peripherals": "storage: 2 x PCI 1af4:1042",
         "virtualization": "virtual machine (xen)",
     }
+
+
+def test_a_laptop_tells_its_clocks_and_its_power(laptop: SystemRoots) -> None:
+    values = _values(laptop)
+    assert values["cpu_clock"] == "2,400 MHz base, 4,200 MHz at most"
+    assert values["cpu_package_power"] == "15 W long term, 51 W short term"
+    assert values["microcode"] == "0xa6"
+    assert values["bios"] == "LENOVO N32ET75W (1.51 ) 12/02/2021"
+
+
+def test_processors_with_two_kinds_of_cores_tell_both(laptop: SystemRoots) -> None:
+    policy = laptop.sys / "devices/system/cpu/cpufreq/policy1"
+    (policy / "base_frequency").write_text("1800000\n")
+    (policy / "cpuinfo_max_freq").write_text("3100000\n")
+    assert (
+        _values(laptop)["cpu_clock"] == "2,400 MHz base, 4,200 MHz at most; 1,800 MHz base, 3,100 MHz at most"
+    )
 
 
 def test_what_cannot_be_read_is_left_open(malformed: SystemRoots) -> None:

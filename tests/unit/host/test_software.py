@@ -1,54 +1,109 @@
+"""Which software takes part, and what is said where a program is missing or broken."""
+
 import platform
+import time
+from collections.abc import Sequence
 from importlib.metadata import PackageNotFoundError
-from pathlib import Path
 
 import pytest
 
 from openpts.host import software
-from openpts.host.software import software_facts
+from openpts.host.software import program_facts, software_facts
+from openpts.programs import Answer, ProgramError
+from openpts.system_files import SystemRoots
+from tests.unit.host.recorded_systemd import no_programs
+
+# As Debian 12 has them: standard output, standard error.
+RECORDED = {
+    "fio --version": ("fio-3.33\n", ""),
+    "nvme version": ("nvme version 2.3 (git 2.3)\nlibnvme version 1.3 (git 1.3)\n", ""),
+    "hdparm -V": ("hdparm v9.65\n", ""),
+    "sg_vpd --version": ("", "version: 1.63 20210328\n"),
+    "smartctl --version": (
+        "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0-56-amd64] (local build)\n"
+        "Copyright (C) 2002-22, Bruce Allen, Christian Franke, www.smartmontools.org\n",
+        "",
+    ),
+    "mdadm --version": ("", "mdadm - v4.2 - 2021-12-30 - Debian 4.2-5\n"),
+    "wipefs --version": ("wipefs from util-linux 2.38.1\n", ""),
+}
 
 
-@pytest.fixture
-def wipefs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where to put the program; nothing else is found."""
-    monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(software, "_SYSTEM_PROGRAM_FOLDERS", str(tmp_path))
-    return tmp_path / "wipefs"
+def recorded(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    return Answer(tuple(command), 0, *RECORDED[" ".join(command)], 0)
 
 
-def test_what_takes_part(wipefs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    wipefs.write_text("#!/bin/sh\necho wipefs from util-linux 2.38.1\n")
-    wipefs.chmod(0o755)
+def test_what_takes_part(laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(software, "version", lambda name: "1.2.3")
-    facts = software_facts()
-    assert list(facts) == ["test_software", "python", "kernel", "wipefs"]
-    assert facts["test_software"].value == "openpts 1.2.3"
-    assert facts["python"].value == f"CPython {platform.python_version()}"
-    assert facts["kernel"].value == f"Linux {platform.release()} {platform.machine()}"
-    assert facts["wipefs"].value == "wipefs from util-linux 2.38.1"
+    facts = software_facts(laptop)
+    assert {key: fact.value for key, fact in facts.items()} == {
+        "test_software": "openpts 1.2.3",
+        "python": f"CPython {platform.python_version()}",
+        "kernel": f"Linux {platform.release()} {platform.machine()}",
+        "kernel_command_line": "BOOT_IMAGE=/vmlinuz-6.8.0 root=/dev/mapper/vg-root ro quiet splash",
+    }
 
 
-def test_a_source_tree_has_no_version(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_source_tree_has_no_version(laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:
     def missing(name: str) -> str:
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(software, "version", missing)
-    fact = software_facts()["test_software"]
+    fact = software_facts(laptop)["test_software"]
     assert fact.value == "openpts"
     assert "isn't installed" in fact.source
 
 
-def test_a_missing_program_is_left_open(wipefs: Path) -> None:
-    assert software_facts()["wipefs"].value is None
+def test_each_program_tells_its_version_in_its_own_way() -> None:
+    assert {key: fact.value for key, fact in program_facts(recorded).items()} == {
+        "fio": "fio-3.33",
+        "nvme_cli": "nvme version 2.3 (git 2.3)",
+        "hdparm": "hdparm v9.65",
+        "sg3_utils": "version: 1.63 20210328",
+        "smartmontools": "smartctl 7.3 2022-02-28 r5338 [x86_64-linux-6.1.0-56-amd64] (local build)",
+        "mdadm": "mdadm - v4.2 - 2021-12-30 - Debian 4.2-5",
+        "util_linux": "wipefs from util-linux 2.38.1",
+    }
 
 
-@pytest.mark.parametrize("script", ["exit 1", "exec /bin/sleep 60", "printf '\\377'"])
-def test_a_program_that_fails_is_left_open(
-    script: str, wipefs: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(software, "_TIMEOUT_S", 0.5)
-    wipefs.write_text(f"#!/bin/sh\n{script}\n")
-    wipefs.chmod(0o755)
-    fact = software_facts()["wipefs"]
+def test_missing_programs_are_left_open_with_the_reason() -> None:
+    facts = program_facts(no_programs)
+    assert {fact.value for fact in facts.values()} == {None}
+    assert "nvme is missing" in facts["nvme_cli"].source
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (Answer(("fio",), 127, "", "error while loading shared libraries: libaio.so.1", 0), "libaio"),
+        (Answer(("fio",), 0, "\n", "", 0), "--version"),
+        (ProgramError("fio did not end within 10 s and was killed"), "within 10 s"),
+    ],
+)
+def test_a_program_that_fails_is_left_open(answer: Answer | ProgramError, reason: str) -> None:
+    def broken(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        if isinstance(answer, ProgramError):
+            raise answer
+        return answer
+
+    fact = program_facts(broken)["fio"]
     assert fact.value is None
-    assert "failed" in fact.source
+    assert reason in fact.source
+
+
+def test_a_version_can_not_steer_a_terminal() -> None:
+    def hostile(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        return Answer(tuple(command), 0, "fio \x1b[31m 3\n", "", 0)
+
+    assert program_facts(hostile)["fio"].value == "fio \N{REPLACEMENT CHARACTER}[31m 3"
+
+
+def test_programs_do_not_wait_for_each_other() -> None:
+    def slow(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        time.sleep(0.5)
+        return recorded(command, timeout_s)
+
+    started = time.monotonic()
+    program_facts(slow)
+    # seven of them by turns would take 3.5 s
+    assert time.monotonic() - started < 2.5

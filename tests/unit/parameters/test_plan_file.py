@@ -28,9 +28,9 @@ from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 from openpts.pts.registry import TESTS
-from openpts.runner.preparation import PurgeChoice
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.placement import Zone, Zones
+from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 from tests.unit.parameters.changed_values import CHANGED
 
@@ -287,9 +287,16 @@ def test_the_schema_in_the_manual_is_current() -> None:
     assert (ROOT / "docs/plan.schema.json").read_text() == current, "make docs writes it anew"
 
 
-def test_the_words_for_a_purge_are_those_of_the_command_line() -> None:
-    words = plan_schema()["$defs"]["PlanFile"]["properties"]["purge"]["enum"]
-    assert set(words) == {choice.value for choice in PurgeChoice}
+@pytest.mark.parametrize(
+    "text", ["auto", "none", "discard", "nvme-sanitize-block,nvme-format,discard", "A", "a,"]
+)
+def test_the_words_for_a_purge_are_those_of_the_command_line(text: str) -> None:
+    pattern = plan_schema()["$defs"]["PlanFile"]["properties"]["purge"]["pattern"]
+    if re.search(pattern, text):
+        assert str(PurgeChoice.parse(text)) == text
+    else:
+        with pytest.raises(ValueError, match=text):
+            PurgeChoice.parse(text)
 
 
 def test_complaints_come_in_the_order_of_the_file() -> None:

@@ -18,7 +18,7 @@ from openpts.pts.standard import shortened
 from openpts.vocabulary.conditions import Profile
 from tests.unit.parameters.changed_values import changed_value
 
-NAMES = ("entropy", "sustained", "profile", "precon")
+NAMES = ("entropy", "sustained", "profile", "precon", "hdd")
 TESTS = [PRACTICE_TESTS[name] for name in NAMES]
 EACH = [
     pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")

@@ -18,6 +18,7 @@ from openpts.report.compare.sources import read_entries
 from openpts.report.model import Report, Table, Verdict
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.scenario import Scenario
 from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -155,6 +156,19 @@ def test_what_was_not_made_alike_is_on_the_red_list(run: Run, change: Any, label
     front = report.front[0].blocks
     assert isinstance(front[1], Table)
     assert [row.head.text for row in front[1].rows] == [label]
+
+
+def test_settings_of_the_host_are_compared_one_by_one_and_its_states_told(run: Run) -> None:
+    tuned = with_facts(run, "host_before", governor="performance", load="0.10 0.10 0.10", swap="none")
+    other = with_facts(run, "host_before", governor="powersave", load="0.90 0.10 0.10", swap="none")
+    declared = replace(other, manifest=replace(other.manifest, scenario=Scenario.REAL_WORLD))
+    comparison = compared(tuned, with_facts(declared, **OTHER))
+    assert differing(comparison)[""] == ["Scenario", "Setting: Frequency governor"]
+    fields = {field.label: field for field in conditions_of(comparison)[0].fields}
+    assert fields["Setting: Load average"].values == (("0.10 0.10 0.10",), ("0.90 0.10 0.10",))
+    assert not fields["Setting: Load average"].judged
+    # what no run knows has no row
+    assert "Setting: Turbo" not in fields
 
 
 def test_firmware_is_judged_where_the_model_is_the_same(run: Run) -> None:

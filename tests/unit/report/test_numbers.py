@@ -1,12 +1,13 @@
 import math
 from itertools import pairwise
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.report import cells, ticks
-from openpts.report.font_coverage import showable
+from openpts.report.font_coverage import showable_json
 from openpts.report.line_labels import _apart
 from openpts.report.printable import brief, printable
 
@@ -87,8 +88,18 @@ def test_escapes_are_visible() -> None:
 
 
 def test_the_font_s_gaps_are_written_as_code_points() -> None:
-    assert showable("Grüße ±10 %") == "Grüße ±10 %"
-    assert showable("測\U0001f680") == "[U+6E2C][U+1F680]"
+    assert shown("Grüße ±10 %") == "Grüße ±10 %"
+    assert shown("測\U0001f680") == "[U+6E2C][U+1F680]"
+    assert shown('"\\n\\"\n\x01') == '"\\n\\"[U+000A][U+0001]'
+
+
+@given(st.text())
+def test_what_the_font_has_stays_as_it_is_between_what_it_lacks(text: str) -> None:
+    assert shown(text) == "".join(shown(character) for character in text)
+
+
+def shown(text: str) -> str:
+    return msgspec.json.decode(showable_json(msgspec.json.encode(text)), type=str)
 
 
 @given(st.lists(st.floats(1e-3, 1e8), min_size=1, max_size=20))

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from multiprocessing import Pipe
 from pathlib import Path
 
 import msgspec
@@ -49,9 +50,23 @@ def test_a_record_that_can_t_be_read_is_told_from_the_other_process(
 ) -> None:
     broken = tmp_path / "broken"
     broken.mkdir()
-    (broken / "run.db").write_bytes(b"no database")  # the smallest: it goes to the last process
+    (broken / "run.db").write_bytes(b"no database")
     with pytest.raises(RecordError, match="broken"):
         read([reports.folder("steady"), broken], monkeypatch, 2)
+    receiving, sending = Pipe(duplex=False)
+    part_reader._send_parts([broken], DATE, sending)
+    sending.close()
+    with pytest.raises(RecordError, match="broken"):
+        part_reader._received(receiving)
+
+
+def test_after_a_failure_nobody_begins_another_record(reports: Reports, tmp_path: Path) -> None:
+    turns = part_reader._Turns([reports.folder("steady"), tmp_path, tmp_path])
+    assert next(iter(turns)) == reports.folder("steady")
+    with pytest.raises(RecordError, match="this one"), part_reader._elsewhere(0, turns, DATE):
+        raise RecordError("this one")
+    with pytest.raises(OSError, match="descriptor"):
+        next(iter(turns))
 
 
 def test_a_process_that_dies_is_no_empty_report(reports: Reports, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -60,12 +75,24 @@ def test_a_process_that_dies_is_no_empty_report(reports: Reports, monkeypatch: p
         read([reports.folder("steady"), reports.folder("failed")], monkeypatch, 2)
 
 
-def test_the_largest_records_are_shared_out_first(tmp_path: Path) -> None:
+def test_the_largest_records_are_read_first_and_each_once(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     for name, size in (("a", 50), ("b", 40), ("c", 30), ("d", 20), ("e", 10)):
         (tmp_path / name).mkdir()
         (tmp_path / name / "run.db").write_bytes(bytes(size))
-    shares = part_reader._shares([tmp_path / name for name in "edcba"], 2)
-    assert [[folder.name for folder in share] for share in shares] == [["a", "d", "e"], ["b", "c"]]
+    taken: list[str] = []
+    any_part = part_of(made_up_run("lat"), DATE)
+
+    def part(folder: Path, _date: str) -> RunPart:
+        taken.append(folder.name)
+        return msgspec.structs.replace(any_part, folder=str(folder))
+
+    monkeypatch.setattr(part_reader, "read_for_report", lambda folder: folder)
+    monkeypatch.setattr(part_reader, "part_of", part)
+    parts = read([tmp_path / name for name in "edcba"], monkeypatch, 1)
+    assert taken == list("abcde")
+    assert [Path(part.folder).name for part in parts] == list("edcba")
 
 
 def test_several_processes_are_used_where_there_are_processors() -> None:

@@ -9,14 +9,16 @@ from msgspec.structs import replace as with_changes
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.reader import Run
 from openpts.report.health_page import health_alerts, health_page
-from openpts.report.host_advice import ADVICE
 from openpts.report.host_page import host_page
 from openpts.report.model import Cell, Figure, Page, Row, Table, Verdict, points_of
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.facts import Fact, Facts, SimulationFacts
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.host_advice.table import ADVICE
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import CpuShares
+from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import ChangeReport
 from tests.support.made_up_run import made_up_run
 
 HOSTILE = "<b>\"'; #import \x1b[31m \u202e 漢" + "x" * 500
@@ -95,22 +97,22 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
     ("key", "value", "right_for"),
     [
         ("governor", "performance", "synthetic"),
-        ("governor", "performance (3 of 4), powersave (1 of 4)", "as shipped"),
+        ("governor", "performance (3 of 4), powersave (1 of 4)", "real-world"),
         ("turbo", "off", "neither"),
         ("smt", "on", "both"),
         ("smt", "off", "neither"),
         ("smt", "none (cores have one thread)", "both"),
         ("c_states", "down to C1, 1 us to wake", "synthetic"),
-        ("c_states", "down to C1, 1 us to wake (1 of 2), down to C6, 133 us to wake (1 of 2)", "as shipped"),
+        ("c_states", "down to C1, 1 us to wake (1 of 2), down to C6, 133 us to wake (1 of 2)", "real-world"),
         ("mitigations", "on (3 mitigated, 2 vulnerable)", "both"),
         ("mitigations", "off (0 mitigated, 9 vulnerable)", "synthetic"),
         ("numa_node", "the machine has one node", "both"),
         ("numa_node", "node 0 of 1, processors 0-3", "both"),
         ("numa_node", "node 1 of 2", "told only"),
-        ("numa_node", "node 1 of 2, processors 2-3,6-7", "as shipped"),
+        ("numa_node", "node 1 of 2, processors 2-3,6-7", "real-world"),
         ("scheduler", "none", "both"),
-        ("scheduler", "mq-deadline", "as shipped"),
-        ("nomerges", "0", "as shipped"),
+        ("scheduler", "mq-deadline", "real-world"),
+        ("nomerges", "0", "real-world"),
         ("nomerges", "2", "synthetic"),
         ("max_sectors_kb", "1024 KiB of 2048 KiB", "both"),
         ("max_sectors_kb", "512 KiB of 2048 KiB", "neither"),
@@ -119,12 +121,12 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("link", "Gen 4 x4 of Gen 4 x4", "both"),
         ("link", "Gen 4 x4 of Gen 5 x4", "neither"),
         ("link", "Gen 3 x4 of Gen 3 x4, behind the bridge 0000:00:03.1 at Gen 3 x2", "neither"),
-        ("aspm", "policy default; on: L1", "as shipped"),
+        ("aspm", "policy default; on: L1", "real-world"),
         ("aspm", "policy default; off on this link", "both"),
         ("aspm", "policy performance; off on this link", "synthetic"),
         ("apst", "off", "synthetic"),
-        ("apst", "on, up to 100000 us", "as shipped"),
-        ("iommu", "translates (DMA-FQ)", "as shipped"),
+        ("apst", "on, up to 100000 us", "real-world"),
+        ("iommu", "translates (DMA-FQ)", "real-world"),
         ("iommu", "passes through", "both"),
         ("aer", "correctable 0, nonfatal 0, fatal 0", "both"),
         ("aer", "correctable 2, nonfatal 0, fatal 0", "neither"),
@@ -134,12 +136,12 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("pressure", "cpu 0.99 %, io 0.00 %", "both"),
         ("pressure", "cpu 0.00 %, io 1.00 %", "neither"),
         ("swap", "none", "both"),
-        ("swap", "0.0 GB in use of 2.0 GB", "as shipped"),
+        ("swap", "0.0 GB in use of 2.0 GB", "real-world"),
         ("swap", "1.0 GB in use of 2.0 GB", "neither"),
         ("virtualization", "virtual machine (KVM)", "neither"),
         ("clock_source", "tsc", "both"),
         ("clock_source", "hpet", "neither"),
-        ("clock_sync", "not synchronized", "neither"),
+        ("clock_sync", "not synchronized", "told only"),
     ],
 )
 def test_what_a_value_is_right_for(key: str, value: str, right_for: str, bare: Run) -> None:
@@ -163,7 +165,7 @@ def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run) ->
     [
         ("2, 3, 6", "both"),
         ("2, 4", "neither"),
-        ("not pinned", "as shipped"),
+        ("not pinned", "real-world"),
     ],
 )
 def test_threads_belong_on_the_node_of_the_drive(processors: str, right_for: str, bare: Run) -> None:
@@ -225,7 +227,31 @@ def test_the_difference_of_two_readings_is_what_the_run_did(bare: Run) -> None:
     # 5 TB to the media for the 2 TB of the host
     assert texts(summary["Write amplification (WAF)"]) == ["2.50"]
     assert texts(summary["Rated life used by this run"]) == ["1 %"]
-    assert verdicts(page) == ["The device's log counted no error, no reset and no throttling during the run."]
+    assert verdicts(page) == [
+        "The device's log counted no error and no reset during the run; it does not count throttling."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("names", "text"),
+    [
+        (
+            "media_errors power_cycles throttle_events",
+            "counted no error, no reset and no throttling during the run",
+        ),
+        ("grown_defects", "counted no error during the run; it does not count resets or throttling"),
+        ("temperature_c", "does not count errors, resets or throttling"),
+    ],
+)
+def test_what_a_log_does_not_count_did_not_fail_to_happen(names: str, text: str, bare: Run) -> None:
+    values = dict.fromkeys(names.split(), 0.0)
+    assert verdicts(health_page(with_health(bare, values, values))) == [f"The device's log {text}."]
+
+
+def test_a_spare_of_0_with_a_threshold_of_0_is_no_alarm(bare: Run) -> None:
+    # drives without spare blocks say so, emulated ones too; the drive itself judges by its critical warning
+    spare = {"available_spare_pct": 0.0, "available_spare_threshold_pct": 0.0, "critical_warning": 0.0}
+    assert health_alerts(with_health(bare, BEFORE | spare, AFTER | spare)) == ()
 
 
 def test_no_write_amplification_without_writes_or_without_a_count_of_the_media(bare: Run) -> None:
@@ -245,6 +271,7 @@ def test_no_write_amplification_without_writes_or_without_a_count_of_the_media(b
         ({"power_cycles": 11}, "device health: 2 power cycles during the run"),
         ({"critical_warning": 4}, "device health: critical warning of the drive's log set"),
         ({"read_only": 1}, "device health: drive is read-only"),
+        ({"failure_foretold": 1}, "device health: the drive foretells its own failure"),
     ],
 )
 def test_an_error_or_a_reset_is_a_red_line(changed: dict[str, float], alert: str, bare: Run) -> None:
@@ -389,6 +416,53 @@ def test_a_single_sample_is_no_series(bare: Run) -> None:
     page = run_conditions_page(replace(bare, sampled=(TelemetryPoint(5, "temperature_c", 41.0),)))
     assert not any(isinstance(block, Figure) for block in page.blocks)
     assert "run-conditions-telemetry" in tables(page)
+
+
+# ---- the scenario
+
+
+def declared(run: Run, scenario: Scenario | None, *tuning: ChangeReport) -> Run:
+    return replace(run, manifest=replace(run.manifest, scenario=scenario, tuning=tuning))
+
+
+def test_the_set_up_is_judged_by_what_the_run_was_declared_to_show(bare: Run) -> None:
+    run = with_host(
+        bare, {"governor": "powersave", "turbo": "on", "nomerges": "0", "scheduler": "mq-deadline"}
+    )
+    synthetic = host_page(declared(run, Scenario.SYNTHETIC)).blocks[0]
+    assert isinstance(synthetic, Verdict)
+    assert synthetic.tone == "fail"
+    # merging moves results by little
+    assert synthetic.text == (
+        "Scenario: synthetic, which tests the drive. Against it: Frequency governor, I/O scheduler."
+    )
+    real_world = host_page(declared(run, Scenario.REAL_WORLD)).blocks[0]
+    assert isinstance(real_world, Verdict)
+    assert (real_world.text, real_world.tone) == (
+        "Scenario: real-world, which tests the platform. No setting that is known stands against it.",
+        "pass",
+    )
+
+
+def test_a_record_from_before_scenarios_declares_none(bare: Run) -> None:
+    run = declared(with_host(bare, {"governor": "powersave"}), None)
+    assert not any("Scenario" in text for text in verdicts(host_page(run)))
+
+
+def test_what_was_set_for_the_run_is_told_and_what_could_not_be(bare: Run) -> None:
+    refused = "the kernel refuses this value here"
+    tuning = (
+        ChangeReport("scheduler", "/sys/block/sda/queue/scheduler", "mq-deadline", "none"),
+        ChangeReport("governor", "/sys/x/scaling_governor", "powersave", "performance", refused),
+        ChangeReport("c_states", "/dev/cpu_dma_latency", None, "2 us to wake at most"),
+        ChangeReport(HOSTILE, HOSTILE, HOSTILE, HOSTILE, HOSTILE),
+    )
+    run = declared(with_host(bare, {"scheduler": "none"}), Scenario.SYNTHETIC, *tuning)
+    told = rows(tables(host_page(run))["host-audit-tuning"])
+    assert texts(told["I/O scheduler"])[:3] == ["mq-deadline", "none", "set"]
+    assert texts(told["Frequency governor"])[2] == f"not set: {refused}"
+    assert texts(told["Sleep states (C-states)"])[0] == "-"
+    assert all(text.isprintable() for row in told.values() for text in (row.head.text, *texts(row)))
 
 
 def test_the_pages_do_not_depend_on_the_folder(bare: Run) -> None:

@@ -9,9 +9,10 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
-from openpts.device.thermometers import Thermometers
+from openpts.device.purge.method import Progress
 from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
+from openpts.gauge import Gauge
 from openpts.record.health import Occasion
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
@@ -60,7 +61,7 @@ class GivenPreparation:
     def __init__(self, happened: list[str], purge_error: Exception | None = None) -> None:
         self.happened, self.purge_error = happened, purge_error
 
-    def purge(self) -> tuple[PurgeReport, tuple[Deviation, ...]]:
+    def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         self.happened.append("purge")
         if self.purge_error:
             raise self.purge_error
@@ -118,7 +119,7 @@ class Bench:
             self.writer,
             self.events.append,
             lambda: HEALTH,
-            Sampler(Thermometers("none")),
+            Sampler(()),
         )
 
     def steps(self) -> list[tuple[StepPlace, StepState]]:
@@ -294,18 +295,23 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
         for number in (1, 2):
             yield Apply(Part.DRIVE_CYCLE, number, (step(4096),))
             heard.append((yield ReadHealth(Part.DRIVE_CYCLE, number)))
+        yield Purge()
 
     subject = bench()
     subject.driver.health(Occasion.BEFORE)
     subject.driver.drive(asking())
     subject.driver.health(Occasion.AFTER)
     assert heard == [HEALTH, HEALTH]
+    # and where every test leaves the device alone: after the purge, and before that of a further cycle
     kept = read_run(subject.folder).health
     assert [(h.occasion, h.cycle, h.part, h.number, h.t_ns) for h in kept] == [
         (Occasion.BEFORE, 0, None, None, None),
+        (Occasion.DURING, 1, None, None, None),
         (Occasion.DURING, 1, Part.DRIVE_CYCLE, 1, 10**9),
         (Occasion.DURING, 1, Part.DRIVE_CYCLE, 2, 10**9),
-        (Occasion.AFTER, 1, None, None, 10**9),
+        (Occasion.DURING, 1, None, None, 10**9),
+        (Occasion.DURING, 2, None, None, 10**9),
+        (Occasion.AFTER, 2, None, None, 10**9),
     ]
     assert all(record.reading == HEALTH for record in kept)
 
@@ -314,7 +320,8 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     bench: Callable[..., Bench], tmp_path: Path
 ) -> None:
     file = tmp_path / "temp1_input"
-    file.write_text("41000\n")
+    file.write_text("41\n")
+    gauge = Gauge("x", "x", "x", (file,), lambda contents, _: {"temperature_c": float(contents[0])})
 
     def once_sampled(running: Step) -> Sample:
         while not subject.driver.sampler._sampled:
@@ -322,7 +329,7 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
         return complete(running)
 
     subject = bench(once_sampled)
-    subject.driver.sampler = Sampler(Thermometers("x", {"temperature_c": file}), period_s=0.001)
+    subject.driver.sampler = Sampler([gauge], period_s=0.001)
     with subject.driver.sampler.running():
         subject.driver.drive(short_test())
     points = read_run(subject.folder).telemetry
@@ -330,6 +337,25 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     assert {(point.name, point.value) for point in points} == {("temperature_c", 41.0)}
     # the steps of this engine all begin at 0 and take a second by its clock, and no time by that of the wall
     assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
+
+
+def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(
+    bench: Callable[..., Bench],
+) -> None:
+    alone: list[bool] = []
+
+    def looking(running: Step) -> Sample:
+        alone.append(subject.driver.sampler.leave_drive_alone)
+        return complete(running)
+
+    def resting() -> Script:
+        yield Purge()
+        for part in (Part.WDPC, Part.WAIT_STATE, Part.RETURN_TO_BASELINE):
+            yield Apply(part, 1, (step(4096),))
+
+    subject = bench(looking)
+    subject.driver.drive(resting())
+    assert alone == [False, True, False]
 
 
 def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:

@@ -16,12 +16,16 @@ Progress = Callable[[float | None, str], None]
 class Capability:
     """Whether a drive has a method. ``reason`` is where that was read, or why not, in words for the operator.
 
-    ``duration_s`` is the drive's own estimate, None where it gives none.
+    ``duration_s`` is the drive's own estimate, None where it gives none. ``reaches`` are the nodes of other
+    drives that it erases as well: the other namespaces of an NVMe subsystem. ``foreign``: the method is of
+    another kind of drive, so nobody needs to hear why this one lacks it.
     """
 
     supported: bool
     reason: str
     duration_s: float | None = None
+    reaches: tuple[str, ...] = ()
+    foreign: bool = False
 
 
 class PurgeMethod(Protocol):

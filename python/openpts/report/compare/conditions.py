@@ -10,6 +10,7 @@ from openpts.report.condition_rows import LABELS, condition_rows
 from openpts.report.header import KINDS, first_known, of_cycle, purge_method, write_cache
 from openpts.report.printable import fact_text, printable
 from openpts.units import format_capacity
+from openpts.vocabulary.host_advice.table import ADVICE
 
 _FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"
@@ -19,7 +20,11 @@ _HOST: Final = (
     ("Motherboard", "motherboard"),
     ("BIOS", "bios"),
     ("CPU", "cpu"),
+    ("CPU clock", "cpu_clock"),
+    ("CPU package power", "cpu_package_power"),
+    ("Microcode", "microcode"),
     ("Memory", "memory"),
+    ("Memory modules", "memory_modules"),
     ("Operating system", "operating_system"),
 )
 # Of an engine's facts those that are chosen or built; the others are measured anew in each run.
@@ -80,9 +85,27 @@ def _shared_fields(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
         yield _field(label, read, groups)
     for label, key in _HOST:
         yield _field(f"Host: {label}", _host(key), groups)
+    yield from _settings(groups)
     for key in _ENGINE:
         if any(key in run.manifest.engine for group in groups for run in group):
             yield _field(f"Engine: {key.replace('_', ' ')}", _engine(key), groups)
+
+
+# SOL-GEN-11
+def _settings(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
+    """How the host was set up; its states are told, since they differ from minute to minute."""
+    runs = [run for group in groups for run in group]
+    for advice in ADVICE:
+        if any(advice.key in run.manifest.host_before for run in runs):
+            yield _field(f"Setting: {advice.title}", _setting(advice.key), groups, judged=not advice.is_state)
+
+
+def _setting(key: str) -> _Read:
+    return lambda manifest: fact_text(manifest.host_before, key)
+
+
+def _scenario(manifest: Manifest) -> str:
+    return "not declared" if manifest.scenario is None else manifest.scenario.value
 
 
 def _fact(key: str) -> _Read:
@@ -131,7 +154,9 @@ _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
     ("Write cache", lambda manifest: write_cache(of_cycle(manifest.write_caches, 1))),
     ("Shortened", lambda manifest: "yes" if manifest.shortened else "no"),
     ("State of the run", lambda manifest: manifest.state.value),
+    ("Scenario", _scenario),
     ("Kernel", _software("kernel")),
+    ("Kernel's command line", _software("kernel_command_line")),
     ("Test software", _software("test_software")),
 )
 

@@ -23,6 +23,7 @@ from openpts.report.practice.profile_tables import (
     shown_table,
     value_text,
 )
+from openpts.report.practice.settling import settling_verdicts
 from openpts.report.summary_table import summary_table
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.vocabulary.part import Part
@@ -145,7 +146,8 @@ def _test_rows(run: Run, conditions: ProfileConditions) -> Rows:
 def _pages(run: Run, conditions: ProfileConditions, measured: Measured) -> tuple[Page, ...]:
     pages = [state_page(run, "Purge, Pre-conditioning and Test Files")]
     for number, (benchmark, rows) in enumerate(measured, start=1):
-        shown = _shown_page(number, benchmark, rows, _unwritten(conditions, rows))
+        rested = settling_verdicts(run, number, conditions.settling)
+        shown = _shown_page(number, benchmark, rows, (*rested, *_unwritten(conditions, rows)))
         pages += [shown, *_definition_pages(run, number, benchmark, rows)]
     return tuple(pages)
 
@@ -168,7 +170,7 @@ def _shown_page(
     number: int,
     benchmark: BenchmarkProfile,
     rows: tuple[MeasuredRow, ...],
-    warnings: tuple[Verdict, ...],
+    remarks: tuple[Verdict, ...],
 ) -> Page:
     """The benchmark's own table, with a plot of its first unit."""
     page_id = f"profile-{number}"
@@ -182,7 +184,7 @@ def _shown_page(
     blocks.append(Verdict(_statistic_text(rows)))
     if not benchmark.confirmed:
         blocks.append(Verdict(f"Definition not confirmed: {benchmark.doubt}."))
-    blocks += [*warnings, *tables.values()]
+    blocks += [*remarks, *tables.values()]
     if benchmark.score == "as-ssd":
         blocks.append(_score_table(page_id, _score(rows)))
     return Page(page_id, f"{benchmark.title}{doubt}", tuple(blocks), mandatory=True)

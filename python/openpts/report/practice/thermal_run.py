@@ -67,7 +67,8 @@ class ThermalRun:
     @cached_property
     def temperatures(self) -> tuple[tuple[int, float], ...]:
         """All that is known of the drive's temperature, in the order of time."""
-        sampled = [(point.t_ns, point.value) for point in self.run.telemetry if point.name == TEMPERATURE]
+        series = self.run.telemetry_series.get(TEMPERATURE)
+        sampled = zip(series.t_ns, series.values, strict=True) if series else ()
         looked = [
             (health.t_ns, health.reading.values[TEMPERATURE])
             for health in self.run.health

@@ -1,0 +1,176 @@
+"""Whether telemetry moves what is measured: the same stimulus with the sampler on and off, in pairs.
+
+4 KiB random reads of one thread on a loop device in memory, or on the drive that --target names (it is only
+read). Each pair has one run with all gauges of a run and one with none, in changing order. Per figure:
+the medians, and the ratio on over off as the median over the pairs with the interval that holds it in 95 % of
+resamplings of the pairs (bootstrap). The interval is the statement: whatever telemetry costs, it is
+within it. A third contestant that is "off" as well shows how far two equal runs lie apart here.
+
+    .venv/bin/python -m benches.telemetry_cost [--target /dev/nvme0n1] [--seconds 3] [--pairs 15]
+        [--period 1] [--qd 1 32] [--json FILE]
+
+Needs root for the loop device. --period 0.1 shows ten times of what a run does.
+"""
+
+import argparse
+import json
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from benches.engine_against_fio import fill
+from benches.targets import machine, memory_drive
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.device.block_device import BlockDevice
+from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
+from openpts.device.open_target import OpenTarget
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import Demand, NativeOptions
+from openpts.runner.gauges import host_gauges, target_gauges
+from openpts.runner.telemetry import Sampler
+from openpts.system_files import SystemRoots
+from openpts.units import KIB, MIB
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import Duration
+
+CAPACITY = 256 * MIB
+WARM_UP_S = 0.3
+RESAMPLINGS = 10_000
+PERCENTILES = (50, 99, 99.9)
+ON, OFF, OFF_AGAIN = "on", "off", "off again"
+
+Figures = dict[str, float]
+
+
+@contextmanager
+def opened(path: Path, roots: SystemRoots) -> Iterator[OpenTarget]:
+    """For reading: this bench writes to nothing but its own file."""
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECT)
+    try:
+        facts = TargetFacts(
+            TargetKind.BLOCK, path.name, str(path), device_capacity_bytes(fd), logical_sector_bytes(fd)
+        )
+        yield OpenTarget(fd, facts, BlockDevice.of_node(path, roots))
+    finally:
+        os.close(fd)
+
+
+class Bench:
+    """One engine for all runs, so that nothing but the sampler differs between them."""
+
+    def __init__(self, target: OpenTarget, qd: int, seconds: float, period_s: float) -> None:
+        self.target, self.seconds, self.period_s = target, seconds, period_s
+        self.demand = Demand(1, qd, 4 * KIB)
+        self.engine = NativeEngine(target.fd, target.facts, self.demand, 1, NativeOptions(cpus=(0,)))
+        self.stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 1, qd, ActiveRange())
+
+    def measure(self, *, sampled: bool) -> Figures:
+        roots = SystemRoots()
+        gauges = target_gauges(self.target, self.engine, self.demand, roots)
+        gauges += host_gauges(roots, self.engine.cpus)
+        with Sampler(gauges if sampled else (), self.period_s).running():
+            sample = self._run()
+        latencies = LatencyDistribution.merged([sample.read.histogram])
+        figures = {"IOPS": sample.iops}
+        for percentile in PERCENTILES:
+            value_ns = latencies.percentile_ns(percentile)
+            assert value_ns is not None
+            assert latencies.supports(percentile), f"{latencies.count} I/Os are too few: take more --seconds"
+            figures[f"p{percentile:g} us"] = value_ns / 1000
+        return figures
+
+    def _run(self) -> Sample:
+        ends = [Duration.seconds(WARM_UP_S), Duration.seconds(self.seconds)]
+        self.engine.submit([Step(self.stimulus, end) for end in ends])
+        samples: list[Sample] = []
+        while len(samples) < len(ends):
+            if (sample := self.engine.poll(1)) is not None:
+                samples.append(sample)
+        return samples[-1]
+
+
+def interval(ratios: list[float]) -> tuple[float, float]:
+    """95 % of the medians of resamplings lie in it. The seed is fixed: the same ratios, the same interval."""
+    draw = random.Random(1)
+    medians = sorted(statistics.median(draw.choices(ratios, k=len(ratios))) for _ in range(RESAMPLINGS))
+    return medians[round(0.025 * RESAMPLINGS)], medians[round(0.975 * RESAMPLINGS) - 1]
+
+
+def compare(bench: Bench, pairs: int) -> dict[str, object]:
+    contestants: dict[str, Callable[[], Figures]] = {
+        ON: lambda: bench.measure(sampled=True),
+        OFF: lambda: bench.measure(sampled=False),
+        OFF_AGAIN: lambda: bench.measure(sampled=False),
+    }
+    runs: dict[str, list[Figures]] = {name: [] for name in contestants}
+    order = list(contestants)
+    for pair in range(pairs):
+        for name in order[pair % len(order) :] + order[: pair % len(order)]:
+            runs[name].append(contestants[name]())
+    print(f"4 KiB random read, QD {bench.demand.qd}, {pairs} pairs of {bench.seconds:g} s")
+    for figure in runs[ON][0]:
+        print(f"  {figure:10}" + "".join(line(runs, figure, other) for other in (ON, OFF_AGAIN)), flush=True)
+    return {"qd": bench.demand.qd, "runs": runs}
+
+
+def line(runs: dict[str, list[Figures]], figure: str, contestant: str) -> str:
+    mine, off = ([figures[figure] for figures in runs[name]] for name in (contestant, OFF))
+    ratios = [one / other for one, other in zip(mine, off, strict=True)]
+    low, high = interval(ratios)
+    return (
+        f"  {contestant}: {statistics.median(mine):10,.1f}, "
+        f"over off {statistics.median(ratios):.3f} ({low:.3f} to {high:.3f})"
+    )
+
+
+def cost_of_a_sample(bench: Bench) -> float:
+    """Processor time in ms of one reading of all gauges, each of them in its turn."""
+    roots = SystemRoots()
+    gauges = target_gauges(bench.target, bench.engine, bench.demand, roots) + host_gauges(roots, (0,))
+    sampler = Sampler(gauges, 0.01)
+    before_s, started_s = time.process_time(), time.monotonic()
+    with sampler.running():
+        time.sleep(3)
+    periods = (time.monotonic() - started_s) / 0.01
+    return 1000 * (time.process_time() - before_s) / periods
+
+
+def main() -> int:
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    arguments.add_argument("--target", type=Path)
+    arguments.add_argument("--seconds", type=float, default=3)
+    arguments.add_argument("--pairs", type=int, default=15)
+    arguments.add_argument("--period", type=float, default=1)
+    arguments.add_argument("--qd", type=int, nargs="+", default=[1, 32])
+    arguments.add_argument("--json", type=Path)
+    given = arguments.parse_args()
+    results: list[dict[str, object]] = []
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        path = given.target
+        if path is None:
+            path = stack.enter_context(memory_drive(CAPACITY, folder))
+            fill(path)
+        target = stack.enter_context(opened(path, SystemRoots()))
+        print(f"{machine()}; load {os.getloadavg()[0]:.1f}; {path}; period {given.period:g} s")
+        for qd in given.qd:
+            bench = Bench(target, qd, given.seconds, given.period)
+            if not results:
+                print(f"one sample of everything: {cost_of_a_sample(bench):.2f} ms of processor time")
+            results.append(compare(bench, given.pairs))
+            bench.engine.stop()
+    if given.json is not None:
+        given.json.write_text(json.dumps({"machine": machine(), "results": results}))
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,122 @@
+"""`openpts idle-flush`: leave a drive alone until its background work is done."""
+
+import json
+from collections.abc import Callable
+from typing import Any, Final
+
+import click
+
+from openpts.analysis.settling import Look, Settling
+from openpts.cli.finite import FiniteRange
+from openpts.errors import UsageError
+from openpts.parameters import readers
+from openpts.practice.settling import SettlingCourse
+from openpts.runner.settle import Looked, SettlingOrder, SettlingStarted, wait_until_settled
+from openpts.units import NS_PER_S, format_capacity, format_duration
+from openpts.vocabulary.settling import SettlingRule
+
+_MINUTE_NS: Final = 60 * NS_PER_S
+_STANDARD: Final = SettlingRule()
+_HEADING: Final = f"{'idle':>9}  {'median us':>9}  {'99 % us':>9}  {'degrees C':>9}  what still moves"
+
+
+def _minutes(option: str, default_ns: int, text: str) -> Callable[[Any], Any]:
+    return click.option(
+        option,
+        type=FiniteRange(0, 100_000, min_open=True),
+        default=default_ns / _MINUTE_NS,
+        show_default=True,
+        metavar="MINUTES",
+        help=text,
+    )
+
+
+@click.command("idle-flush")
+@click.argument("target")
+@_minutes("--longest", _STANDARD.longest_ns, "Wait no longer than this.")
+@_minutes("--least", _STANDARD.least_ns, "Wait no less than this.")
+@_minutes("--look", _STANDARD.look_ns, "Idle time between two looks.")
+@click.option(
+    "--probe",
+    type=FiniteRange(0.01, 60),
+    default=_STANDARD.probe_ns / NS_PER_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="Length of a look: single 4 KiB reads at random, one at a time.",
+)
+@click.option("--range", "active_range", default="100", metavar="START:END", help="Part of the LBAs read.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
+def idle_flush(target: str, as_json: bool, active_range: str, **times: float) -> int:
+    """Leave TARGET alone until its background work is done. Only reads; needs no consent.
+
+    A drive with a fast cache (SLC) moves what was written to it in the background when it has nothing else to
+    do. No standard command tells when it has finished: openpts looks now and then, by two seconds of single
+    reads, and takes the drive for settled when the response times and the temperature of the last looks
+    hardly differ, and when it writes to its media no more, if its log counts that. A drive whose log does
+    not, and which works on evenly for long, looks settled as well: --least is for what you know of yours.
+    """
+    rule = _rule(times)
+    order = SettlingOrder(target, rule, readers.active_range("--range", active_range))
+    looks: list[dict[str, Any]] = []
+
+    def say(text: str) -> None:
+        click.echo(text, err=as_json)
+
+    def hear(event: SettlingStarted | Looked) -> None:
+        if isinstance(event, SettlingStarted):
+            capacity = format_capacity(event.target.user_capacity_bytes)
+            say(f"{event.target.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
+            for note in event.notes:
+                say(f"note: {note}")
+            say(_HEADING)
+            return
+        looks.append(_in_json(event.look, event.verdict))
+        say(_line(event.look, event.verdict))
+
+    course = wait_until_settled(order, hear)
+    if as_json:
+        click.echo(json.dumps({"settled": course.last.settled, "looks": looks}, indent=2))
+    say(_ending(course, rule))
+    return 0
+
+
+def _rule(times: dict[str, float]) -> SettlingRule:
+    rule = SettlingRule(
+        look_ns=round(times["look"] * _MINUTE_NS),
+        probe_ns=round(times["probe"] * NS_PER_S),
+        least_ns=round(times["least"] * _MINUTE_NS),
+        longest_ns=round(times["longest"] * _MINUTE_NS),
+    )
+    if rule.longest_ns < max(rule.least_ns, rule.looks * rule.look_ns):
+        raise UsageError(
+            f"--longest {times['longest']:g} min is over before --least {times['least']:g} min and "
+            f"{rule.looks} looks, {times['look']:g} min apart, are done"
+        )
+    return rule
+
+
+def _line(look: Look, verdict: Settling) -> str:
+    median = "-" if look.median_ns is None else f"{look.median_ns / 1000:.1f}"
+    tail = "-" if look.tail_ns is None else f"{look.tail_ns / 1000:.1f}"
+    temperature = "-" if look.temperature_c is None else f"{look.temperature_c:.1f}"
+    text = verdict.restless or "nothing: settled"
+    return f"{format_duration(look.at_ns):>9}  {median:>9}  {tail:>9}  {temperature:>9}  {text}"
+
+
+def _in_json(look: Look, verdict: Settling) -> dict[str, Any]:
+    return {
+        "idle_s": look.at_ns / NS_PER_S,
+        "median_us": None if look.median_ns is None else round(look.median_ns / 1000, 3),
+        "p99_us": None if look.tail_ns is None else round(look.tail_ns / 1000, 3),
+        "temperature_c": look.temperature_c,
+        "nand_write_bytes": look.nand_write_bytes,
+        "settled": verdict.settled,
+        "restless": verdict.restless,
+    }
+
+
+def _ending(course: SettlingCourse, rule: SettlingRule) -> str:
+    if course.last.settled:
+        waited = format_duration(course.looks[-1].at_ns)
+        return f"settled after {waited}: the last {rule.looks} looks hardly differ"
+    return f"NOT settled within {format_duration(rule.longest_ns)}: {course.last.restless}"

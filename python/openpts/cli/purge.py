@@ -1,0 +1,130 @@
+"""`openpts purge`: erase a drive by the best of its own methods, and prove it."""
+
+import json
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+import click
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.log_lines import purge_lines
+from openpts.cli.option_group import together
+from openpts.cli.purge_words import purge_choice
+from openpts.device.consent import Consent
+from openpts.device.purge.method import Capability, PurgeMethod
+from openpts.errors import UsageError
+from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone
+from openpts.units import NS_PER_S, format_duration
+
+_TELL_EVERY_S: Final = 30.0
+_PIPE_COLUMNS: Final = 200
+_Methods = Sequence[tuple[PurgeMethod, Capability]]
+
+
+@click.command()
+@click.argument("target")
+@click.option(
+    "--method",
+    default="auto",
+    show_default=True,
+    metavar="METHOD",
+    help="A method of the table that this command prints, or several with commas, each tried if the one "
+    "before failed; `auto` is the first that the drive has and that is a purge.",
+)
+@click.option("--list", "only_list", is_flag=True, help="Print what the drive can do, and change nothing.")
+@together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
+def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: Any) -> None:
+    """Erase TARGET by a method of its own, and prove it. DESTROYS ALL DATA on it.
+
+    Random marks are written all over the drive before, and older data is sampled; all of it must read back
+    changed afterwards, whatever the drive says. What its own logs tell is printed beside that.
+    """
+    choice = purge_choice(method)
+    if choice.left_out:
+        raise UsageError("--method none leaves nothing to do")
+    log = sys.stderr if as_json else sys.stdout
+    methods = methods_of(target)
+    if not as_json:
+        _print_methods(methods)
+    result: dict[str, Any] = {"target": target, "methods": [_method_object(*each) for each in methods]}
+    if not only_list:
+        display = _Display(log)
+        report = purge_alone(PurgeOrder(target, _consent(**consent), choice), display.hear)
+        display.clear()
+        for line in (report.detail, *purge_lines(report)):
+            click.echo(line, file=log)
+        result["purge"] = asdict(report)
+    if as_json:
+        click.echo(json.dumps(result, indent=2))
+
+
+def _consent(*, confirm_namespace: tuple[Path, ...], **words: Any) -> Consent:
+    return Consent(confirm_namespaces=confirm_namespace, **words)
+
+
+def _print_methods(methods: _Methods) -> None:
+    """Those that such a drive could have, the best first; the others are of other kinds of drives."""
+    if not (shown := [each for each in methods if not each[1].foreign]):
+        return
+    table = Table(box=None, padding=(0, 2, 0, 0))
+    for heading in ("Method", "Does", "Has it", "Takes", "Why, or where that was read"):
+        table.add_column(heading, no_wrap=not heading.startswith("Why"))
+    for method, capability in shown:
+        reason = capability.reason
+        if capability.reaches:
+            reason += f"; erases {', '.join(capability.reaches)} as well"
+        texts = (
+            method.name,
+            method.title,
+            "yes" if capability.supported else "no",
+            _duration(capability),
+            reason,
+        )
+        table.add_row(*map(Text, texts))
+    console = Console()
+    if not console.is_terminal:
+        console.width = _PIPE_COLUMNS
+    console.print(table)
+
+
+def _duration(capability: Capability) -> str:
+    if not capability.supported:
+        return "-"
+    return (
+        "not told"
+        if capability.duration_s is None
+        else format_duration(round(capability.duration_s * NS_PER_S))
+    )
+
+
+def _method_object(method: PurgeMethod, capability: Capability) -> dict[str, Any]:
+    told = {"name": method.name, "title": method.title, "is_purge": method.is_purge}
+    return told | {key: value for key, value in asdict(capability).items() if key != "foreign"}
+
+
+@dataclass(slots=True)
+class _Display:
+    """One line that changes on a terminal; elsewhere a line now and then."""
+
+    stream: TextIO
+    _told_s: float = 0.0
+
+    def hear(self, share: float | None, text: str) -> None:
+        line = text if share is None else f"{share:.0%} {text}"
+        if self.stream.isatty():
+            click.echo(f"\r\x1b[K{line}", file=self.stream, nl=False)
+        elif time.monotonic() - self._told_s >= _TELL_EVERY_S:
+            self._told_s = time.monotonic()
+            click.echo(line, file=self.stream)
+
+    def clear(self) -> None:
+        if self.stream.isatty():
+            click.echo("\r\x1b[K", file=self.stream, nl=False)

@@ -1,0 +1,8 @@
+"""`openpts run` with all that stands below it: single tests, and the whole suite."""
+
+from openpts.cli.run import run
+from openpts.cli.suite import run_all
+
+run.add_command(run_all)
+
+__all__ = ["run"]

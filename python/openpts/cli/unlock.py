@@ -1,0 +1,94 @@
+"""`openpts unlock`: take passwords off drives that a run which was cut off has left there."""
+
+import os
+from pathlib import Path
+
+import click
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.purge.ata_password import PASSWORD, identify_disk, is_noted_drive, password_state
+from openpts.errors import TargetError
+from openpts.journal import Entry, Journal, Kind
+from openpts.programs import run_program
+from openpts.runner.healing import heal
+from openpts.system_files import SystemRoots
+
+
+@click.command()
+@click.argument("drive", required=False, metavar="[DRIVE]")
+@click.option("--list", "only_list", is_flag=True, help="Show what is noted, and change nothing.")
+def unlock(drive: str | None, only_list: bool) -> int:
+    """Take the password off a drive that a run which was cut off has left on it.
+
+    ATA Security Erase needs a password on the drive while it erases itself. openpts notes that before it
+    sets one, and takes it off again; what a crash or a power cut has left is taken off here. DRIVE is a node
+    such as /dev/sda or a serial number; without it, all drives that are noted. A drive is known by its
+    serial number, whatever its node is now.
+
+    A drive that unlocks only after its erasure has ended is erased again: its data was to be erased anyway.
+    """
+    roots, journal = SystemRoots(), Journal.of_machine()
+    noted = [entry for entry in journal.entries() if entry.kind is Kind.DRIVE_PASSWORD]
+    meant = [entry for entry in noted if drive is None or _is_meant(entry, drive, roots)]
+    if os.geteuid() != 0:
+        click.echo(
+            "openpts: not run as root: what root has noted is not seen, see sudo openpts unlock", err=True
+        )
+    if not meant:
+        return _nothing_noted(drive, roots, journal)
+    if only_list:
+        for entry in meant:
+            click.echo(f"{_told(entry)}\n  {password_state(entry, roots, run_program)}")
+        return 0
+    left_behind = journal.left_behind()
+    busy = [entry for entry in meant if entry not in left_behind]
+    for entry in busy:
+        click.echo(f"{_told(entry)}; that process still runs and takes it off itself", err=True)
+    wanted = {entry.entry_id for entry in meant}
+    healed = heal(
+        journal,
+        roots,
+        {Kind.DRIVE_PASSWORD},
+        concerns=lambda entry: entry.entry_id in wanted,
+        run=run_program,
+    )
+    for healing in healed:
+        click.echo(healing.text, err=not healing.put_back)
+    done = not busy and all(healing.put_back for healing in healed)
+    return 0 if done else TargetError.exit_code
+
+
+def _is_meant(entry: Entry, drive: str, roots: SystemRoots) -> bool:
+    if "/" not in drive:
+        return drive in {entry.subject.get("serial"), entry.subject.get("identify_serial")}
+    return is_noted_drive(_device(drive, roots), entry, run_program)
+
+
+def _device(drive: str, roots: SystemRoots) -> BlockDevice:
+    return BlockDevice.of_node(Path(drive), roots)
+
+
+def _told(entry: Entry) -> str:
+    subject = entry.subject
+    name = f"{subject.get('identify_model')}, serial number {subject.get('identify_serial')}"
+    return f"{name}: password set {entry.made_at} by process {entry.owner.pid}, then {subject.get('node')}"
+
+
+def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> int:
+    """What to say without an entry; about a drive that is named, what it says of itself."""
+    where = f"(noted would be in {journal.folder})"
+    if drive is None or "/" not in drive:
+        click.echo(f"no password is noted{f' for {drive}' if drive else ''} {where}")
+        return 0
+    identity = identify_disk(_device(drive, roots), run_program)
+    if identity is None:
+        click.echo(f"{drive} is no ATA drive, or does not answer as one; no password is noted for it {where}")
+        return 0
+    if not identity.security.enabled:
+        click.echo(f"{drive} has no password ({identity.security})")
+        return 0
+    raise TargetError(
+        f"{drive} has a password ({identity.security}), which is not noted here {where}: if openpts set it "
+        f"on another machine, it is {PASSWORD!r} as always, so hdparm --user-master u --security-disable "
+        f"{PASSWORD} {drive} takes it off; else ask whoever set it"
+    )

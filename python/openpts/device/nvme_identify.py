@@ -1,0 +1,176 @@
+"""The Identify Controller data structure of NVMe: what a controller says about itself.
+
+NVM Express Base Specification, "Identify Controller Data Structure (CNS 01h)".
+"""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.system_files import printable
+
+IDENTIFY_BYTES: Final = 4096
+
+# the limits are told in whole kelvin, of which 273 is 0 degrees
+_ZERO_CELSIUS_K: Final = 273
+_POWER_STATES_AT: Final = 2048
+_POWER_STATE_BYTES: Final = 32
+_MOST_POWER_STATES: Final = 32
+# maximum power is told in hundredths of a watt, or in ten thousandths where bit 0 of byte 3 says so
+_CENTIWATT_W: Final = 0.01
+_FINE_SCALE_W: Final = 0.0001
+
+
+@dataclass(frozen=True, slots=True)
+class NvmePowerState:
+    """One power state. A latency of 0 is not reported; a maximum power of 0 W neither."""
+
+    max_power_w: float
+    operational: bool
+    entry_latency_us: int
+    exit_latency_us: int
+
+
+@dataclass(frozen=True, slots=True)
+class NvmeController:
+    """What a controller says about itself; the numbers are fields of Identify Controller by their names.
+
+    ``vid`` and ``ssvid`` are PCI vendors, ``ieee`` the OUI; ``mntmt`` and ``mxtmt`` bound, in kelvin, the
+    temperatures of host controlled thermal management. Texts are printable, "" where there are none.
+    """
+
+    ver: int
+    oacs: int
+    sanicap: int
+    oncs: int
+    fna: int
+    vwc: int
+    wctemp: int = 0
+    cctemp: int = 0
+    vid: int = 0
+    ssvid: int = 0
+    sn: str = ""
+    mn: str = ""
+    fr: str = ""
+    ieee: int = 0
+    cmic: int = 0
+    cntlid: int = 0
+    lpa: int = 0
+    apsta: int = 0
+    tnvmcap: int = 0
+    unvmcap: int = 0
+    hctma: int = 0
+    mntmt: int = 0
+    mxtmt: int = 0
+    nn: int = 0
+    power_states: tuple[NvmePowerState, ...] = ()
+
+    @property
+    def version(self) -> str | None:
+        """The NVMe version it follows, such as ``1.4``; None where it predates the field."""
+        major, minor, patch = self.ver >> 16, self.ver >> 8 & 0xFF, self.ver & 0xFF
+        if not major:
+            return None
+        return f"{major}.{minor}.{patch}" if patch else f"{major}.{minor}"
+
+    @property
+    def has_volatile_write_cache(self) -> bool:
+        """Bit 0 of VWC."""
+        return bool(self.vwc & 1)
+
+    @property
+    def manages_namespaces(self) -> bool:
+        """Bit 3 of OACS: Namespace Management, which drives for data centers have."""
+        return bool(self.oacs & 1 << 3)
+
+    @property
+    def changes_power_states_itself(self) -> bool:
+        """Bit 0 of APSTA: autonomous power state transitions."""
+        return bool(self.apsta & 1)
+
+    @property
+    def has_host_controlled_thermal_management(self) -> bool:
+        """Bit 0 of HCTMA."""
+        return bool(self.hctma & 1)
+
+    @property
+    def temperature_limits_c(self) -> dict[str, float]:
+        """WCTEMP and CCTEMP in degrees Celsius, under the names of vocabulary.health; 0 K is none."""
+        limits = {"warning_limit_c": self.wctemp, "critical_limit_c": self.cctemp}
+        return {name: float(kelvin - _ZERO_CELSIUS_K) for name, kelvin in limits.items() if kelvin}
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Optional commands and abilities, in the specification's words."""
+        named = (
+            (self.oacs & 1 << 1, "Format NVM"),
+            (self.fna & 1 << 2, "cryptographic erase"),
+            (self.sanicap & 1 << 0, "Sanitize: Crypto Erase"),
+            (self.sanicap & 1 << 1, "Sanitize: Block Erase"),
+            (self.sanicap & 1 << 2, "Sanitize: Overwrite"),
+            (self.oncs & 1 << 2, "Deallocate"),
+            (self.oncs & 1 << 3, "Write Zeroes"),
+            (self.oacs & 1 << 0, "Security Send/Receive"),
+            (self.oacs & 1 << 4, "Device Self-test"),
+            (self.vwc & 1, "volatile write cache"),
+        )
+        return tuple(name for bit, name in named if bit)
+
+
+def parse_identify_controller(data: bytes) -> NvmeController:
+    """Pick the fields out of what Identify Controller returns. Raises ValueError if it is no 4096 bytes."""
+    if len(data) != IDENTIFY_BYTES:
+        raise ValueError(f"Identify Controller has {IDENTIFY_BYTES} bytes, not {len(data)}")
+    vid, ssvid = struct.unpack_from("<HH", data, 0)
+    (cntlid,) = struct.unpack_from("<H", data, 78)
+    (ver,) = struct.unpack_from("<I", data, 80)
+    (oacs,) = struct.unpack_from("<H", data, 256)
+    wctemp, cctemp = struct.unpack_from("<HH", data, 266)
+    hctma, mntmt, mxtmt, sanicap = struct.unpack_from("<HHHI", data, 322)
+    (nn,) = struct.unpack_from("<I", data, 516)
+    (oncs,) = struct.unpack_from("<H", data, 520)
+    return NvmeController(
+        ver=ver,
+        oacs=oacs,
+        sanicap=sanicap,
+        oncs=oncs,
+        fna=data[524],
+        vwc=data[525],
+        wctemp=wctemp,
+        cctemp=cctemp,
+        vid=vid,
+        ssvid=ssvid,
+        sn=_text(data[4:24]),
+        mn=_text(data[24:64]),
+        fr=_text(data[64:72]),
+        ieee=int.from_bytes(data[73:76], "little"),
+        cmic=data[76],
+        cntlid=cntlid,
+        lpa=data[261],
+        apsta=data[265],
+        tnvmcap=int.from_bytes(data[280:296], "little"),
+        unvmcap=int.from_bytes(data[296:312], "little"),
+        hctma=hctma,
+        mntmt=mntmt,
+        mxtmt=mxtmt,
+        nn=nn,
+        power_states=_power_states(data),
+    )
+
+
+def _power_states(data: bytes) -> tuple[NvmePowerState, ...]:
+    """NPSS counts them from 0."""
+    count = min(data[263] + 1, _MOST_POWER_STATES)
+    starts = (_POWER_STATES_AT + _POWER_STATE_BYTES * state for state in range(count))
+    return tuple(_power_state(data[start : start + _POWER_STATE_BYTES]) for start in starts)
+
+
+def _power_state(data: bytes) -> NvmePowerState:
+    max_power, _, flags, entry_us, exit_us = struct.unpack_from("<HBBII", data)
+    unit_w = _FINE_SCALE_W if flags & 1 else _CENTIWATT_W
+    return NvmePowerState(max_power * unit_w, not flags & 1 << 1, entry_us, exit_us)
+
+
+def _text(data: bytes) -> str:
+    """ASCII, padded with blanks; firmware puts other bytes there too."""
+    return printable(data.decode("ascii", errors="replace"))

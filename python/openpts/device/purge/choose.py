@@ -1,0 +1,83 @@
+"""Which purge method to take on a drive: the operator's, or the best that it has."""
+
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.purge.method import Capability, PurgeMethod
+from openpts.device.purge.methods import capabilities, method_named
+from openpts.errors import PurgeError, RefusedError
+from openpts.vocabulary.facts import PurgeAttempt
+from openpts.vocabulary.purge_choice import PurgeChoice
+
+Ask = Callable[[BlockDevice], Sequence[tuple[PurgeMethod, Capability]]]
+HOW_TO_DO_WITHOUT = "to test it all the same use --purge none, which the report discloses"
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenMethods:
+    """What to try, in this order, and what was left out before anything was tried, with the reasons."""
+
+    methods: tuple[PurgeMethod, ...]
+    left_out: tuple[PurgeAttempt, ...]
+
+
+# PTS-PRG-03
+def choose(
+    choice: PurgeChoice, device: BlockDevice, confirmed: frozenset[str], ask: Ask = capabilities
+) -> ChosenMethods:
+    """The methods of a choice that is not ``none``. Without names: the best that the drive has, alone.
+
+    ``confirmed`` are names of other drives that the operator gave up too, since some methods reach them.
+    Raises PurgeError where nothing of it can be done, RefusedError where something that the operator named
+    would erase a drive that nobody confirmed, and UsageError for an unknown name.
+    """
+    wanted = [method_named(name).name for name in choice.methods]
+    answers = {method.name: (method, capability) for method, capability in ask(device)}
+    ways, left_out = [], []
+    for name in wanted or answers:
+        method, capability = answers[name]
+        reason = _against(method, capability, confirmed, asked_for=bool(wanted))
+        if reason is None:
+            ways.append(method)
+        elif wanted or not capability.foreign:
+            left_out.append(PurgeAttempt(name, reason))
+        if ways and not wanted:
+            break
+    if not ways:
+        raise _nothing_left(device, left_out, answers)
+    return ChosenMethods(tuple(ways), tuple(left_out))
+
+
+def _against(
+    method: PurgeMethod, capability: Capability, confirmed: frozenset[str], *, asked_for: bool
+) -> str | None:
+    """Why a method is not to be taken; None: it is. Raises RefusedError."""
+    if not capability.supported:
+        return capability.reason
+    if not (asked_for or method.is_purge):
+        return "is no purge: taken only where it is asked for"
+    strangers = [name for name in capability.reaches if name not in confirmed]
+    if not strangers:
+        return None
+    erases = f"would erase {', '.join(strangers)} as well, which nobody confirmed"
+    if not asked_for:
+        return erases
+    options = " ".join(f"--confirm-namespace {shlex.quote(name)}" for name in strangers)
+    raise RefusedError(f"refused [namespaces]: {method.name} {erases}; if that is meant add {options}")
+
+
+def _nothing_left(
+    device: BlockDevice,
+    left_out: Sequence[PurgeAttempt],
+    answers: dict[str, tuple[PurgeMethod, Capability]],
+) -> PurgeError:
+    why = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in left_out)
+    has = [
+        method.name if method.is_purge else f"{method.name} (no purge)"
+        for method, capability in answers.values()
+        if capability.supported
+    ]
+    instead = f"it has {', '.join(has)}; " if has else ""
+    return PurgeError(f"{device.node} can't be purged this way: {why}; {instead}{HOW_TO_DO_WITHOUT}")

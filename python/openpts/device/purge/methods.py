@@ -1,0 +1,57 @@
+"""All purge methods for drives, the best first, and which of them a drive has.
+
+What erases the user's data in all its copies comes first, and of those what touches least besides: a format
+is over when its command is, and reaches one namespace where the drive can do that; a sanitize reaches the
+whole drive and can't be broken off, and there are drives on which it never ends. An erasure of the key comes
+behind one of the blocks, since it may leave them programmed. A discard only tells the drive what it may
+forget. What takes hours and wears the drive comes last, and what is no purge is never taken unasked.
+"""
+
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.purge.ata_sanitize import AtaSanitize
+from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts.device.purge.discard import Discard
+from openpts.device.purge.method import Capability, PurgeMethod
+from openpts.device.purge.nvme_format import NvmeFormat
+from openpts.device.purge.nvme_sanitize import NvmeSanitize
+from openpts.device.purge.nvme_sanitize_log import SanitizeAction
+from openpts.device.purge.overwrite import Overwrite
+from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.scsi_format import ScsiFormat
+from openpts.device.purge.scsi_sanitize import ScsiSanitize
+from openpts.errors import UsageError
+
+METHODS: Final[tuple[PurgeMethod, ...]] = (
+    NvmeFormat.user_data(),
+    NvmeSanitize(SanitizeAction.BLOCK),
+    NvmeFormat.crypto(),
+    NvmeSanitize(SanitizeAction.CRYPTO),
+    AtaSanitize(SanitizeKind.BLOCK),
+    AtaSecurityErase(),
+    AtaSanitize(SanitizeKind.CRYPTO),
+    AtaSecurityErase(enhanced=True),
+    ScsiSanitize(SanitizeKind.BLOCK),
+    ScsiFormat(),
+    ScsiSanitize(SanitizeKind.CRYPTO),
+    Discard(),
+    NvmeSanitize(SanitizeAction.OVERWRITE),
+    AtaSanitize(SanitizeKind.OVERWRITE),
+    ScsiSanitize(SanitizeKind.OVERWRITE),
+    Overwrite(),
+)
+
+
+def capabilities(device: BlockDevice) -> tuple[tuple[PurgeMethod, Capability], ...]:
+    """Each method with whether the drive has it, the best first; asks the drive and changes nothing."""
+    return tuple((method, method.capability(device)) for method in METHODS)
+
+
+def method_named(name: str) -> PurgeMethod:
+    """The method of that name. Raises UsageError with all names if there is none."""
+    for method in METHODS:
+        if method.name == name:
+            return method
+    names = ", ".join(method.name for method in METHODS)
+    raise UsageError(f"{name!r} is no purge method: there are auto, none, {names}")

@@ -1,0 +1,152 @@
+"""The wait for the end of a sanitize, by the drive's log, through resets and new names, and not for ever."""
+
+from dataclasses import dataclass
+from typing import Final, Self
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.nvme_admin import NvmeCommandError
+from openpts.device.nvme_subsystem import NvmeSubsystem
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.method import Progress
+from openpts.device.purge.nvme_drive import NoAnswerError, NvmeQuestions, namespace_id, opened
+from openpts.device.purge.nvme_sanitize_log import SanitizeLog, SanitizeState
+from openpts.device.purge.waiting import Clock
+from openpts.device.serial_number import serial_number
+from openpts.errors import PurgeError
+from openpts.system_files import SystemRoots
+
+_POLL_S: Final = 1.0
+# Drives without an estimate took up to minutes; one that overwrites has its capacity to write.
+_FLOOR_S: Final = 2 * 3600.0
+_ESTIMATES: Final = 3
+_SLOWEST_BYTES_PER_S: Final = 50e6
+# A reset takes up to two minutes where the drive is slow to become ready, a connection some ten minutes.
+_GONE_FOR_S: Final = 900.0
+_NEVER_BEGUN_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizeWait:
+    """One wait. ``command`` is dword 10 of the sanitize; ``limit_s`` is when to give up."""
+
+    target: OpenTarget
+    title: str
+    serial: str | None
+    nsid: int
+    command: int
+    limit_s: float
+    questions: NvmeQuestions
+    clock: Clock
+
+    @classmethod
+    def of(
+        cls,
+        target: OpenTarget,
+        title: str,
+        command: int,
+        *,
+        estimate_s: float | None,
+        questions: NvmeQuestions,
+        clock: Clock,
+    ) -> Self:
+        """Prepared before the command is sent: what the drive is known by is read now."""
+        device = target.device
+        assert device is not None  # noqa: S101 only drives can be sanitized
+        one_pass_s = target.facts.user_capacity_bytes / _SLOWEST_BYTES_PER_S
+        limit_s = max(_FLOOR_S, one_pass_s, _ESTIMATES * (estimate_s or 0))
+        serial, nsid = serial_number(device).value, namespace_id(device)
+        return cls(target, title, serial, nsid, command, limit_s, questions, clock)
+
+    def to_the_end(self, progress: Progress) -> SanitizeLog:
+        """The log when it says that all is done.
+
+        Raises PurgeError if the sanitize fails, never ends, or the drive does not come back.
+        """
+        clock = self.clock
+        started_s = heard_s = clock.now_s()
+        last = "no word of it yet"
+        while True:
+            now_s = clock.now_s()
+            try:
+                log = self._read()
+            except NoAnswerError as error:
+                if now_s - heard_s > _GONE_FOR_S:
+                    raise self._lost(now_s - heard_s, str(error)) from error
+                progress(None, f"waiting for the drive, {error}")
+            else:
+                heard_s, last = now_s, str(log)
+                if self._is_over(log, now_s - started_s):
+                    return log
+                progress(log.share_done, f"sanitize {log} after {now_s - started_s:.0f} s")
+            if now_s - started_s > self.limit_s:
+                raise self._endless(now_s - started_s, last)
+            clock.sleep(_POLL_S)
+
+    def _is_over(self, log: SanitizeLog, elapsed_s: float) -> bool:
+        """Whether it ended well. Raises PurgeError if it did not, or if the log tells of another one."""
+        if log.state is SanitizeState.IN_PROGRESS:
+            return False
+        if log.command != self.command or log.state is SanitizeState.NEVER:
+            if elapsed_s < _NEVER_BEGUN_S:  # some drives are late to enter it
+                return False
+            raise PurgeError(
+                f"{self._what} was accepted, but the drive's log tells of none: {log}, dword 10 "
+                f"{log.command:#x} instead of {self.command:#x}"
+            )
+        if log.state is SanitizeState.FAILED:
+            raise PurgeError(
+                f"{self._what} failed, says its Sanitize Status log; the drive refuses reads and writes "
+                "until another sanitize succeeds (begin again), or it is told to leave that state with what "
+                f"it then holds: nvme sanitize {self._node} --sanact=1"
+            )
+        return True
+
+    def _read(self) -> SanitizeLog:
+        """The log, by our own descriptor or, where that leads nowhere, by the drive's new name."""
+        try:
+            return SanitizeLog.parse(self.questions.sanitize_log(self.target.fd))
+        except (NvmeCommandError, ValueError) as error:
+            device = self._again()
+            if device is None or device == self.target.device:
+                raise NoAnswerError(str(error)) from error
+        with opened(device) as fd:
+            try:
+                return SanitizeLog.parse(self.questions.sanitize_log(fd))
+            except (NvmeCommandError, ValueError) as error:
+                raise NoAnswerError(str(error)) from error
+
+    def _again(self) -> BlockDevice | None:
+        device = self.target.device
+        if self.serial is None or device is None:
+            return None
+        return namespace_again(self.serial, self.nsid, device.roots)
+
+    @property
+    def _what(self) -> str:
+        return f"{self.title} of {self.target.facts.path}"
+
+    @property
+    def _node(self) -> str:
+        device = self.target.device
+        controller = NvmeSubsystem.of(device).live_controller if device else None
+        return f"/dev/{controller.name}" if controller else self.target.facts.path
+
+    def _lost(self, seconds: float, said: str) -> PurgeError:
+        return PurgeError(
+            f"{self._what} was begun, but for {seconds:.0f} s nothing was heard of the drive: {said}; it "
+            "goes on by itself when the drive has power: see nvme sanitize-log when it is back"
+        )
+
+    def _endless(self, seconds: float, last: str) -> PurgeError:
+        return PurgeError(
+            f"{self._what} has not ended after {seconds / 60:.0f} min, longer than the drive should take; "
+            f"its log says: {last}; it goes on by itself, and can't be broken off: switch the machine off "
+            f"and on, then see nvme sanitize-log {self._node}"
+        )
+
+
+def namespace_again(serial: str, nsid: int, roots: SystemRoots) -> BlockDevice | None:
+    """The namespace of the drive with this serial number, under whatever name it is there now."""
+    subsystem = NvmeSubsystem.with_serial(serial, roots)
+    namespaces = () if subsystem is None else subsystem.namespaces
+    return next((found for found in namespaces if found.integer("nsid") == nsid), None)

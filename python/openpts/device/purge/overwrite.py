@@ -1,0 +1,71 @@
+"""One pass of random data over all LBAs: no purge, for it leaves the drive full (PTS 2.1.11)."""
+
+import mmap
+import os
+import time
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.method import Capability, Progress
+from openpts.errors import PurgeError
+from openpts.units import MB, MIB
+from openpts.vocabulary.facts import Facts
+
+_CHUNK_BYTES: Final = 4 * MIB
+
+
+@dataclass(frozen=True, slots=True)
+class Overwrite:
+    """Implements openpts.device.purge.method.PurgeMethod for whatever takes writes."""
+
+    name: str = "overwrite"
+    title: str = "one sequential pass of random data (NO PURGE)"
+    is_purge: bool = False
+
+    def capability(self, device: BlockDevice) -> Capability:
+        """See the protocol: whether the kernel lets anybody write."""
+        place = device.place("ro")
+        if device.read_only:
+            return Capability(False, f"is set read-only: {place} is 1")
+        return Capability(True, f"{place} is 0")
+
+    # PTS-PRG-02
+    def carry_out(self, target: OpenTarget, progress: Progress) -> str:
+        """See the protocol."""
+        capacity_bytes = target.facts.user_capacity_bytes
+        chunk_bytes = min(_CHUNK_BYTES, capacity_bytes)
+        started_s = time.monotonic()
+        with mmap.mmap(-1, chunk_bytes) as memory, memoryview(memory) as buffer:
+            for offset_bytes in range(0, capacity_bytes, chunk_bytes):
+                length_bytes = min(chunk_bytes, capacity_bytes - offset_bytes)
+                with buffer[:length_bytes] as chunk:
+                    chunk[:] = os.urandom(length_bytes)
+                    _write(target, chunk, offset_bytes)
+                elapsed_s = time.monotonic() - started_s
+                rate = (offset_bytes + length_bytes) / MB / elapsed_s if elapsed_s else 0.0
+                progress((offset_bytes + length_bytes) / capacity_bytes, f"overwriting, {rate:.0f} MB/s")
+        try:
+            os.fsync(target.fd)
+        except OSError as error:
+            raise PurgeError(f"overwriting {target.facts.path} failed: {error.strerror}") from error
+        return f"bytes 0 to {capacity_bytes - 1:,} written once in sequence: the drive is full, not purged"
+
+    def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of writes
+        """See the protocol."""
+        return {}
+
+
+def _write(target: OpenTarget, chunk: memoryview, offset_bytes: int) -> None:
+    try:
+        written_bytes = os.pwritev(target.fd, [chunk], offset_bytes)
+    except OSError as error:
+        raise PurgeError(
+            f"overwriting {target.facts.path} failed at byte {offset_bytes:,}: {error.strerror}"
+        ) from error
+    if written_bytes != len(chunk):
+        raise PurgeError(
+            f"overwriting {target.facts.path} failed: {written_bytes} of {len(chunk)} bytes taken at byte "
+            f"{offset_bytes:,}"
+        )

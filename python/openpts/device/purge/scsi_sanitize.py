@@ -1,0 +1,70 @@
+"""SCSI SANITIZE: block erase, cryptographic erase, overwrite (SBC), which go on inside the drive."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.method import Capability, Progress
+from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.scsi_operation import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
+from openpts.device.purge.waiting import CLOCK, Clock
+from openpts.programs import Run, run_program
+from openpts.vocabulary.facts import Facts
+
+_SANITIZE: Final = 0x48
+_SERVICE_ACTIONS: Final = {
+    SanitizeKind.OVERWRITE: 1,
+    SanitizeKind.BLOCK: 2,
+    SanitizeKind.CRYPTO: 3,
+}
+_ARGUMENTS: Final = {
+    SanitizeKind.OVERWRITE: ("--overwrite", "--zero"),
+    SanitizeKind.BLOCK: ("--block",),
+    SanitizeKind.CRYPTO: ("--crypto",),
+}
+_WORDS: Final = {
+    SanitizeKind.OVERWRITE: "OVERWRITE, one pass of zeros",
+    SanitizeKind.BLOCK: "BLOCK ERASE",
+    SanitizeKind.CRYPTO: "CRYPTOGRAPHIC ERASE",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ScsiSanitize:
+    """Implements openpts.device.purge.method.PurgeMethod for one kind."""
+
+    kind: SanitizeKind
+    run: Run = run_program
+    clock: Clock = CLOCK
+
+    @property
+    def name(self) -> str:
+        """See the protocol."""
+        return f"scsi-sanitize-{self.kind}"
+
+    @property
+    def title(self) -> str:
+        """See the protocol."""
+        return f"SCSI SANITIZE, {_WORDS[self.kind]}"
+
+    @property
+    def is_purge(self) -> bool:
+        """See the protocol."""
+        return self.kind.is_purge
+
+    def capability(self, device: BlockDevice) -> Capability:
+        """See the protocol: REPORT SUPPORTED OPERATION CODES, and REQUEST SENSE for what goes on."""
+        return scsi_capability(device, self.run, _SANITIZE, _SERVICE_ACTIONS[self.kind])
+
+    # PTS-PRG-03
+    def carry_out(self, target: OpenTarget, progress: Progress) -> str:
+        """See the protocol."""
+        command = ("sg_sanitize", *_ARGUMENTS[self.kind], "--early", "--quick")
+        limit_s = self.kind.limit_s(target.facts.user_capacity_bytes)
+        carry_out_inside(target, self.title, ScsiOrder(command, limit_s, self.run, self.clock), progress)
+        return _WORDS[self.kind]
+
+    def status(self, target: OpenTarget) -> Facts:
+        """See the protocol: REQUEST SENSE."""
+        return scsi_status(target, self.run)

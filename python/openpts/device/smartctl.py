@@ -1,0 +1,122 @@
+"""What smartctl says of an ATA or SCSI drive, as a tree of JSON that nothing is taken from on trust.
+
+smartmontools knows what hundreds of drives mean by their attributes; openpts asks it and reads its JSON
+(format version 1). Its manual, "EXIT STATUS", says what the bits of the exit status mean.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.programs import Run
+from openpts.system_files import printable
+
+FORMAT_VERSION: Final = 1
+_LONGEST_MESSAGE: Final = 300
+
+# bits of the exit status
+_BAD_COMMAND_LINE: Final = 1 << 0
+_NOT_OPENED: Final = 1 << 1
+
+
+class SmartctlError(Exception):
+    """smartctl could say nothing of the drive; the text says why."""
+
+
+def smartctl_command(device: BlockDevice) -> list[str]:
+    """Ask for identity, health, attributes, error counters and device statistics, and wake no sleeping disk.
+
+    Not ``-x``: it sends SCT commands, which some drives answer late, for tables that openpts does not need.
+    """
+    logs = ("--log=error", "--log=devstat", "--log=ssd")
+    options = ("--json=c", "--nocheck=standby", "--info", "--health", "--attributes", *logs)
+    return ["smartctl", *options, str(device.node)]
+
+
+@dataclass(frozen=True, slots=True)
+class SmartctlAnswer:
+    """The tree that smartctl printed; whatever is missing in it, or of another type, is told as None."""
+
+    tree: Mapping[str, object]
+
+    def at(self, *path: str) -> object:
+        """What lies at the end of a path of keys."""
+        found: object = self.tree
+        for key in path:
+            found = found.get(key) if isinstance(found, dict) else None
+        return found
+
+    def number(self, *path: str) -> float | None:
+        """A number there."""
+        return number(self.at(*path))
+
+    def items(self, *path: str) -> tuple[Mapping[str, object], ...]:
+        """The objects of a list there."""
+        found = self.at(*path)
+        return tuple(item for item in found if isinstance(item, dict)) if isinstance(found, list) else ()
+
+    def text(self, *path: str) -> str:
+        """A text there, printable; "" if there is none."""
+        found = self.at(*path)
+        return printable(found[:_LONGEST_MESSAGE]) if isinstance(found, str) else ""
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """smartctl's version, such as (7, 3); () if it does not tell."""
+        found = self.at("smartctl", "version")
+        parts = found if isinstance(found, list) else []
+        return tuple(part for part in parts if isinstance(part, int) and not isinstance(part, bool))
+
+    @property
+    def name(self) -> str:
+        """How a source names it, such as ``smartctl 7.3``."""
+        return " ".join(("smartctl", ".".join(str(part) for part in self.version))).strip()
+
+    @property
+    def in_database(self) -> bool:
+        """Whether smartmontools knows this model, and so what its attributes mean."""
+        return self.at("in_smartctl_database") is True
+
+    @property
+    def foretells_failure(self) -> bool | None:
+        """SMART's own verdict; None where the drive gives none."""
+        passed = self.at("smart_status", "passed")
+        return not passed if isinstance(passed, bool) else None
+
+
+def number(value: object) -> float | None:
+    """A JSON number that is one, as a float; None for all else, also for what no float can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    try:
+        return float(value) if isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def ask_smartctl(device: BlockDevice, run: Run, timeout_s: float) -> SmartctlAnswer:
+    """Ask about a drive. Raises SmartctlError, and ProgramError if smartctl is missing or too slow.
+
+    The exit status is no verdict on the answer: bit 2 says that one of the commands failed, bits 3 to 7 what
+    is wrong with the drive.
+    """
+    answer = run(smartctl_command(device), timeout_s)
+    try:
+        tree = json.loads(answer.stdout)
+    except (ValueError, RecursionError) as error:
+        raise SmartctlError(f"smartctl said nothing that is JSON: {answer.complaint}") from error
+    told = SmartctlAnswer(tree if isinstance(tree, dict) else {})
+    if answer.returncode < 0 or answer.returncode & (_BAD_COMMAND_LINE | _NOT_OPENED):
+        raise SmartctlError(_messages(told) or f"exit status {answer.returncode} and no word")
+    version = told.at("json_format_version")
+    if not (isinstance(version, list) and version[:1] == [FORMAT_VERSION]):
+        raise SmartctlError(f"smartctl's JSON is not of format version {FORMAT_VERSION}")
+    return told
+
+
+def _messages(told: SmartctlAnswer) -> str:
+    texts = (item.get("string") for item in told.items("smartctl", "messages"))
+    return "; ".join(printable(text[:_LONGEST_MESSAGE]) for text in texts if isinstance(text, str))

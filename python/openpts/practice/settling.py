@@ -1,0 +1,57 @@
+"""Idle time until a drive has come to rest, as a piece of a test script: a look now and then, reads only.
+
+A drive with a fast cache empties it in the background when nobody asks for anything, and the next
+measurement depends on how far it came (SOL-DEV-03, SOL-DEV-04). No standard command tells when that work is
+done, so it is looked for from outside: while blocks are moved, reads wait for it and the drive stays warm.
+"""
+
+from collections.abc import Callable, Generator
+from dataclasses import dataclass
+
+from openpts.analysis.settling import Look, Settling, judge, look_of
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Answer, Apply, ReadHealth, Request, health_in, samples_in
+from openpts.vocabulary.settling import SettlingRule
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
+from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.workload import simple_workload
+
+
+@dataclass(frozen=True, slots=True)
+class SettlingCourse:
+    """How a wait went: all looks in their order, and the last judgement."""
+
+    looks: tuple[Look, ...]
+    last: Settling
+
+
+# SOL-DEV-03, SOL-DEV-04
+def settle(
+    rule: SettlingRule,
+    active_range: ActiveRange,
+    number: int,
+    tell: Callable[[Look, Settling], None] = lambda _look, _verdict: None,
+) -> Generator[Request, Answer, SettlingCourse]:
+    """Wait under Part.REST of that number until the drive has come to rest, or for the longest time.
+
+    ``tell`` hears of each look with the judgement after it.
+    """
+    looks: list[Look] = []
+    verdict = judge(looks, rule)
+    idle_ns = 0
+    while idle_ns < rule.longest_ns and not verdict.settled:
+        length_ns = min(rule.look_ns, rule.longest_ns - idle_ns)
+        idle = Step(None, Duration(length_ns))
+        _, probe = samples_in((yield Apply(Part.REST, number, (idle, probe_step(rule, active_range)))))
+        reading = health_in((yield ReadHealth(Part.REST, number)))
+        idle_ns += length_ns
+        looks.append(look_of(idle_ns, probe, reading))
+        verdict = judge(looks, rule)
+        tell(looks[-1], verdict)
+    return SettlingCourse(tuple(looks), verdict)
+
+
+def probe_step(rule: SettlingRule, active_range: ActiveRange) -> Step:
+    """Single reads at random, one at a time: few enough to leave the drive in peace."""
+    reads = simple_workload("probe", AccessPattern.RANDOM, rule.block_size_bytes, 100)
+    return Step(reads.stimulus(tc=1, qd=1, active_range=active_range), Duration(rule.probe_ns))

@@ -1,0 +1,170 @@
+"""The report of a rotational disk: rates over its zones, and what access costs."""
+
+from typing import Any
+
+from openpts.analysis.zones import ZoneRate, inner_to_outer, mean_bytes_per_s, rates_of
+from openpts.record.reader import Run
+from openpts.report import cells
+from openpts.report.content import TestContent
+from openpts.report.facts_table import items_table
+from openpts.report.header import Rows, of_cycle, write_cache
+from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.report.model import Cell, Page, Table, Verdict
+from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section
+from openpts.report.practice.rotational_pages import RotationalRun, access_page, throughput_page, whole_rate
+from openpts.report.preparation_page import gap_place, largest_gap
+from openpts.report.printable import fact_text, printable
+from openpts.report.summary_table import summary_table
+from openpts.units import MB, format_block_size, format_duration
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.rotational_conditions import RotationalConditions
+
+_TITLE = "Rotational Disk by Zones"
+_ROTATIONAL = "rotational"
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    measured = _measured(run)
+    return TestContent(
+        verdicts=_verdicts(measured),
+        summary=_summary(measured),
+        sections=lambda standing, report_date: (
+            methodology_section(
+                run,
+                standing,
+                report_date,
+                title=_TITLE,
+                test_rows=_test_rows(measured),
+                pages=(_preparation_page(run), throughput_page(measured), access_page(measured)),
+            ),
+        ),
+        figures=_figures(measured),
+    )
+
+
+def _measured(run: Run) -> RotationalRun:
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, RotationalConditions)  # noqa: S101 the registry calls by test
+    return RotationalRun(
+        run=run,
+        conditions=conditions,
+        zones=rates_of(step.sample for step in run.part(Part.SWEEP)),
+        whole=rates_of(step.sample for step in run.part(Part.PROFILE)),
+    )
+
+
+def _verdicts(measured: RotationalRun) -> tuple[Verdict, ...]:
+    """How much was measured, and whether the device is what the test is for."""
+    planned = measured.conditions.zones
+    begun = len({rate.first_pct for rate in measured.zones})
+    counted = Verdict(
+        f"{begun} of {planned} zones measured, each by {2 + 2 * len(measured.conditions.qds)} stimuli.",
+        "info" if begun == planned else "fail",
+    )
+    media = measured.run.manifest.dut.get("media")
+    told = None if media is None else media.value
+    if told is not None and told.startswith(_ROTATIONAL):
+        return (counted,)
+    return (
+        counted,
+        Verdict(
+            f"Media: {printable(told) if told else 'not reported'}. This test is made for rotational disks: "
+            "other media have no zones, and what was written before decides about their figures.",
+            "fail",
+        ),
+    )
+
+
+def _summary(measured: RotationalRun) -> Table:
+    values: list[tuple[str, Cell, str]] = []
+    size = format_block_size(measured.conditions.sequential_block_size_bytes)
+    for read, letter in ((True, "R"), (False, "W")):
+        mean = mean_bytes_per_s(measured.zones, read=read)
+        ratio = inner_to_outer(measured.zones, read=read)
+        values.append((f"SEQ {size} {letter}, all zones", _number(mean, 1, MB), "MB/s"))
+        values.append((f"SEQ {size} {letter}, last zone / first", _number(ratio, 2), "x"))
+    size = format_block_size(measured.conditions.random_block_size_bytes)
+    for qd in measured.conditions.qds:
+        for read, letter in ((True, "R"), (False, "W")):
+            rate = whole_rate(measured, qd, read=read)
+            name = f"RND {size} {letter} QD {qd}, whole range"
+            values.append((name, _number(None if rate is None else rate.iops, 1), "IOPS"))
+    rate = whole_rate(measured, min(measured.conditions.qds), read=True)
+    access_ms = None if rate is None or rate.access_ns is None else rate.access_ns / 1e6
+    values.append(("Mean access time of reads, whole range", _number(access_ms, 2), "ms"))
+    return summary_table("Rotational", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+
+
+def _number(value: float | None, decimals: int, unit: float = 1.0) -> Cell:
+    return cells.missing("not measured") if value is None else cells.number(value / unit, decimals)
+
+
+def _test_rows(measured: RotationalRun) -> Rows:
+    conditions = measured.conditions
+    sequential = format_block_size(conditions.sequential_block_size_bytes)
+    random = format_block_size(conditions.random_block_size_bytes)
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(measured.run)),
+        ("Test Stimulus 1", f"SEQ {sequential} W, then R, in each zone"),
+        ("TOIO - TC/QD", demand_text(conditions.sequential_tc, conditions.sequential_qd)),
+        ("Test Stimulus 2", f"RND {random} R and W, in each zone and over all"),
+        ("TOIO - TC/QD", "TC 1 / QD " + " and ".join(map(str, conditions.qds))),
+        ("Zones", str(conditions.zones)),
+        ("Duration", f"{format_duration(conditions.minute_ns)} each"),
+        ("Media", fact_text(measured.run.manifest.dut, "media")),
+        ("Steady State", NO_STEADY_STATE),
+    )
+
+
+def _preparation_page(run: Run) -> Page:
+    """What other tests do before, and why this one does not."""
+    cache, largest = of_cycle(run.manifest.write_caches, 1), largest_gap(run)
+    rows = items_table(
+        "hdd-preparation-items",
+        "Write cache, and time without I/O",
+        [
+            ("Write cache required", printable(cache.required) if cache else "not recorded"),
+            ("Write cache found", write_cache(cache)),
+            ("Largest gap between steps", "n/a" if largest is None else gap_place(largest)),
+        ],
+    )
+    return Page(
+        "hdd-preparation",
+        "Preparation",
+        (
+            Verdict(
+                "No purge: a platter is overwritten in place, so that its write history does not matter."
+            ),
+            Verdict("No preconditioning and no steady state, for the same reason."),
+            rows,
+        ),
+        mandatory=True,
+    )
+
+
+def _figures(measured: RotationalRun) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    return {
+        "zones": [_rate_figures(rate) for rate in measured.zones],
+        "whole_range": [_rate_figures(rate) for rate in measured.whole],
+        **{
+            f"sequential_{name}_{what}": figure(measured.zones, read=read)
+            for read, name in ((True, "read"), (False, "write"))
+            for what, figure in (("bytes_per_s", mean_bytes_per_s), ("last_to_first", inner_to_outer))
+        },
+    }
+
+
+def _rate_figures(rate: ZoneRate) -> dict[str, Any]:
+    return {
+        "first_pct": rate.first_pct,
+        "last_pct": rate.last_pct,
+        "pattern": "random" if rate.random else "sequential",
+        "direction": "read" if rate.read else "write",
+        "qd": rate.qd,
+        "mb_per_s": rate.bytes_per_s / MB,
+        "iops": rate.iops,
+        "mean_ms": None if rate.access_ns is None else rate.access_ns / 1e6,
+    }

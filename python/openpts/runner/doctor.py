@@ -1,0 +1,124 @@
+"""The host audit outside a run: what is, what it does to results, what can be changed, and changing it."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.file_system import device_below, find_mount
+from openpts.device.nearby_cpus import parse_cpu_list
+from openpts.device.target import BlockTarget, parse_target
+from openpts.device.way_settings import way_settings
+from openpts.device.way_tuning import way_changes
+from openpts.host.changes import UNTIL_ASKED, HostChanger
+from openpts.host.settings import host_settings
+from openpts.host.tuning import LEFT_ALONE, host_changes
+from openpts.journal import Journal, Kind
+from openpts.programs import Run, run_program
+from openpts.runner.healing import Healing, heal
+from openpts.system_files import SystemRoots, read_lines
+from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.host_advice.advice import Advice, Grade
+from openpts.vocabulary.host_advice.drive_queue import NUMA_NODE, THREADS
+from openpts.vocabulary.host_advice.table import ADVICE
+from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Change, ChangeReport
+
+_ALLOWED: Final = "Cpus_allowed_list:"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One line of the audit with its grade. ``remedy`` says how it may be changed; empty where it is good."""
+
+    advice: Advice
+    fact: Fact
+    grade: Grade
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class Doctor:
+    """Looks at one machine, for measurements of one drive or of whichever (``disk`` is None then)."""
+
+    scenario: Scenario
+    roots: SystemRoots
+    disk: BlockDevice | None = None
+    run: Run = run_program
+
+    @classmethod
+    def for_target(cls, text: str | None, scenario: Scenario, roots: SystemRoots) -> "Doctor":
+        """For the drive that the operator names, or the one below a file. Raises UsageError, TargetError."""
+        return cls(scenario, roots, None if text is None else _disk(text, roots))
+
+    def findings(self) -> tuple[Finding, ...]:
+        """The audit, in the order of the table of advice; of no drive what belongs to one is left out."""
+        facts = self._facts()
+        changeable = {change.key for change in self._changes()}
+        found = []
+        for advice in ADVICE:
+            if advice.key not in facts:
+                continue
+            fact = facts[advice.key]
+            grade = advice.grade(fact.value, self.scenario)
+            found.append(Finding(advice, fact, grade, _remedy(advice, grade, changeable)))
+        return tuple(found)
+
+    def apply(self, journal: Journal) -> tuple[ChangeReport, ...]:
+        """Change what can be changed, until ``restore`` puts it back. Raises JournalError."""
+        reports, _ = HostChanger(self.roots, journal, UNTIL_ASKED, self.run).make(self._changes())
+        return reports
+
+    def _facts(self) -> Facts:
+        if self.disk is None:
+            return host_settings(self.roots, run=self.run)
+        facts = host_settings(self.roots, self.disk.number, self.run) | way_settings(self.disk, self.roots)
+        node = facts[NUMA_NODE]
+        if node.value is not None and (threads := _threads(node.value, self.roots)):
+            facts[NUMA_NODE] = Fact(f"{node.value}{THREADS}{threads}", node.source)
+        return facts
+
+    def _changes(self) -> tuple[Change, ...]:
+        changes = host_changes(self.roots, self.scenario, lasting=True, run=self.run)
+        return changes if self.disk is None else (*changes, *way_changes(self.disk, self.scenario))
+
+
+def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tuple[Healing, ...]:
+    """Put back what was changed on this host and its drives and is in use by no run. Raises JournalError.
+
+    Passwords apart: those are for `openpts unlock`.
+    """
+    return heal(journal, roots, {Kind.HOST_SETTING, Kind.WRITE_CACHE}, run=run)
+
+
+def _disk(text: str, roots: SystemRoots) -> BlockDevice | None:
+    target = parse_target(text)
+    if isinstance(target, BlockTarget):
+        return BlockDevice.of_node(target.path, roots).whole
+    path = target.path if target.path.exists() else target.path.parent
+    mount = find_mount(Path(path).resolve(), roots)
+    device = None if mount is None else device_below(mount, roots)
+    return None if device is None else device.whole
+
+
+def _threads(node: str, roots: SystemRoots) -> str:
+    """Where threads of a run would be pinned: near the drive where they may run there, else anywhere."""
+    allowed = next(
+        (line.split()[1] for line in read_lines(roots.proc / "self/status") if line.startswith(_ALLOWED)), ""
+    )
+    near = node.partition("processors ")[2]
+    try:
+        both = set(parse_cpu_list(near)) & set(parse_cpu_list(allowed))
+    except (ValueError, IndexError):
+        return near
+    return ",".join(map(str, sorted(both))) if both else allowed
+
+
+def _remedy(advice: Advice, grade: Grade, changeable: set[str]) -> str:
+    if grade in {Grade.GOOD, Grade.UNKNOWN}:
+        return ""
+    if advice.key in changeable:
+        return "--apply changes it"
+    if advice.key in LEFT_ALONE or advice.suits is None:
+        return LEFT_ALONE.get(advice.key, "")
+    return "the kernel has no switch for it here"

@@ -1,0 +1,109 @@
+"""Power from a meter of the operator's: a program of theirs that goes on printing watts, a number a line."""
+
+import os
+import shlex
+import shutil
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from openpts.errors import UsageError
+from openpts.system_files import printable
+from openpts.vocabulary.facts import Fact, Facts
+
+NAME: Final = "power_external_w"
+_LONGEST_LINE: Final = 200
+_PATIENCE_S: Final = 2.0
+
+Sink = Callable[[tuple[int, str, float]], object]
+
+
+class PowerCommand:
+    """The operator's program, started for the time of a run; each number gets the time of its arrival.
+
+    The words of ``command`` are its name and its arguments, as a shell would split them; there is no shell.
+    Lines that are no number are counted and left out. Raises UsageError if there is no such program.
+    """
+
+    def __init__(self, command: str) -> None:
+        try:
+            self._words = shlex.split(command)
+        except ValueError as error:
+            raise UsageError(f"--power-command {command!r} makes no sense: {error}") from error
+        if not self._words:
+            raise UsageError("--power-command is empty: name a program that prints a number of watts a line")
+        if shutil.which(self._words[0]) is None:
+            raise UsageError(f"--power-command: there is no program {printable(self._words[0])}")
+        self._text = printable(command)
+        self._numbers = 0
+        self._others = 0
+        self._ended_with: int | None = None
+
+    @property
+    def facts(self) -> Facts:
+        """What it is and how it went until now, for the record."""
+        went = f"{self._numbers} values" + (f", {self._others} lines without" if self._others else "")
+        if self._ended_with is not None:
+            went += f"; the command ended by itself with {self._ended_with}"
+        return {"external power": Fact(f"{NAME}; as the command tells it: {went}", self._text)}
+
+    @contextmanager
+    def running(self, sink: Sink) -> Iterator[None]:
+        """The program runs while the block does. Raises UsageError if it can't be started."""
+        try:
+            process = subprocess.Popen(
+                self._words,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+            )
+        except OSError as error:
+            raise UsageError(
+                f"--power-command: {self._words[0]} can't be started: {error.strerror}"
+            ) from error
+        stopping = threading.Event()
+        thread = threading.Thread(
+            target=self._listen, args=(process, sink, stopping), name="power command", daemon=True
+        )
+        thread.start()
+        try:
+            yield
+        finally:
+            stopping.set()
+            for last in (signal.SIGTERM, signal.SIGKILL):
+                if process.poll() is None:
+                    with suppress(ProcessLookupError):
+                        os.killpg(process.pid, last)
+                    thread.join(_PATIENCE_S)
+
+    def _listen(self, process: "subprocess.Popen[bytes]", sink: Sink, stopping: threading.Event) -> None:
+        with process:
+            assert process.stdout is not None  # noqa: S101 it was asked for
+            while line := process.stdout.readline(_LONGEST_LINE):
+                at_ns = time.monotonic_ns()
+                if stopping.is_set():
+                    continue
+                watts = _watts(line)
+                if watts is None:
+                    self._others += 1
+                else:
+                    self._numbers += 1
+                    sink((at_ns, NAME, watts))
+        if not stopping.is_set():
+            self._ended_with = process.returncode
+
+
+def _watts(line: bytes) -> float | None:
+    """A finite number, which may be followed by its unit."""
+    words = line.split()
+    with suppress(ValueError, IndexError):
+        value = float(words[0])
+        unit_follows = len(words) == 1 or words[1:] in ([b"W"], [b"w"])
+        if unit_follows and abs(value) < float("inf"):
+            return value
+    return None

@@ -1,0 +1,47 @@
+"""A purge by itself, without a test after it: what the drive has, the purge, and its proof."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.consent import Consent
+from openpts.device.guard import open_target
+from openpts.device.purge.method import Capability, Progress, PurgeMethod
+from openpts.device.purge.methods import capabilities
+from openpts.device.purge.purge import purge
+from openpts.device.target import FileTarget, parse_target
+from openpts.journal import Journal
+from openpts.runner.ending import terminate_as_interrupt
+from openpts.runner.healing import heal_before_run
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import PurgeReport
+from openpts.vocabulary.purge_choice import PurgeChoice
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeOrder:
+    """What the operator asked for."""
+
+    target: str
+    consent: Consent
+    choice: PurgeChoice
+
+
+def methods_of(target: str) -> Sequence[tuple[PurgeMethod, Capability]]:
+    """What a drive can do; nothing for a file. Nothing is changed and nobody has to agree.
+
+    Raises OpenptsError where there is no such target.
+    """
+    parsed = parse_target(target)
+    if isinstance(parsed, FileTarget):
+        return ()
+    return capabilities(BlockDevice.of_node(parsed.path, SystemRoots()))
+
+
+def purge_alone(order: PurgeOrder, progress: Progress) -> PurgeReport:
+    """Purge a drive or a file and prove it. Raises OpenptsError."""
+    target, roots = parse_target(order.target), SystemRoots()
+    with terminate_as_interrupt():
+        heal_before_run(target, Journal.of_machine(), roots)
+        with open_target(target, order.consent, roots) as opened:
+            return purge(opened, order.choice, progress)

@@ -1,0 +1,61 @@
+"""Sets the host up for a run and puts it back at the end, also after one that failed."""
+
+import struct
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+
+from openpts.host.changes import UNTIL_THE_END, HostChanger
+from openpts.host.setting_file import HostSettingError, held_open
+from openpts.host.sleep_inhibitor import no_sleep
+from openpts.journal import Entry, Journal
+from openpts.programs import Run, run_program
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.host_advice.processor import SHALLOW_US
+from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Change, ChangeReport
+
+
+@contextmanager
+def tuned_host(
+    changes: Sequence[Change],
+    scenario: Scenario,
+    roots: SystemRoots,
+    journal: Journal,
+    run: Run = run_program,
+) -> Iterator[tuple[ChangeReport, ...]]:
+    """The host with these changes and what only a living process can hold, for the time of the block.
+
+    What can't be changed is told in the reports and is no error. Raises JournalError, and at the end
+    HostSettingError if something could not be put back: it stays in the journal.
+    """
+    changer = HostChanger(roots, journal, UNTIL_THE_END, run)
+    with ExitStack() as held:
+        reports = _hold(held, scenario, roots)
+        entries: tuple[Entry, ...] = ()
+        try:
+            made, entries = changer.make(changes)
+            yield (*reports, *made)
+        finally:
+            complaints = changer.put_back(entries)
+    if complaints:
+        raise HostSettingError(f"{'; '.join(complaints)}: `openpts doctor --restore` tries again")
+
+
+def _hold(held: ExitStack, scenario: Scenario, roots: SystemRoots) -> list[ChangeReport]:
+    reports = []
+    if scenario is Scenario.SYNTHETIC:
+        path = roots.dev / "cpu_dma_latency"
+        failure = _try_to_hold(held, held_open(path, struct.pack("=i", SHALLOW_US)))
+        reports.append(ChangeReport("c_states", str(path), None, f"{SHALLOW_US} us to wake at most", failure))
+    failure = _try_to_hold(held, no_sleep(roots))
+    reports.append(ChangeReport("sleep", "logind", None, "forbidden", failure))
+    return reports
+
+
+def _try_to_hold(held: ExitStack, request: AbstractContextManager[None]) -> str:
+    """Why it could not be held; empty if it is."""
+    try:
+        held.enter_context(request)
+    except HostSettingError as error:
+        return str(error)
+    return ""

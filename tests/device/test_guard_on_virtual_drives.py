@@ -1,0 +1,261 @@
+"""Every way in which a drive of a real driver can be in use: each is refused, by the check and by the door.
+
+For a virtual machine alone, which says so with LAB=1, with an NVMe, a SATA and a SAS drive and two paths of
+scsi_debug to one disk; tests/device/test_lab.py boots it.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.consent import Consent
+from openpts.device.disks import whole_drives
+from openpts.device.drive_name import model
+from openpts.device.guard import check, open_target
+from openpts.device.serial_number import serial_number
+from openpts.device.target import BlockTarget
+from openpts.errors import RefusedError
+from openpts.system_files import SystemRoots
+
+HOLDER = "import os, sys; os.open(sys.argv[1], os.O_RDONLY); print('open', flush=True); sys.stdin.read()"
+NVMET = Path("/sys/kernel/config/nvmet/subsystems/openpts")
+LIO = Path("/sys/kernel/config/target/core/iblock_0")
+
+pytestmark = pytest.mark.skipif(os.environ.get("LAB") != "1", reason="needs a virtual machine (LAB=1)")
+
+
+def _node(serial: str, roots: SystemRoots) -> Path:
+    found = [disk.node for disk in whole_drives(roots) if serial_number(disk).value == serial]
+    if not found:
+        pytest.skip(f"this virtual machine has no drive of serial number {serial}")
+    return found[0]
+
+
+@pytest.fixture
+def nvme(roots: SystemRoots) -> Path:
+    return _node("LABNVME0000", roots)
+
+
+@pytest.fixture
+def sata(roots: SystemRoots) -> Path:
+    return _node("LABSATA0000", roots)
+
+
+@pytest.fixture
+def sas(roots: SystemRoots) -> Path:
+    return _node("LABSCSI0000", roots)
+
+
+@pytest.fixture(params=["LABNVME0000", "LABSATA0000", "LABSCSI0000"])
+def drive(request: pytest.FixtureRequest, roots: SystemRoots) -> Path:
+    """Each of the three in turn."""
+    return _node(request.param, roots)
+
+
+@pytest.fixture
+def undo(run, nvme: Path, sata: Path, sas: Path) -> Iterator[Callable[..., None]]:
+    """What to run at the end, last first; then the drives are as empty as they were."""
+    with ExitStack() as stack:
+        yield lambda *command: stack.callback(run, *command)
+    for node in (nvme, sata, sas):
+        run("wipefs", "--all", "--quiet", node)
+    run("udevadm", "settle")
+
+
+def _assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
+    found = {refusal.rule_id: refusal.evidence for refusal in check(BlockTarget(node), roots)}
+    assert rule_id in found
+    assert says in found[rule_id]
+    serial = serial_number(BlockDevice.of_node(node, roots)).value
+    consent = Consent(
+        confirm_serial=serial, confirm_device_path=str(node), erase_signatures=rule_id != "signature"
+    )
+    with pytest.raises(RefusedError) as raised, open_target(BlockTarget(node), consent, roots):
+        pass
+    assert rule_id in str(raised.value)
+
+
+def _hold(node: Path, undo_stack: ExitStack) -> int:
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(node)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    undo_stack.enter_context(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"open\n"
+    return process.pid
+
+
+def _partition(node: Path, run) -> tuple[Path, Path]:
+    run("sfdisk", "--quiet", "--wipe", "always", node, stdin="label: gpt\n,32M\n,32M\n")
+    run("udevadm", "settle")
+    separator = "p" if node.name[-1].isdecimal() else ""
+    return Path(f"{node}{separator}1"), Path(f"{node}{separator}2")
+
+
+def test_an_unused_drive_is_free(drive: Path, roots: SystemRoots) -> None:
+    assert check(BlockTarget(drive), roots) == ()
+
+
+def test_mounted(drive: Path, undo, run, mount, roots: SystemRoots) -> None:
+    run("mkfs.ext4", "-q", drive)
+    mount_point = mount(drive)
+    _assert_refused(drive, "mounted", f"{drive} is mounted at {mount_point}", roots)
+
+
+def test_a_partition_mounted(drive: Path, undo, run, mount, roots: SystemRoots) -> None:
+    first, second = _partition(drive, run)
+    run("mkfs.ext4", "-q", second)
+    mount_point = mount(second)
+    _assert_refused(drive, "mounted", f"{second} is mounted at {mount_point}", roots)
+    _assert_refused(first, "whole-disk", f"{first} is a partition of {drive}", roots)
+
+
+def test_mounted_in_another_mount_namespace(
+    nvme: Path, undo, run, tmp_path: Path, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    run("mkfs.ext4", "-q", nvme)
+    script = f"mount {nvme} {tmp_path} && echo mounted && cat"
+    hidden = subprocess.Popen(
+        ["unshare", "--mount", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    cleanup.enter_context(hidden)
+    assert hidden.stdout is not None
+    assert hidden.stdout.readline() == b"mounted\n"
+    _assert_refused(nvme, "mounted", f"{tmp_path} in the mount namespace of process {hidden.pid} (", roots)
+
+
+def test_swap(sata: Path, undo, run, roots: SystemRoots) -> None:
+    run("mkswap", sata)
+    run("swapon", sata)
+    undo("swapoff", sata)
+    _assert_refused(sata, "swap", f"{sata} is in use as swap space", roots)
+
+
+def test_a_member_of_an_array_running_and_stopped(
+    nvme: Path, sata: Path, undo, run, roots: SystemRoots
+) -> None:
+    Path("/etc/mdadm").mkdir(exist_ok=True)
+    Path("/etc/mdadm/mdadm.conf").write_text("AUTO -all\n")
+    run(
+        "mdadm",
+        "--create",
+        "/dev/md0",
+        "--level=1",
+        "--raid-devices=2",
+        "--assume-clean",
+        "--run",
+        nvme,
+        sata,
+    )
+    run("mkfs.ext4", "-q", "/dev/md0")
+    run("mount", "/dev/md0", "/mnt")
+    _assert_refused(nvme, "holder", f"{nvme} is part of md0, and /dev/md0 is mounted at /mnt", roots)
+    run("umount", "/mnt")
+    _assert_refused(sata, "holder", f"{sata} is part of md0", roots)
+    run("mdadm", "--stop", "/dev/md0")
+    _assert_refused(nvme, "signature", "linux_raid_member", roots)
+
+
+def test_a_volume_active_and_inactive_also_on_a_partition(sas: Path, undo, run, roots: SystemRoots) -> None:
+    _, second = _partition(sas, run)
+    run("pvcreate", "-q", second)
+    run("vgcreate", "-q", "labvg", second)
+    undo("vgremove", "-q", "-f", "labvg")
+    run("lvcreate", "-q", "-L", "12M", "-n", "root", "labvg")
+    run("mkfs.ext4", "-q", "/dev/labvg/root")
+    run("mount", "/dev/labvg/root", "/mnt")
+    _assert_refused(sas, "holder", "is mounted at /mnt", roots)
+    run("umount", "/mnt")
+    run("vgchange", "-q", "-an", "labvg")
+    _assert_refused(sas, "signature", "gpt", roots)
+
+
+def test_a_mapped_device_shares_its_drive_with_nobody(
+    nvme: Path, undo, run, mount, roots: SystemRoots
+) -> None:
+    first, second = _partition(nvme, run)
+    run("dmsetup", "--noudevsync", "create", "lab", "--table", f"0 2048 linear {first} 0")
+    undo("dmsetup", "--noudevsync", "remove", "--retry", "lab")
+    run("udevadm", "settle")
+    mapped = Path("/dev/mapper/lab").resolve()
+    assert check(BlockTarget(mapped), roots) == ()
+    run("mkfs.ext4", "-q", second)
+    mount(second)
+    _assert_refused(mapped, "shared", f"beneath {mapped}, {second} is mounted", roots)
+
+
+def test_a_loop_device_on_it(drive: Path, undo, attach, roots: SystemRoots) -> None:
+    loop = attach(on=drive)
+    _assert_refused(drive, "loop", f"{drive} is the backing store of {loop}", roots)
+    _assert_refused(loop, "backing", f"{loop} is a loop device over the drive {drive}", roots)
+
+
+def test_open_in_another_process(drive: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
+    pid = _hold(drive, cleanup)
+    _assert_refused(drive, "open", f"{drive} is open in process {pid} (python", roots)
+
+
+@pytest.mark.parametrize("door", ["ng0n1", "nvme0"])
+def test_an_nvme_drive_open_by_another_door(
+    door: str, nvme: Path, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    name = nvme.name.replace("nvme", "ng") if door == "ng0n1" else nvme.name[: nvme.name.index("n", 1)]
+    pid = _hold(roots.dev / name, cleanup)
+    _assert_refused(nvme, "open", f"/dev/{name} is open in process {pid} (python", roots)
+
+
+def test_a_disk_open_by_its_generic_node(drive: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
+    generic = sorted(BlockDevice.of_node(drive, roots).folder.glob("device/scsi_generic/*"))
+    if not generic:
+        pytest.skip("no SCSI generic node: NVMe, or the module sg is not loaded")
+    pid = _hold(roots.dev / generic[0].name, cleanup)
+    _assert_refused(drive, "open", f"/dev/{generic[0].name} is open in process {pid} (python", roots)
+
+
+def test_served_by_the_nvme_target(sata: Path, run, cleanup: ExitStack, roots: SystemRoots) -> None:
+    run("modprobe", "nvmet")
+    namespace = NVMET / "namespaces/1"
+    NVMET.mkdir()
+    cleanup.callback(NVMET.rmdir)
+    namespace.mkdir()
+    cleanup.callback(namespace.rmdir)
+    (namespace / "device_path").write_text(str(sata))
+    assert check(BlockTarget(sata), roots) == ()
+    (namespace / "enable").write_text("1")
+    cleanup.callback((namespace / "enable").write_text, "0")
+    _assert_refused(sata, "exported", f"{sata} is served to others by the NVMe target openpts", roots)
+
+
+def test_served_by_the_scsi_target(nvme: Path, run, cleanup: ExitStack, roots: SystemRoots) -> None:
+    run("modprobe", "target_core_iblock")
+    store = LIO / "disk"
+    store.mkdir(parents=True)
+    cleanup.callback(LIO.rmdir)
+    cleanup.callback(store.rmdir)
+    (store / "control").write_text(f"udev_path={nvme}")
+    (store / "enable").write_text("1")
+    _assert_refused(nvme, "exported", f"{nvme} is served to others by the SCSI target disk", roots)
+
+
+def test_the_other_path_to_the_same_disk_is_mounted(undo, run, mount, roots: SystemRoots) -> None:
+    paths = [disk.node for disk in whole_drives(roots) if model(disk).value == "scsi_debug"]
+    if len(paths) != 2:
+        pytest.skip("this virtual machine has no disk with two paths")
+    here, there = paths
+    assert check(BlockTarget(here), roots) == ()
+    run("mkfs.ext4", "-q", there)
+    mount_point = mount(there)
+    _assert_refused(here, "other-path", f"{there} is the same drive", roots)
+    _assert_refused(here, "other-path", f"is mounted at {mount_point}", roots)
+
+
+def test_read_only(drive: Path, undo, run, roots: SystemRoots) -> None:
+    run("blockdev", "--setro", drive)
+    undo("blockdev", "--setrw", drive)
+    _assert_refused(drive, "read-only", f"{drive} is set read-only", roots)

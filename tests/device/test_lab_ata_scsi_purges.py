@@ -1,0 +1,150 @@
+"""Purges of ATA and SCSI drives that lie: no program's success counts, nor what a drive says of itself.
+
+None of the lab's drives can erase itself. Each method is carried out all the same, as if the drive had said
+that it has it, and must end as a failed purge with the data still there.
+"""
+
+import json
+import sys
+
+import pytest
+
+from tests.device.test_lab import LAB, OPENPTS, in_lab
+
+pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+
+GUEST = """
+import json, sys
+from pathlib import Path
+from openpts.device.block_device import BlockDevice
+from openpts.device.consent import Consent
+from openpts.device.guard import open_target
+from openpts.device.purge import methods
+from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts.device.purge.method import Capability
+from openpts.device.purge.purge import purge
+from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.scsi_format import ScsiFormat
+from openpts.device.purge.scsi_sanitize import ScsiSanitize
+from openpts.device.serial_number import serial_number
+from openpts.device.target import BlockTarget
+from openpts.errors import PurgeError
+from openpts.journal import Journal
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.purge_choice import PurgeChoice
+
+roots = SystemRoots()
+disks = {
+    serial_number(disk).value: disk
+    for disk in (BlockDevice(folder.resolve(), roots) for folder in (roots.sys / "block").glob("sd*"))
+}
+told = {
+    serial: {m.name: [m.capability(disk).supported, m.capability(disk).reason] for m in methods.METHODS}
+    for serial, disk in disks.items()
+}
+
+
+class BoldErase(AtaSecurityErase):
+    def capability(self, device):
+        return Capability(True, "")
+
+    def _against(self, device, identity):
+        return None
+
+
+class BoldFormat(ScsiFormat):
+    def capability(self, device):
+        return Capability(True, "")
+
+
+class BoldSanitize(ScsiSanitize):
+    def capability(self, device):
+        return Capability(True, "")
+
+
+tried = {}
+for serial, method in (
+    ("LABSATA0000", BoldErase()),
+    ("LABSATA0000", BoldErase(enhanced=True)),
+    ("LABSCSI0000", BoldFormat()),
+    *(("LABSCSI0000", BoldSanitize(kind)) for kind in SanitizeKind),
+    ("16000", BoldFormat()),
+):
+    methods.METHODS = (method,)
+    target = BlockTarget(disks[serial].node)
+    with open_target(target, Consent(confirm_serial=serial), roots) as opened:
+        before = (disks[serial].integer("size"), disks[serial].integer("queue/logical_block_size"))
+        try:
+            purge(opened, PurgeChoice((method.name,)))
+        except PurgeError as error:
+            tried[f"{serial} {method.name}"] = str(error)
+        assert before == (disks[serial].integer("size"), disks[serial].integer("queue/logical_block_size"))
+print(json.dumps({"told": told, "tried": tried, "journal": len(Journal.of_machine().entries())}))
+"""
+
+
+@pytest.fixture(scope="module")
+def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
+    """What was seen in one virtual machine with a SATA, a SCSI and a scsi_debug drive."""
+    folder = tmp_path_factory.mktemp("purges")
+    (folder / "guest.py").write_text(GUEST)
+    ended = in_lab(
+        folder,
+        *("--sata", "64M", "--scsi", "64M", "--scsi-debug", "dev_size_mb=64"),
+        script=f"""
+        export OPENPTS_STATE={folder}/state
+        {sys.executable} {folder}/guest.py > {folder}/seen.json || exit 9
+        sata=$(lsblk --noheadings --nodeps --output PATH,SERIAL | awk '$2 == "LABSATA0000" {{print $1}}')
+        {OPENPTS} unlock $sata > {folder}/unlock 2>&1 || exit 10
+        {OPENPTS} unlock --list > {folder}/list 2>&1 || exit 11
+        """,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    seen = json.loads((folder / "seen.json").read_text())
+    return seen | {name: (folder / name).read_text() for name in ("unlock", "list")}
+
+
+@pytest.mark.parametrize(
+    ("serial", "method", "reason"),
+    [
+        ("LABSATA0000", "ata-security-erase", "has no security feature set (IDENTIFY DEVICE word 82)"),
+        ("LABSATA0000", "ata-sanitize-block", "has no such sanitize operation: IDENTIFY DEVICE word 59"),
+        ("LABSATA0000", "scsi-format", "is an ATA drive"),
+        ("LABSCSI0000", "scsi-format", "which commands it has can't be told: "),
+        ("LABSCSI0000", "scsi-sanitize-crypto", "which commands it has can't be told: "),
+        ("LABSCSI0000", "ata-security-erase-enhanced", "is no ATA drive"),
+        ("16000", "scsi-format", "has no such command: REPORT SUPPORTED OPERATION CODES says so of 0x04"),
+        ("16000", "scsi-sanitize-block", "has no such command"),
+    ],
+)
+def test_what_a_drive_cannot_do_is_not_supported_and_says_why(
+    guest: dict, serial: str, method: str, reason: str
+) -> None:
+    supported, told = guest["told"][serial][method]
+    assert not supported
+    assert reason in told
+
+
+@pytest.mark.parametrize(
+    ("tried", "said"),
+    [
+        (
+            "LABSATA0000 ata-security-erase",
+            "the drive aborted the command (hdparm ended with 0 all the same)",
+        ),
+        ("LABSATA0000 ata-security-erase-enhanced", "the drive aborted the command (hdparm ended with 0"),
+        ("LABSCSI0000 scsi-format", "ended without an error, but"),
+        ("LABSCSI0000 scsi-sanitize-block", "Invalid opcode"),
+        ("LABSCSI0000 scsi-sanitize-crypto", "Invalid opcode"),
+        ("LABSCSI0000 scsi-sanitize-overwrite", "DID_ERROR"),
+        ("16000 scsi-format", "Invalid opcode"),
+    ],
+)
+def test_what_it_is_told_to_do_all_the_same_is_a_failed_purge(guest: dict, tried: str, said: str) -> None:
+    assert said in guest["tried"][tried]
+
+
+def test_no_password_is_left_and_unlock_says_so(guest: dict) -> None:
+    assert guest["journal"] == 0
+    assert guest["unlock"].endswith("has no password (no security feature set)\n")
+    assert guest["list"].startswith("no password is noted (noted would be in ")

@@ -1,0 +1,71 @@
+"""The test of rotational disks on a drive that follows a script: slower from zone to zone, as a disk is."""
+
+import pytest
+from msgspec.structs import replace
+
+from openpts.record.reader import Run
+from openpts.report.build import build_report
+from openpts.report.model import Verdict
+from openpts.report.summary import summarise
+from openpts.report.times import default_date
+from openpts.units import MIB, NS_PER_S
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.rotational_conditions import RotationalConditions
+from openpts.vocabulary.test_conditions import TestConditions
+from tests.simulated.whole_tests import run_whole
+from tests.support.oracle_presets import write_oracle
+
+WRITES = (200, 180, 160, 130, 100)
+READS = (220, 200, 180, 150, 110)
+ACCESSES = (80, 70, 110, 90)  # R and W at QD 1, R and W at QD 32
+WHOLE = (60, 50, 100, 70)
+
+
+def five_zones(conditions: TestConditions) -> TestConditions:
+    assert isinstance(conditions, RotationalConditions)
+    return replace(conditions, zones=5, minute_ns=10 * NS_PER_S)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    folder = tmp_path_factory.mktemp("disk")
+    steps = [rate for at in zip(WRITES, READS, strict=True) for rate in (*at, *ACCESSES)]
+    preset = write_oracle(folder, [*steps, *WHOLE], by="steps")
+    return run_whole("hdd", Profile.CLIENT, folder / "run", five_zones, f"sim:{preset}")
+
+
+def test_the_course_over_the_zones_is_that_of_the_script(run: Run) -> None:
+    figures = summarise(run)
+    zones = figures["zones"]
+    assert len(zones) == 5 * 6
+    for direction, rates in (("write", WRITES), ("read", READS)):
+        course = [z for z in zones if z["pattern"] == "sequential" and z["direction"] == direction]
+        assert [z["first_pct"] for z in course] == pytest.approx([0, 20, 40, 60, 80])
+        assert [z["mb_per_s"] for z in course] == pytest.approx([r * MIB / 1e6 for r in rates], rel=0.02)
+    assert figures["sequential_read_last_to_first"] == pytest.approx(110 / 220, rel=0.02)
+    assert figures["sequential_write_last_to_first"] == pytest.approx(100 / 200, rel=0.02)
+
+
+def test_access_over_the_whole_range_has_its_time(run: Run) -> None:
+    whole = summarise(run)["whole_range"]
+    assert [(w["direction"], w["qd"]) for w in whole] == [
+        ("read", 1),
+        ("write", 1),
+        ("read", 32),
+        ("write", 32),
+    ]
+    assert [w["iops"] for w in whole] == pytest.approx(WHOLE, rel=0.02)
+    # Little's law: with one I/O outstanding, the time is the reciprocal of the rate
+    assert whole[0]["mean_ms"] == pytest.approx(1000 / 60, rel=0.02)
+
+
+def test_its_report_says_what_was_left_out_and_what_it_is_made_for(run: Run) -> None:
+    report = build_report(run, default_date(run))
+    pages = [page for section in report.sections for page in section.pages]
+    assert [page.id for page in pages] == ["hdd-preparation", "hdd-throughput", "hdd-access"]
+    texts = [block.text for page in pages for block in page.blocks if isinstance(block, Verdict)]
+    assert any(text.startswith("No purge: ") for text in texts)
+    assert any(text.startswith("No preconditioning") for text in texts)
+    front = [block for page in report.pages() for block in page.blocks if isinstance(block, Verdict)]
+    assert any(one.text.startswith("Media: ") and one.tone == "fail" for one in front)
+    assert len(report.tables()["hdd-throughput-table"].rows) == 5

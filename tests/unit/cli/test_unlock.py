@@ -1,0 +1,128 @@
+"""`openpts unlock`: what it says and does, on a drive that behaves as the standard says."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from openpts.cli import unlock as unlock_module
+from openpts.cli.main import cli
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts.errors import TargetError
+from openpts.journal import Journal
+from openpts.programs import ProgramError
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.data.system_trees import server
+from tests.support.ata_security_drive import AtaSecurityDrive
+
+__all__ = ["server"]
+
+
+@pytest.fixture
+def drive(server: SystemRoots, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AtaSecurityDrive:
+    """The drive sda of a made-up machine on which the command runs."""
+    drive = AtaSecurityDrive()
+    (server.proc / "self").mkdir(parents=True, exist_ok=True)
+    monkeypatch.setattr(unlock_module, "run_program", drive)
+    monkeypatch.setattr(unlock_module, "SystemRoots", lambda: server)
+    monkeypatch.setattr(
+        unlock_module.BlockDevice, "of_node", lambda path, roots: BlockDevice.of_name(path.name, roots)
+    )
+    monkeypatch.setenv("OPENPTS_STATE", str(tmp_path))
+    return drive
+
+
+@pytest.fixture
+def left_locked(drive: AtaSecurityDrive, server: SystemRoots) -> AtaSecurityDrive:
+    """The same after a power cut in the middle of an erasure, whose process is gone."""
+
+    def gone(_what: str) -> None:
+        if drive.password is not None:
+            raise ProgramError("gone")
+
+    drive.before = gone
+    target = OpenTarget(
+        -1, TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", 2**30, 512), BlockDevice.of_name("sda", server)
+    )
+    with pytest.raises(TargetError):
+        AtaSecurityErase(run=drive).carry_out(target, lambda *_: None)
+    drive.before = lambda _: None
+    drive.power_cycle()
+    _owner_gone()
+    return drive
+
+
+def _owner_gone() -> None:
+    for path in Journal.of_machine().folder.glob("*.json"):
+        entry = json.loads(path.read_text())
+        entry["owner"]["started"] = "1"
+        path.write_text(json.dumps(entry))
+
+
+def _run(*arguments: str) -> int:
+    return cli.main(["unlock", *arguments], standalone_mode=False)
+
+
+@pytest.mark.parametrize("named", [[], ["/dev/sda"], ["LABSATA0000"]])
+def test_it_unlocks_what_is_noted_and_forgets_it(
+    named: list[str], left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run(*named) == 0
+    assert "the password was taken off" in capsys.readouterr().out
+    assert (left_locked.password, left_locked.locked) == (None, False)
+    assert Journal.of_machine().entries() == ()
+    assert _run(*named) == 0
+    said = capsys.readouterr().out
+    assert "no password is noted" in said or said.startswith("/dev/sda has no password (not enabled)")
+
+
+def test_the_list_changes_nothing(left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]) -> None:
+    left_locked.commands.clear()
+    assert _run("--list") == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first.startswith("QEMU HARDDISK, serial number LABSATA0000: password set 20")
+    assert second.endswith("/dev/sda: enabled, locked")
+    assert left_locked.commands == ["--Istdout"]
+    assert len(Journal.of_machine().entries()) == 1
+
+
+def test_one_that_stays_locked_is_an_error_and_stays_noted(
+    left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    left_locked.password = "theirs"
+    assert _run() == TargetError.exit_code
+    assert "neither unlocks nor erases itself" in capsys.readouterr().err
+    assert len(Journal.of_machine().entries()) == 1
+
+
+def test_the_drive_of_a_process_that_runs_is_left_alone(
+    left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (entry,) = Journal.of_machine().entries()
+    journal = Journal.of_machine()
+    journal.remove(entry)
+    journal.add(entry.kind, entry.subject, entry.found)
+    left_locked.commands.clear()
+    assert _run() == TargetError.exit_code
+    assert "that process still runs and takes it off itself" in capsys.readouterr().err
+    assert left_locked.commands == []
+
+
+def test_other_drives_and_unknown_serial_numbers_have_nothing(
+    left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _run("/dev/sdb") == 0
+    assert "/dev/sdb is no ATA drive, or does not answer as one" in capsys.readouterr().out
+    assert _run("NOBODY") == 0
+    assert "no password is noted for NOBODY" in capsys.readouterr().out
+    assert left_locked.locked
+
+
+def test_a_password_that_is_not_noted_is_explained(drive: AtaSecurityDrive) -> None:
+    drive.password, drive.locked = "theirs", True
+    with pytest.raises(TargetError, match=r"has a password \(enabled, locked\), which is not noted here"):
+        _run("/dev/sda")
+    assert set(drive.commands) == {"--Istdout"}

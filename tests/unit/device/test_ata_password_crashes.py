@@ -1,0 +1,137 @@
+"""A password never stays on a drive: whatever ends a Security Erase, at whatever moment.
+
+A crash is raised at every single command and journal entry, before and after its effect, in the middle of the
+erasure, and again during the unlocking. A process that was killed does nothing more, not even what stands
+in its ``finally``: from the crash on, every command and every entry of it crashes again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.ata_password import take_password_off
+from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts.journal import Entry, Journal, Kind
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
+
+
+class Killed(BaseException):
+    """The process is gone."""
+
+
+@dataclass
+class Life:
+    """Counts what a process does, and ends it at ``last`` and ever after."""
+
+    last: int | None = None
+    moments: list[str] = field(default_factory=list)
+
+    def pass_moment(self, name: str) -> None:
+        self.moments.append(name)
+        if self.last is not None and len(self.moments) > self.last:
+            raise Killed(name)
+
+
+@dataclass(frozen=True, slots=True)
+class MortalJournal(Journal):
+    """A journal of a process that may be killed before and after each change."""
+
+    life: Life = field(default_factory=Life)
+
+    def add(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Entry:
+        self.life.pass_moment("before the entry")
+        entry = Journal.add(self, kind, subject, found)
+        self.life.pass_moment("after the entry")
+        return entry
+
+    def remove(self, entry: Entry) -> None:
+        self.life.pass_moment("before the removal")
+        Journal.remove(self, entry)
+        self.life.pass_moment("after the removal")
+
+
+def _live(drive: AtaSecurityDrive, life: Life) -> None:
+    drive.before = lambda what: life.pass_moment(f"before {what}")
+    drive.after = lambda what: life.pass_moment(f"after {what}")
+
+
+def _target(roots: SystemRoots) -> OpenTarget:
+    facts = TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", 2**30, 512)
+    return OpenTarget(-1, facts, BlockDevice.of_name("sda", roots))
+
+
+def _erase(drive: AtaSecurityDrive, folder: Path, roots: SystemRoots, life: Life) -> None:
+    _live(drive, life)
+    method = AtaSecurityErase(run=drive, journal=lambda: MortalJournal(folder, life=life))
+    method.carry_out(_target(roots), lambda _share, _text: None)
+
+
+def _unlock(drive: AtaSecurityDrive, folder: Path, roots: SystemRoots, life: Life) -> None:
+    _live(drive, life)
+    journal = MortalJournal(folder, life=life)
+    for entry in journal.entries():
+        take_password_off(entry, roots, drive)
+        journal.remove(entry)
+
+
+def _is_free(drive: AtaSecurityDrive, folder: Path) -> bool:
+    return drive.password is None and not drive.locked and Journal(folder).entries() == ()
+
+
+def _moments_of_an_erase(manners: Manners, folder: Path, roots: SystemRoots) -> int:
+    life = Life()
+    _erase(AtaSecurityDrive(manners), folder, roots, life)
+    return len(life.moments)
+
+
+@pytest.fixture
+def roots(server: SystemRoots) -> SystemRoots:
+    (server.proc / "self").mkdir(parents=True, exist_ok=True)
+    return server
+
+
+@pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
+@pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
+def test_one_unlock_frees_the_drive_whenever_the_erase_was_ended(
+    manners: Manners, power_cut: bool, tmp_path: Path, roots: SystemRoots
+) -> None:
+    moments = _moments_of_an_erase(manners, tmp_path / "whole", roots)
+    assert moments > 14
+    for last in range(moments):
+        drive, folder = AtaSecurityDrive(manners), tmp_path / str(last)
+        with pytest.raises(Killed):
+            _erase(drive, folder, roots, Life(last))
+        if power_cut:
+            drive.power_cycle()
+        _unlock(drive, folder, roots, Life())
+        assert _is_free(drive, folder), last
+
+
+@pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
+def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(
+    manners: Manners, tmp_path: Path, roots: SystemRoots
+) -> None:
+    moments = _moments_of_an_erase(manners, tmp_path / "whole", roots)
+    for last in range(0, moments, 2):
+        for unlock_last in range(30):
+            drive, folder = AtaSecurityDrive(manners), tmp_path / f"{last}-{unlock_last}"
+            with pytest.raises(Killed):
+                _erase(drive, folder, roots, Life(last))
+            drive.power_cycle()
+            life = Life(unlock_last)
+            try:
+                _unlock(drive, folder, roots, life)
+            except Killed:
+                drive.power_cycle()
+                _unlock(drive, folder, roots, Life())
+            assert _is_free(drive, folder), (last, unlock_last)
+            if len(life.moments) <= unlock_last:
+                break
+        else:
+            pytest.fail("an unlock has no end")

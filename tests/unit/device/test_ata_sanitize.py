@@ -1,0 +1,255 @@
+"""ATA SANITIZE DEVICE, on answers recorded of real drives and on the words of hdparm's own source."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from openpts.device.ata_identify import parse_identify_words
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.ata_commands import fixed_senses, refusal
+from openpts.device.purge.ata_sanitize import AtaSanitize, SanitizeStatus, parse_status
+from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.waiting import Clock
+from openpts.errors import PurgeError
+from openpts.programs import Answer, Run
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.support.ata_security_drive import AtaSecurityDrive
+from tests.support.recorded_exchanges import RecordedExchange
+
+
+@dataclass
+class Hours:
+    """A clock on which every sleep passes at once."""
+
+    passed_s: float = 0.0
+    naps: list[float] = field(default_factory=list)
+
+    @property
+    def clock(self) -> Clock:
+        def sleep(seconds: float) -> None:
+            self.passed_s += seconds
+            self.naps.append(seconds)
+
+        return Clock(lambda: self.passed_s, sleep)
+
+
+def _answer(stdout: str = "", stderr: str = "", returncode: int = 0) -> Answer:
+    return Answer(("hdparm",), returncode, stdout, stderr, 1)
+
+
+def _target(roots: SystemRoots, capacity_bytes: int = 10**12) -> OpenTarget:
+    facts = TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", capacity_bytes, 512)
+    return OpenTarget(-1, facts, BlockDevice.of_name("sda", roots))
+
+
+def _carry_out(run: Run, roots: SystemRoots, hours: Hours) -> tuple[str, list[float | None]]:
+    shares: list[float | None] = []
+    method = AtaSanitize(SanitizeKind.BLOCK, run, hours.clock)
+    return method.carry_out(_target(roots), lambda share, _text: shares.append(share)), shares
+
+
+def test_a_recorded_block_erase_is_followed_to_its_end(server: SystemRoots) -> None:
+    run, hours = RecordedExchange("sanitize-block-erase"), Hours()
+    detail, shares = _carry_out(run, server, hours)
+    assert detail == "BLOCK ERASE EXT; idle, the last operation completed without error"
+    assert shares == [0x41C2 / 0x10000]
+    assert hours.naps == [1.0]
+
+
+def test_a_recorded_start_that_was_aborted_is_a_failure_though_hdparm_told_of_a_success(
+    server: SystemRoots,
+) -> None:
+    run = RecordedExchange("crucial-mx500-sanitize-aborted")
+    with pytest.raises(
+        PurgeError, match=r"the drive aborted the command \(hdparm ended with 0 all the same\)"
+    ):
+        _carry_out(run, server, Hours())
+
+
+def test_a_drive_that_aborts_the_question_has_no_sanitize(server: SystemRoots) -> None:
+    identify = RecordedExchange("samsung-870-qvo-frozen")
+    status = RecordedExchange("crucial-mx500-sanitize-aborted")
+
+    def run(command, timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        if command[1] != "--Istdout":
+            return status(command, timeout_s, to_the_end=to_the_end)
+        answer = identify(command, timeout_s)
+        return _answer(_with_word(answer.stdout, 59, 0x9101))
+
+    capability = AtaSanitize(SanitizeKind.BLOCK, run).capability(BlockDevice.of_name("sda", server))
+    assert not capability.supported
+    assert capability.reason == "its state can't be told: the drive aborted SANITIZE STATUS EXT"
+
+
+def _with_word(text: str, number: int, value: int) -> str:
+    """The words of hdparm with one changed, and the checksum left to be wrong: so it is taken out."""
+    identity = parse_identify_words(text)
+    assert identity is not None
+    words = list(identity.words)
+    words[number], words[255] = value, 0
+    return "\n".join(" ".join(f"{word:04x}" for word in words[at : at + 8]) for at in range(0, 256, 8))
+
+
+@pytest.mark.parametrize("kind", SanitizeKind)
+def test_a_recorded_drive_without_the_feature_set(kind: SanitizeKind, server: SystemRoots) -> None:
+    for name in ("samsung-870-qvo-frozen", "seagate-st3160023as", "qemu-sata"):
+        run = RecordedExchange(name)
+        capability = AtaSanitize(kind, run).capability(BlockDevice.of_name("sda", server))
+        assert not capability.supported
+        assert "has no such sanitize operation: IDENTIFY DEVICE word 59 is 0x" in capability.reason
+
+
+def test_only_the_operations_that_word_59_lists_are_supported(server: SystemRoots) -> None:
+    device = BlockDevice.of_name("sda", server)
+    idle = "Sanitize status:\n    State:    SD0 Sanitize Idle\n"
+    text = RecordedExchange("samsung-870-qvo-frozen")(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
+
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        del to_the_end
+        return _answer(_with_word(text, 59, 0xD000) if command[1] == "--Istdout" else idle)
+
+    supported = {kind: AtaSanitize(kind, run).capability(device).supported for kind in SanitizeKind}
+    assert supported == {"block": True, "overwrite": True, "crypto": False}
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (_answer("    State:    SD1 Sanitize Frozen\n"), "are frozen until its next power cycle"),
+        (
+            _answer("    State:    SD2 Sanitize operation In Process\n    Progress: 0x8000 (50%)\n"),
+            "goes on in it already, in process, 50% done: wait",
+        ),
+        (
+            _answer(
+                "Issuing SANITIZE_STATUS command\n",
+                "SANITIZE failed: Input/output error\nSANITIZE device error reason: Last Sanitize Command "
+                "completed unsuccessfully\nDrive in SD3 Sanitize Operation Failed state\n",
+                5,
+            ),
+            "its last sanitize operation failed (SD3)",
+        ),
+    ],
+)
+def test_a_state_in_the_way_is_explained(status: Answer, said: str, server: SystemRoots) -> None:
+    text = RecordedExchange("samsung-870-qvo-frozen")(("hdparm", "--Istdout", "/dev/sda"), 1).stdout
+
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        del to_the_end
+        return _answer(_with_word(text, 59, 0xF000)) if command[1] == "--Istdout" else status
+
+    capability = AtaSanitize(SanitizeKind.BLOCK, run).capability(BlockDevice.of_name("sda", server))
+    assert not capability.supported
+    assert said in capability.reason
+
+
+def test_a_locked_drive_sanitizes_nothing(server: SystemRoots) -> None:
+    drive = AtaSecurityDrive(password="theirs", locked=True)
+
+    def run(command, timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        return _answer(_with_word(drive(command, timeout_s, to_the_end=to_the_end).stdout, 59, 0xF000))
+
+    capability = AtaSanitize(SanitizeKind.BLOCK, run).capability(BlockDevice.of_name("sda", server))
+    assert "is locked by a password" in capability.reason
+
+
+def test_an_operation_that_fails_at_its_end_is_explained(server: SystemRoots) -> None:
+    answers = iter(
+        [
+            _answer("Operation started in background\n"),
+            _answer("    State:    SD2 Sanitize operation In Process\n    Progress: 0x1000 (6%)\n"),
+            *[_answer("", "Drive in SD3 Sanitize Operation Failed state\n", 5)] * 2,
+        ]
+    )
+    with pytest.raises(PurgeError, match=r"blocks could not be sanitized \(SD3\): .*serves data only after"):
+        _carry_out(lambda *_, **__: next(answers), server, Hours())
+
+
+def test_an_end_without_success_is_a_failure(server: SystemRoots) -> None:
+    idle = "    State:    SD0 Sanitize Idle\n"
+    with pytest.raises(PurgeError, match="says that it did not complete without error"):
+        _carry_out(lambda *_, **__: _answer(idle), server, Hours())
+
+
+def test_one_that_never_ends_is_given_up(server: SystemRoots) -> None:
+    hours = Hours()
+    running = "    State:    SD2 Sanitize operation In Process\n    Progress: 0x1000 (6%)\n"
+    with pytest.raises(PurgeError, match="has not ended after 4 h; the drive goes on with it by itself"):
+        _carry_out(lambda *_, **__: _answer(running), server, hours)
+    assert hours.passed_s == pytest.approx(4 * 3600, abs=60)
+    assert max(hours.naps) == 10.0
+
+
+def test_an_overwrite_is_one_pass_no_purge_and_has_the_time_that_a_disk_needs(server: SystemRoots) -> None:
+    hours, asked = Hours(), []
+
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        asked.append((command, to_the_end))
+        return _answer("    State:    SD2 Sanitize operation In Process\n")
+
+    method = AtaSanitize(SanitizeKind.OVERWRITE, run, hours.clock)
+    assert not method.is_purge
+    with pytest.raises(PurgeError, match="has not ended after 282 h"):
+        method.carry_out(_target(server, 20 * 10**12), lambda *_: None)
+    command, to_the_end = asked[0]
+    assert command[1:-1] == (
+        "--yes-i-know-what-i-am-doing",
+        "--sanitize-overwrite-passes",
+        "1",
+        "--sanitize-overwrite",
+        "hex:00000000",
+    )
+    assert to_the_end
+
+
+def test_answers_in_fixed_format_are_read_from_their_bytes() -> None:
+    """From kernels that hand good answers on so, hdparm prints "idle" whatever goes on."""
+    bytes_of = "SG_IO: bad/missing sense data, sb[]:  f0 00 01 00 50 40 00 0a 80 {} 00 00 1d 00" + " 00" * 18
+    idle = "    State:    SD0 Sanitize Idle\n"
+    running = parse_status(_answer(idle, bytes_of.format("c2 41")))
+    assert (running.running, running.share) == (True, 0x41C2 / 0x10000)
+    ended = parse_status(_answer(idle, bytes_of.format("ff ff")))
+    assert ended == SanitizeStatus(completed=None)
+    assert str(ended) == "idle, whether the last operation completed is not told"
+
+
+def test_recorded_sense_data() -> None:
+    old = RecordedExchange("security-erase-frozen-laptop")
+    command = [
+        "hdparm",
+        "--user-master",
+        "u",
+        "--security-mode",
+        "h",
+        "--security-set-pass",
+        "openpts",
+        "NODE",
+    ]
+    assert "aborted the command" in (refusal(old(command, 1)) or "")
+    good = RecordedExchange("wd-red-d-sense")(("hdparm", "-C", "NODE"), 1)
+    (sense,) = fixed_senses(good.stderr)
+    assert (sense.key, sense.status, sense.is_error) == (1, 0x50, False)
+    assert refusal(good) is None
+
+
+@pytest.mark.parametrize(
+    "stderr", ["SG_IO: bad/missing sense data, sb[]:  72", "bad/missing sense data, sb[]: zz"]
+)
+def test_sense_data_that_make_no_sense_are_no_success(stderr: str) -> None:
+    assert "could not read the answer" in (refusal(_answer("", stderr)) or "")
+
+
+def test_every_answer_that_tells_no_state_is_told_as_such() -> None:
+    assert parse_status(_answer("")).complaint.startswith("hdparm told no state")
+    assert str(parse_status(_answer("", "SANITIZE feature set is not supported\n", 22))) == (
+        "n/a (SANITIZE feature set is not supported)"
+    )
+
+
+def test_folder_of_exchanges_names_its_sources() -> None:
+    folder = Path(__file__).parents[2] / "data/exchanges"
+    for path in folder.glob("*.toml"):
+        assert path.read_text().startswith("# "), path

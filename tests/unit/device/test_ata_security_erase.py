@@ -1,0 +1,312 @@
+"""ATA Security Erase on a drive that behaves as the standard says, and on ones that don't."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.ata_password import PASSWORD, take_password_off
+from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts.errors import PurgeError, TargetError
+from openpts.journal import Journal
+from openpts.programs import ProgramError, ProgramMissingError
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
+
+
+@pytest.fixture
+def roots(server: SystemRoots) -> SystemRoots:
+    (server.proc / "self").mkdir(parents=True, exist_ok=True)
+    return server
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal")
+
+
+def _method(drive: AtaSecurityDrive, journal: Journal, *, enhanced: bool = False) -> AtaSecurityErase:
+    return AtaSecurityErase(enhanced, run=drive, journal=lambda: journal)
+
+
+def _erase(drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots, *, enhanced: bool = False) -> list:
+    facts = TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", 2**30, 512)
+    target = OpenTarget(-1, facts, BlockDevice.of_name("sda", roots))
+    told: list[tuple[float | None, str]] = []
+    _method(drive, journal, enhanced=enhanced).carry_out(target, lambda *said: told.append(said))
+    return told
+
+
+def _is_free(drive: AtaSecurityDrive, journal: Journal) -> bool:
+    return drive.password is None and not drive.locked and journal.entries() == ()
+
+
+@pytest.mark.parametrize("enhanced", [False, True])
+@pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
+def test_it_erases_and_leaves_neither_password_nor_entry(
+    manners: Manners, enhanced: bool, journal: Journal, roots: SystemRoots
+) -> None:
+    drive = AtaSecurityDrive(manners)
+    _erase(drive, journal, roots, enhanced=enhanced)
+    minutes = 2 if enhanced else 84
+    assert drive.erased == 1
+    assert _is_free(drive, journal)
+    erase = drive.commands.index(f"--security-erase{'-enhanced' * enhanced}")
+    # hdparm gives the drive its estimate and an hour, and the kernel stops the command then: we wait longer
+    assert drive.time_limits_s[erase] == (minutes + 120) * 60
+
+
+def test_it_tells_every_second_how_far_it_should_be(journal: Journal, roots: SystemRoots) -> None:
+    drive = AtaSecurityDrive()
+    drive.before = lambda what: time.sleep(1.5) if what == "in the middle of an erasure" else None
+    (share, words), *_ = _erase(drive, journal, roots)
+    assert share == pytest.approx(1 / (84 * 60), rel=0.4)
+    assert words == "erasing itself, which can't be interrupted; 84 min by its own estimate"
+
+
+def test_the_password_is_in_the_journal_before_the_drive_has_it(journal: Journal, roots: SystemRoots) -> None:
+    drive, seen = AtaSecurityDrive(), []
+    drive.before = lambda what: seen.extend(journal.entries() if what == "--security-set-pass" else ())
+    _erase(drive, journal, roots)
+    (entry,) = seen
+    assert entry.found == {"password": PASSWORD, "erase": "normal"}
+    assert entry.subject["identify_model"] == "QEMU HARDDISK"
+    assert {"serial", "node", "identify_serial"} <= set(entry.subject)
+
+
+@pytest.mark.parametrize(
+    ("drive", "said"),
+    [
+        (AtaSecurityDrive(supported=False), "has no security feature set"),
+        (AtaSecurityDrive(frozen=True), "is frozen until its next power cycle: most machines freeze"),
+        (AtaSecurityDrive(password="theirs"), "did not note, and will be locked by it without power"),
+        (AtaSecurityDrive(password="theirs", locked=True), "did not note, and is locked by it"),
+        (AtaSecurityDrive(attempts_left=0), "too many wrong ones were tried: switch the drive's power off"),
+    ],
+)
+def test_a_drive_in_the_way_is_left_alone_and_explained(
+    drive: AtaSecurityDrive, said: str, journal: Journal, roots: SystemRoots
+) -> None:
+    capability = _method(drive, journal).capability(BlockDevice.of_name("sda", roots))
+    assert not capability.supported
+    assert said in capability.reason
+    with pytest.raises(PurgeError, match=r"failed: .*" + said):
+        _erase(drive, journal, roots)
+    assert set(drive.commands) == {"--Istdout"}
+    assert journal.entries() == ()
+
+
+def test_a_drive_that_can_tells_its_estimate(journal: Journal, roots: SystemRoots) -> None:
+    device = BlockDevice.of_name("sda", roots)
+    normal = _method(AtaSecurityDrive(), journal).capability(device)
+    assert (normal.supported, normal.duration_s) == (True, 84 * 60.0)
+    assert normal.reason == "IDENTIFY DEVICE word 128: not enabled"
+    enhanced = _method(AtaSecurityDrive(enhanced_supported=False), journal, enhanced=True)
+    assert "no enhanced mode" in enhanced.capability(device).reason
+
+
+def test_what_is_no_ata_drive_is_not_even_asked(journal: Journal, roots: SystemRoots) -> None:
+    drive = AtaSecurityDrive()
+    capability = _method(drive, journal).capability(BlockDevice.of_name("nvme0n1", roots))
+    assert not capability.supported
+    assert drive.commands == []
+
+
+def test_without_hdparm_it_is_not_supported_and_the_package_is_named(
+    journal: Journal, roots: SystemRoots
+) -> None:
+    def missing(*_: object, **__: object) -> None:
+        raise ProgramMissingError("the program hdparm is missing: install the package hdparm")
+
+    capability = AtaSecurityErase(run=missing, journal=lambda: journal).capability(
+        BlockDevice.of_name("sda", roots)
+    )
+    assert not capability.supported
+    assert "install the package hdparm" in capability.reason
+
+
+@pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
+@pytest.mark.parametrize("error", [KeyboardInterrupt(), ProgramError("hdparm did not end within 1 s")])
+def test_whatever_interrupts_it_the_password_is_taken_off_at_once(
+    error: BaseException, manners: Manners, tmp_path: Path, roots: SystemRoots
+) -> None:
+    expected = KeyboardInterrupt if isinstance(error, KeyboardInterrupt) else PurgeError
+    for moment in range(11):  # all five of an erasure's commands, before and after, and its middle
+        drive, journal = AtaSecurityDrive(manners), Journal(tmp_path / str(moment))
+        left = [error if at == moment else None for at in range(99)]
+
+        def interrupt(_what: str, left: list[BaseException | None] = left) -> None:
+            if (now := left.pop(0)) is not None:
+                raise now
+
+        drive.before = drive.after = interrupt
+        with pytest.raises(expected):
+            _erase(drive, journal, roots)
+        assert _is_free(drive, journal), moment
+
+
+def test_an_erase_that_is_refused_leaves_no_password(journal: Journal, roots: SystemRoots) -> None:
+    for manners in CONFORMANT_MANNERS:
+        drive = AtaSecurityDrive(manners)
+        drive.enhanced_supported = True
+        drive.before = lambda what, drive=drive: (
+            setattr(drive, "enhanced_supported", False) if what == "--security-erase-enhanced" else None
+        )
+        with pytest.raises(PurgeError, match="failed: "):
+            _erase(drive, journal, roots, enhanced=True)
+        assert _is_free(drive, journal)
+
+
+def test_a_password_that_outlives_the_erase_is_a_failure_and_taken_off(
+    journal: Journal, roots: SystemRoots
+) -> None:
+    drive = AtaSecurityDrive(Manners(keeps_password_after_erase=True))
+    with pytest.raises(PurgeError, match="still has the password, so it has not erased itself"):
+        _erase(drive, journal, roots)
+    assert _is_free(drive, journal)
+
+
+def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(
+    journal: Journal, roots: SystemRoots
+) -> None:
+    drive = AtaSecurityDrive()
+
+    def gone(_what: str) -> None:
+        if drive.password is not None:
+            raise ProgramError("/dev/sda: No such file or directory")
+
+    drive.before = gone
+    with pytest.raises(TargetError, match=r"MAY STILL HAVE A PASSWORD: .*run openpts unlock /.*/dev/sda"):
+        _erase(drive, journal, roots)
+    assert len(journal.entries()) == 1
+    drive.before = lambda _: None
+    with pytest.raises(PurgeError, match=r"has not taken it off: see to that first, with openpts unlock"):
+        _erase(drive, journal, roots)
+    drive.power_cycle()
+    (entry,) = journal.entries()
+    assert "the password was taken off" in take_password_off(entry, roots, drive)
+
+
+@pytest.fixture
+def left_locked(journal: Journal, roots: SystemRoots) -> AtaSecurityDrive:
+    """A drive that lost power after its password was set, with its entry."""
+    drive = AtaSecurityDrive()
+    drive.before = lambda _: (_ for _ in ()).throw(ProgramError("gone")) if drive.password else None
+    with pytest.raises(TargetError):
+        _erase(drive, journal, roots)
+    drive.before = lambda _: None
+    drive.power_cycle()
+    drive.commands.clear()
+    return drive
+
+
+def _refused(drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots) -> str:
+    (entry,) = journal.entries()
+    with pytest.raises(TargetError) as error:
+        take_password_off(entry, roots, drive)
+    return str(error.value)
+
+
+def test_a_locked_drive_is_unlocked_with_a_single_attempt(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    (entry,) = journal.entries()
+    take_password_off(entry, roots, left_locked)
+    assert left_locked.commands == ["--Istdout", "--security-disable", "--Istdout"]
+    assert left_locked.erased == 0
+
+
+def test_one_that_must_finish_its_erasure_is_erased_again_and_that_is_said(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    left_locked.erasure_unfinished = True
+    (entry,) = journal.entries()
+    assert "so it was erased again" in take_password_off(entry, roots, left_locked)
+    assert left_locked.erased == 1
+
+
+def test_one_with_another_password_is_not_erased_and_stays_in_the_journal(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    left_locked.password = "theirs"
+    said = _refused(left_locked, journal, roots)
+    assert "is locked, and neither unlocks nor erases itself with the password 'openpts'" in said
+    assert "switch the drive's power off and on" in said
+    assert left_locked.erased == 0
+    assert len(journal.entries()) == 1
+
+
+def test_one_whose_attempts_are_used_up_is_not_tried_again(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    left_locked.attempts_left = 0
+    assert "too many were tried: switch the drive's power off and on" in _refused(left_locked, journal, roots)
+    assert left_locked.commands == ["--Istdout"]
+
+
+def test_a_frozen_one_wants_a_power_cycle_first(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    left_locked.locked, left_locked.frozen = False, True
+    assert "its security is frozen: switch the drive's power off" in _refused(left_locked, journal, roots)
+    left_locked.power_cycle()
+    (entry,) = journal.entries()
+    take_password_off(entry, roots, left_locked)
+    assert left_locked.password is None
+
+
+def test_one_that_unlocks_only_when_locked_wants_a_power_cycle_first(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    left_locked.manners, left_locked.locked = Manners(unlock_only_when_locked=True), False
+    assert "still has the password 'openpts' (SECURITY" in _refused(left_locked, journal, roots)
+    left_locked.power_cycle()
+    (entry,) = journal.entries()
+    take_password_off(entry, roots, left_locked)
+    assert left_locked.password is None
+
+
+def test_hdparm_that_outlived_its_openpts_is_waited_for(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    node = roots.dev / "sda"
+    (roots.proc / "77001").mkdir()
+    (roots.proc / "77001/cmdline").write_bytes(
+        os.fsencode(f"/usr/sbin/hdparm\0--security-erase\0openpts\0{node}\0")
+    )
+    assert "still being worked on by hdparm (process 77001)" in _refused(left_locked, journal, roots)
+    assert left_locked.commands == []
+
+
+def test_another_drive_under_that_name_is_not_touched(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    entry_file = next(journal.folder.glob("*.json"))
+    entry_file.write_text(entry_file.read_text().replace('identify_serial": "LAB', 'identify_serial": "'))
+    assert "sda is QEMU HARDDISK LABSATA0000, not" in _refused(left_locked, journal, roots)
+    assert set(left_locked.commands) == {"--Istdout"}
+
+
+def test_behind_another_adapter_it_is_found_by_what_identify_says(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    device = BlockDevice.of_name("sda", roots)
+    (device.folder / "device/vpd_pg80").write_bytes(b"\0\x80\0\x08BRIDGE01")
+    (entry,) = journal.entries()
+    assert "the password was taken off" in take_password_off(entry, roots, left_locked)
+
+
+def test_a_drive_in_use_is_not_erased_again(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    left_locked.erasure_unfinished = True
+    device = BlockDevice.of_name("sda", roots)
+    (device.folder / "holders/md0").mkdir(parents=True)
+    assert "must be erased again before it unlocks, but refused [holder]" in _refused(
+        left_locked, journal, roots
+    )
+    assert left_locked.erased == 0

@@ -1,0 +1,107 @@
+"""Temperature, link, bus errors and interrupts of a drive of a made-up machine."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.drive_gauges import drive_gauges
+from openpts.device.interface import hardware_folder
+from openpts.device.pcie import pci_functions
+from openpts.gauge import Gauge, Values
+from openpts.system_files import SystemRoots
+
+Gauges = dict[str, Gauge]
+
+AER = """RxErr 3
+BadTLP 0
+TOTAL_ERR_{} {}
+"""
+
+
+@pytest.fixture
+def functions(server: SystemRoots) -> tuple[Path, ...]:
+    return pci_functions(hardware_folder(BlockDevice.of_name("nvme0n1", server)))
+
+
+@pytest.fixture
+def gauges(server: SystemRoots) -> Callable[[], Gauges]:
+    """Anew each time: of the files that are there then."""
+    return lambda: {g.name: g for g in drive_gauges(BlockDevice.of_name("nvme0n1", server))}
+
+
+def read(gauge: Gauge, at_ns: int = 0) -> Values:
+    return gauge.understand([path.read_bytes() if path.exists() else b"" for path in gauge.paths], at_ns)
+
+
+def test_the_link_is_told_as_rate_and_width(
+    gauges: Callable[[], Gauges], functions: tuple[Path, ...]
+) -> None:
+    link = gauges()["PCIe link"]
+    assert read(link) == {"link_gt_per_s": 16.0, "link_width": 4}
+    (functions[0] / "current_link_speed").write_text("2.5 GT/s PCIe\n")
+    (functions[0] / "current_link_width").write_text("1\n")
+    assert read(link) == {"link_gt_per_s": 2.5, "link_width": 1}
+    (functions[0] / "current_link_speed").write_text("Unknown\n")
+    assert read(link) == {"link_width": 1}
+
+
+def test_bus_errors_are_those_of_the_drive_and_of_the_port_above(
+    gauges: Callable[[], Gauges], functions: tuple[Path, ...]
+) -> None:
+    for present in (path for function in functions for path in function.glob("aer_dev_*")):
+        present.unlink()
+    assert gauges()["PCIe errors"].what is None
+    for number, function in enumerate(functions[:2]):
+        for kind, total in {"correctable": "COR", "nonfatal": "NONFATAL", "fatal": "FATAL"}.items():
+            (function / f"aer_dev_{kind}").write_text(AER.format(total, 10 * number + len(kind)))
+    assert read(gauges()["PCIe errors"]) == {
+        "aer_correctable_errors": 11,
+        "aer_nonfatal_errors": 8,
+        "aer_fatal_errors": 5,
+        "aer_port_correctable_errors": 21,
+        "aer_port_nonfatal_errors": 18,
+        "aer_port_fatal_errors": 15,
+    }
+    (functions[0] / "aer_dev_fatal").write_text("nonsense\n")
+    assert "aer_fatal_errors" not in read(gauges()["PCIe errors"])
+
+
+def test_interrupts_are_those_of_the_drives_vectors(
+    gauges: Callable[[], Gauges], functions: tuple[Path, ...], server: SystemRoots
+) -> None:
+    assert gauges()["interrupts"].what is None
+    for vector in (30, 31):
+        (functions[0] / "msi_irqs").mkdir(exist_ok=True)
+        (functions[0] / f"msi_irqs/{vector}").write_text("msix\n")
+    for irq in (30, 31, 32):
+        (server.sys / f"kernel/irq/{irq}").mkdir(parents=True)
+        (server.sys / f"kernel/irq/{irq}/per_cpu_count").write_text("100,200\n")
+    interrupts = gauges()["interrupts"]
+    assert read(interrupts) == {}
+    (server.sys / "kernel/irq/31/per_cpu_count").write_text("100,1200\n")
+    (server.sys / "kernel/irq/32/per_cpu_count").write_text("9999,9999\n")
+    assert read(interrupts, 2 * 10**9) == {"interrupts_per_s": 500}
+    (server.sys / "kernel/irq/30/per_cpu_count").unlink()
+    assert read(interrupts, 3 * 10**9) == {}
+
+
+def test_temperatures_are_in_degrees(gauges: Callable[[], Gauges], server: SystemRoots) -> None:
+    hwmon = BlockDevice.of_name("nvme0n1", server).folder.parent / "hwmon3"
+    hwmon.mkdir(exist_ok=True)
+    for present in hwmon.glob("temp*"):
+        present.unlink()
+    (hwmon / "temp1_input").write_text("41850\n")
+    (hwmon / "temp2_input").write_text("-5000\n")
+    (hwmon / "temp2_label").write_text("Sensor 1\n")
+    temperature = gauges()["temperature"]
+    assert read(temperature) == {"temperature_c": 41.85, "temperature_sensor_1_c": -5.0}
+    (hwmon / "temp1_input").write_text("\n")
+    assert read(temperature) == {"temperature_sensor_1_c": -5.0}
+
+
+def test_a_drive_on_another_bus_is_not_asked_for_its_temperature(server: SystemRoots) -> None:
+    gauges = {gauge.name: gauge for gauge in drive_gauges(BlockDevice.of_name("sda", server))}
+    assert gauges["temperature"].paths == ()
+    assert "disturbs its I/O" in gauges["temperature"].source

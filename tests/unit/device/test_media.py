@@ -1,0 +1,52 @@
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.media import media
+from openpts.system_files import SystemRoots
+
+
+def _queue_says(device: BlockDevice, rotational: str) -> None:
+    (device.folder / "queue").mkdir(exist_ok=True)
+    (device.folder / "queue/rotational").write_text(rotational)
+
+
+@pytest.mark.parametrize(
+    ("word", "text"),
+    [(1, "solid state"), (7200, "rotational, 7,200 rpm"), (0, "rotational, speed not reported")],
+)
+def test_an_ata_drive_says_how_fast_it_turns(word: int, text: str, server: SystemRoots) -> None:
+    drive = BlockDevice.of_name("sda", server)
+    _queue_says(drive, "1")
+    page = bytearray((drive.folder / "device/vpd_pg89").read_bytes())
+    page[60 + 2 * 217 : 62 + 2 * 217] = word.to_bytes(2, "little")
+    (drive.folder / "device/vpd_pg89").write_bytes(page)
+    assert str(media(drive)) == text
+
+
+@pytest.mark.parametrize(
+    ("page", "text"),
+    [
+        ("00b1003c0001", "solid state"),
+        ("00b1003c2a30", "rotational, 10,800 rpm"),
+        ("00b1003c0000", "solid state"),
+        ("00b1", "solid state"),
+        ("0089003c2a30", "solid state"),
+    ],
+)
+def test_a_scsi_drive_says_so_in_its_characteristics_or_the_kernel_does(
+    page: str, text: str, server: SystemRoots
+) -> None:
+    drive = BlockDevice.of_name("sdb", server)
+    (drive.folder / "device/vpd_pgb1").write_bytes(bytes.fromhex(page))
+    _queue_says(drive, "0")
+    assert str(media(drive)) == text
+
+
+def test_what_the_kernel_makes_is_neither(server: SystemRoots) -> None:
+    _queue_says(BlockDevice.of_name("loop0", server), "1")
+    assert media(BlockDevice.of_name("loop0", server)).kind is None
+
+
+def test_what_a_virtual_machine_is_told_of_its_disks_is_not_believed(virtual_machine: SystemRoots) -> None:
+    _queue_says(BlockDevice.of_name("vdb", virtual_machine), "1")
+    assert str(media(BlockDevice.of_name("vdb", virtual_machine))) == "not reported"

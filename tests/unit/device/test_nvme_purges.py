@@ -1,0 +1,359 @@
+"""Format and Sanitize of NVMe on drives that answer by the specification, or as real ones were seen to do."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.nvme_admin import NvmeCommandError
+from openpts.device.nvme_identify import NvmeController
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.nvme_format import NvmeFormat
+from openpts.device.purge.nvme_sanitize import NvmeSanitize
+from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
+from openpts.device.purge.waiting import Clock
+from openpts.errors import PurgeError
+from openpts.programs import Answer, ProgramMissingError
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
+
+FORMATS, FORMATS_AND_SANITIZES = 0x0002, 0x7
+BLOCK_ALLOWING_EXIT = 0xA  # dword 10: SANACT 2, AUSE
+DONE = sanitize_log(0xFFFF, 0x101, BLOCK_ALLOWING_EXIT)
+
+
+def controller(*, oacs: int = 2, fna: int = 0, sanicap: int = 0) -> NvmeController:
+    return NvmeController(ver=0x10400, oacs=oacs, sanicap=sanicap, oncs=0, fna=fna, vwc=1)
+
+
+def add_namespace(roots: SystemRoots, name: str, serial: str = "S3R1AL") -> BlockDevice:
+    """A namespace in a made-up sysfs; its node is a file, whose device number is 0:0."""
+    parent, nsid = name[: name.rindex("n")], name[name.rindex("n") + 1 :]
+    folder = roots.sys / "devices/pci0000:00/nvme" / parent / name
+    folder.mkdir(parents=True)
+    files = {"dev": "0:0", "size": "1000", "nsid": nsid, "../serial": serial, "../state": "live"}
+    for attribute, value in files.items():
+        (folder / attribute).write_text(f"{value}\n")
+    for link, place in (("class/nvme", folder.parent), ("class/block", folder)):
+        (roots.sys / link).mkdir(parents=True, exist_ok=True)
+        if not (roots.sys / link / place.name).exists():
+            (roots.sys / link / place.name).symlink_to(place)
+    roots.dev.mkdir(exist_ok=True)
+    (roots.dev / name).write_bytes(bytes(512_000))
+    return BlockDevice.of_name(name, roots)
+
+
+@pytest.fixture
+def roots(tmp_path: Path) -> SystemRoots:
+    return SystemRoots(*(tmp_path / name for name in ("sys", "proc", "dev", "etc", "share")))
+
+
+@pytest.fixture
+def device(roots: SystemRoots) -> BlockDevice:
+    return add_namespace(roots, "nvme0n1")
+
+
+def open_drive(device: BlockDevice) -> OpenTarget:
+    facts = TargetFacts(TargetKind.BLOCK, device.name, str(device.node), 512_000, 512)
+    return OpenTarget(os.open(device.node, os.O_RDONLY), facts, device)
+
+
+@pytest.fixture
+def target(device: BlockDevice):
+    opened = open_drive(device)
+    yield opened
+    os.close(opened.fd)
+
+
+def formatting(drive: Drive, ses: int = 1) -> NvmeFormat:
+    made = NvmeFormat.user_data() if ses == 1 else NvmeFormat.crypto()
+    return NvmeFormat(made.name, made.title, ses, run=drive.run, questions=drive.questions())
+
+
+def sanitizing(drive: Drive, action: SanitizeAction = SanitizeAction.BLOCK) -> NvmeSanitize:
+    clock = Clock(lambda: drive.now_s, drive.sleep)
+    return NvmeSanitize(action, run=drive.run, questions=drive.questions(), clock=clock)
+
+
+def nobody(_share: float | None, _text: str) -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("flbas", "dps", "arguments"),
+    [
+        (0x00, 0x0, ["--lbaf=0", "--ms=0", "--pi=0", "--pil=0"]),
+        (0x11, 0x9, ["--lbaf=1", "--ms=1", "--pi=1", "--pil=1"]),
+        (0x21, 0x3, ["--lbaf=17", "--ms=0", "--pi=3", "--pil=0"]),
+    ],
+)
+def test_a_format_keeps_what_the_namespace_is(
+    flbas: int, dps: int, arguments: list[str], target: OpenTarget, roots: SystemRoots
+) -> None:
+    drive = Drive(controller(), namespaces=[identify_namespace(flbas=flbas, dps=dps)])
+    detail = formatting(drive).carry_out(target, nobody)
+    (command,) = drive.commands
+    assert command[:3] == ["nvme", "format", f"{roots.dev}/nvme0"]
+    assert {"--namespace-id=1", "--ses=1", "--force", *arguments} < set(command)
+    assert detail.startswith(f"LBA format {arguments[0].partition('=')[2]}")
+
+
+def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarget) -> None:
+    drive = Drive(
+        controller(), namespaces=[identify_namespace(), identify_namespace(), identify_namespace(flbas=2)]
+    )
+    with pytest.raises(
+        PurgeError, match="from 1,000 blocks of LBA format 0: 512 B blocks to 1,000 of LBA format 2"
+    ):
+        formatting(drive).carry_out(target, nobody)
+
+
+@pytest.mark.parametrize(
+    ("said", "helps"),
+    [
+        (  # as the emulator's drive answers, on which nothing can be read afterwards
+            "NVMe status: Internal Error: The command was not completed successfully due to an internal "
+            "error(0x6)",
+            "a drive may refuse all reads and writes after that, until a format succeeds: nvme format",
+        ),
+        (
+            "NVMe status: ACCESS_DENIED: Access to the namespace and/or LBA range is denied due to lack of "
+            "access rights(0x4286)",
+            "locked by a password or TCG Opal",
+        ),
+        (
+            "NVMe status: INVALID_FORMAT: The LBA Format specified is not supported. This may be due to "
+            "various conditions(0x10a)",
+            "suspend and resume the machine",
+        ),
+        (
+            "NVMe status: INVALID_OPCODE: The associated command opcode field is not valid(0x1)",
+            "suspend and resume the machine",
+        ),
+    ],
+)
+def test_a_format_that_fails_says_what_helps(said: str, helps: str, target: OpenTarget) -> None:
+    drive = Drive(controller(), nvme=Answer((), 1, "", f"{said}\n", 1))
+    with pytest.raises(PurgeError, match="failed: NVMe status") as error:
+        formatting(drive).carry_out(target, nobody)
+    assert helps in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("told", "ses", "supported", "reason"),
+    [
+        (controller(), 1, True, "OACS 0x2"),
+        (controller(oacs=0), 1, False, "has no Format NVM"),
+        (controller(), 2, False, "has no cryptographic erase in Format NVM"),
+        (controller(fna=4), 2, True, "FNA 0x4"),
+    ],
+)
+def test_what_a_controller_announces_of_formats(
+    told: NvmeController, ses: int, supported: bool, reason: str, device: BlockDevice
+) -> None:
+    capability = formatting(Drive(told), ses).capability(device)
+    assert (capability.supported, capability.reaches) == (supported, ())
+    assert reason in capability.reason
+
+
+@pytest.mark.parametrize("fna", [1, 2])
+def test_a_format_of_all_namespaces_names_the_others(
+    fna: int, device: BlockDevice, roots: SystemRoots
+) -> None:
+    other = add_namespace(roots, "nvme0n2")
+    add_namespace(roots, "nvme1n1", "OTHER")
+    drive = Drive(controller(fna=fna))
+    assert formatting(drive).capability(device).reaches == (str(other.node),)
+    target = open_drive(device)
+    with pytest.raises(PurgeError, match="nvme0n2 would be erased as well, and nobody confirmed that"):
+        formatting(drive).carry_out(target, nobody)
+    assert drive.commands == []
+    sibling = open_drive(other)
+    held = OpenTarget(target.fd, target.facts, device, siblings=(sibling,))
+    formatting(drive).carry_out(held, nobody)
+    assert len(drive.commands) == 1
+    os.close(target.fd)
+    os.close(sibling.fd)
+
+
+def test_without_nvme_cli_nothing_can_be_done(device: BlockDevice) -> None:
+    def missing(command: object, timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        raise ProgramMissingError("the program nvme is missing: install the package nvme-cli")
+
+    capability = NvmeFormat.user_data().__class__("nvme-format", "", 1, run=missing).capability(device)
+    assert (capability.supported, capability.foreign) == (False, False)
+    assert capability.reason.endswith("install the package nvme-cli")
+
+
+def test_a_drive_of_another_kind_is_foreign(roots: SystemRoots) -> None:
+    folder = roots.sys / "devices/virtual/block/loop0"
+    folder.mkdir(parents=True)
+    assert formatting(Drive(controller())).capability(BlockDevice(folder, roots)).foreign
+
+
+def test_nobody_who_may_not_ask_gets_an_answer(device: BlockDevice) -> None:
+    def refused(_fd: int) -> NvmeController:
+        raise NvmeCommandError("Permission denied")
+
+    drive = Drive(controller())
+    method = NvmeFormat("nvme-format", "", 1, run=drive.run)
+    object.__setattr__(method, "questions", drive.questions().__class__(controller=refused))
+    assert method.capability(device).reason == "the controller can't be asked: Permission denied"
+
+
+@pytest.mark.parametrize("action", SanitizeAction)
+def test_a_sanitize_is_offered_where_it_is_announced(action: SanitizeAction, device: BlockDevice) -> None:
+    bit = {SanitizeAction.CRYPTO: 1, SanitizeAction.BLOCK: 2, SanitizeAction.OVERWRITE: 4}[action]
+    logs = [sanitize_log(0xFFFF, 0, 0, overwrite_s=1600, block_s=60, crypto_s=2)]
+    capability = sanitizing(Drive(controller(sanicap=bit), logs), action).capability(device)
+    estimates = {SanitizeAction.CRYPTO: 2, SanitizeAction.BLOCK: 60, SanitizeAction.OVERWRITE: 100}
+    assert (capability.supported, capability.duration_s) == (True, estimates[action])
+    assert not sanitizing(Drive(controller(sanicap=7 - bit), logs), action).capability(device).supported
+
+
+def test_a_sanitize_that_goes_on_already_is_in_the_way_of_everything(device: BlockDevice) -> None:
+    drive = Drive(controller(sanicap=7), [sanitize_log(0x8000, 2, BLOCK_ALLOWING_EXIT)])
+    for method in (formatting(drive), sanitizing(drive)):
+        capability = method.capability(device)
+        assert not capability.supported
+        assert capability.reason == "a sanitize is in progress, 50% done: wait for its end"
+
+
+def test_the_wait_ends_with_the_log(target: OpenTarget) -> None:
+    logs = [
+        sanitize_log(0xFFFF, 0, 0),  # asked before
+        sanitize_log(0xFFFF, 0, 0),  # late to begin
+        sanitize_log(0x4000, 2, BLOCK_ALLOWING_EXIT),
+        NvmeCommandError("Interrupted system call"),  # a reset
+        sanitize_log(0xC000, 2, BLOCK_ALLOWING_EXIT),
+        DONE,
+    ]
+    drive, told = Drive(controller(sanicap=2), logs), []
+    detail = sanitizing(drive).carry_out(target, lambda share, text: told.append((share, text)))
+    assert drive.commands == [
+        ["nvme", "sanitize", str(target.device.roots.dev / "nvme0"), "--sanact=2", "--ause"]
+    ]
+    assert detail.startswith("completed successfully; nothing written since")
+    assert [share for share, _ in told if share is not None] == [1.0, 0.25, 0.75]
+    assert (None, "waiting for the drive, Interrupted system call") in told
+
+
+def test_a_sanitize_that_fails_says_what_can_be_done(target: OpenTarget) -> None:
+    drive = Drive(controller(sanicap=2), [DONE, sanitize_log(0xFFFF, 3, BLOCK_ALLOWING_EXIT)])
+    with pytest.raises(
+        PurgeError, match=r"failed, says its Sanitize Status log.*nvme sanitize /dev/nvme0 --sanact=1"
+    ):
+        sanitizing(drive).carry_out(target, nobody)
+
+
+def test_a_sanitize_that_never_ends_is_left_after_two_hours(target: OpenTarget) -> None:
+    """The log of an Intel 660p, which told 655 of 65,536 for a week."""
+    drive = Drive(
+        controller(sanicap=2), [sanitize_log(0xFFFF, 1, 0), sanitize_log(655, 2, BLOCK_ALLOWING_EXIT)]
+    )
+    with pytest.raises(
+        PurgeError, match=r"has not ended after 120 min.*in progress, 1% done.*switch the machine off"
+    ):
+        sanitizing(drive).carry_out(target, nobody)
+    assert 7200 <= drive.now_s < 7210
+
+
+def test_a_drive_that_estimates_longer_gets_longer(target: OpenTarget) -> None:
+    logs = [sanitize_log(0xFFFF, 1, 0, block_s=3600), sanitize_log(655, 2, BLOCK_ALLOWING_EXIT)]
+    drive = Drive(controller(sanicap=2), logs)
+    with pytest.raises(PurgeError, match="has not ended after 180 min"):
+        sanitizing(drive).carry_out(target, nobody)
+
+
+def test_a_drive_that_vanishes_in_the_middle_is_not_waited_for_without_end(target: OpenTarget) -> None:
+    logs = [DONE, sanitize_log(655, 2, BLOCK_ALLOWING_EXIT), NvmeCommandError("No such device")]
+    drive = Drive(controller(sanicap=2), logs)
+    with pytest.raises(PurgeError, match=r"was begun, but for 90[0-9] s nothing was heard.*No such device"):
+        sanitizing(drive).carry_out(target, nobody)
+
+
+def test_a_sanitize_of_which_the_log_tells_nothing_is_an_error(target: OpenTarget) -> None:
+    drive = Drive(controller(sanicap=2), [sanitize_log(0xFFFF, 1, 0x4)])
+    with pytest.raises(
+        PurgeError, match=r"was accepted, but the drive's log tells of none.*0x4 instead of 0xa"
+    ):
+        sanitizing(drive).carry_out(target, nobody)
+
+
+def test_a_sanitize_that_is_refused_is_not_waited_for(target: OpenTarget) -> None:
+    said = "NVMe status: Sanitize In Progress: The requested command is prohibited(0x1d)"
+    drive = Drive(controller(sanicap=2), [DONE], nvme=Answer((), 1, "", said, 1))
+    with pytest.raises(PurgeError, match=r"failed: NVMe status: Sanitize In Progress.*wait for its end"):
+        sanitizing(drive).carry_out(target, nobody)
+    assert drive.now_s == 0
+
+
+def test_a_sanitize_reaches_all_namespaces(device: BlockDevice, roots: SystemRoots) -> None:
+    other = add_namespace(roots, "nvme0n2")
+    capability = sanitizing(Drive(controller(sanicap=2), [DONE])).capability(device)
+    assert capability.reaches == (str(other.node),)
+
+
+@pytest.mark.parametrize(
+    ("data", "state", "text"),
+    [
+        (sanitize_log(0xFFFF, 0x000, 0), SanitizeState.NEVER, "never sanitized"),
+        (DONE, SanitizeState.DONE, "completed successfully; nothing written since"),
+        (sanitize_log(0xFFFF, 0x001, 2), SanitizeState.DONE, "completed successfully"),
+        (sanitize_log(655, 0x002, 2), SanitizeState.IN_PROGRESS, "in progress, 1% done"),
+        (sanitize_log(0xFFFF, 0x003, 2), SanitizeState.FAILED, "failed"),
+        (
+            sanitize_log(0xFFFF, 0x004, 2),
+            SanitizeState.DONE_DEALLOCATED,
+            "completed successfully, all blocks deallocated",
+        ),
+    ],
+)
+def test_the_sanitize_log_in_words(data: bytes, state: SanitizeState, text: str) -> None:
+    log = SanitizeLog.parse(data)
+    assert (log.state, str(log), log.estimates_s) == (state, text, {})
+
+
+@pytest.mark.parametrize("data", [b"", bytes(19), sanitize_log(0, 7, 0)])
+def test_a_sanitize_log_that_makes_no_sense(data: bytes) -> None:
+    with pytest.raises(ValueError, match="Sanitize Status log"):
+        SanitizeLog.parse(data)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "value"),
+    [
+        (identify_namespace(nuse=250, nsfeat=1), "128 KB = 25.0%"),
+        (identify_namespace(nuse=0), "0 B = 0.0%"),
+        (identify_namespace(), None),
+    ],
+)
+def test_utilisation_is_told_where_the_drive_counts_it(
+    namespace: bytes, value: str | None, target: OpenTarget
+) -> None:
+    facts = formatting(Drive(controller(), namespaces=[namespace])).status(target)
+    assert facts["utilisation"].value == value
+    assert facts["reads_as"].value == "zeros"
+    assert "sanitize_status" not in facts
+
+
+def test_the_status_tells_of_the_last_sanitize(target: OpenTarget) -> None:
+    facts = sanitizing(Drive(controller(sanicap=2), [DONE])).status(target)
+    assert facts["sanitize_status"].value == "completed successfully; nothing written since"
+
+
+def test_a_drive_under_another_name_is_found_by_its_serial_number(
+    device: BlockDevice, roots: SystemRoots
+) -> None:
+    target = open_drive(device)
+    logs = [DONE, NvmeCommandError("No such device"), DONE]
+    drive = Drive(controller(sanicap=2), logs)
+    method = sanitizing(drive)
+    add_namespace(roots, "nvme5n1")
+    for attribute in ("serial", "state"):
+        (device.folder.parent / attribute).unlink()  # the old connection is dead
+    (device.folder.parent / "state").write_text("deleting")
+    assert method.carry_out(target, nobody).startswith("completed successfully")
+    os.close(target.fd)

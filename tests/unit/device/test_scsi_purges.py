@@ -1,0 +1,143 @@
+"""SANITIZE and FORMAT UNIT of SCSI drives: answers recorded in the lab, and ones made after SPC."""
+
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.open_target import OpenTarget
+from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.scsi_commands import Sense, parse_sense
+from openpts.device.purge.scsi_format import ScsiFormat
+from openpts.device.purge.scsi_sanitize import ScsiSanitize
+from openpts.device.purge.waiting import Clock
+from openpts.errors import PurgeError
+from openpts.programs import Answer, ProgramMissingError, Run
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
+from tests.support.recorded_exchanges import RecordedExchange
+
+AT_ONCE = Clock(lambda: 0.0, lambda _: None)
+METHODS = [
+    ScsiFormat,
+    lambda run: ScsiSanitize(SanitizeKind.BLOCK, run),
+    lambda run: ScsiSanitize(SanitizeKind.OVERWRITE, run),
+]
+
+
+def _sas(roots: SystemRoots) -> BlockDevice:
+    return BlockDevice.of_name("sdb", roots)
+
+
+def _target(roots: SystemRoots) -> OpenTarget:
+    return OpenTarget(-1, TargetFacts(TargetKind.BLOCK, "sdb", "/dev/sdb", 10**12, 512), _sas(roots))
+
+
+def _block(run: Run) -> ScsiSanitize:
+    return ScsiSanitize(SanitizeKind.BLOCK, run, AT_ONCE)
+
+
+def test_a_sanitize_is_begun_and_followed_to_its_end(server: SystemRoots) -> None:
+    run = RecordedExchange("made-up-scsi-sanitize")
+    method, shares = _block(run), []
+    assert method.capability(_sas(server)).supported
+    assert method.carry_out(_target(server), lambda share, _: shares.append(share)) == "BLOCK ERASE"
+    assert shares == [0.25, 0.75]
+    assert method.status(_target(server)) == {
+        "scsi_sense": Fact(
+            "nothing in progress, no failure (sense key 0h, code 00h/00h)", "REQUEST SENSE after the purge"
+        )
+    }
+
+
+def test_one_that_fails_inside_the_drive_is_a_failure(server: SystemRoots) -> None:
+    run = RecordedExchange("made-up-scsi-sanitize-failed")
+    with pytest.raises(
+        PurgeError, match=r"failed: the sanitize command failed \(sense key 3h, code 31h/03h\)"
+    ):
+        _block(run).carry_out(_target(server), lambda *_: None)
+
+
+def test_a_format_keeps_the_protection_type(server: SystemRoots) -> None:
+    disk = _sas(server).folder / "device/scsi_disk/1:0:0:0"
+    disk.mkdir(parents=True, exist_ok=True)
+    (disk / "protection_type").write_text("1\n")
+    run, shares = RecordedExchange("made-up-scsi-format"), []
+    method = ScsiFormat(run, AT_ONCE)
+    assert method.capability(_sas(server)).supported
+    detail = method.carry_out(_target(server), lambda share, _: shares.append(share))
+    assert detail == "block size 512 B and protection type 1 kept"
+    assert shares == [0.5]
+    (disk / "protection_type").write_text("7\n")
+    assert "protection type 7" in method.capability(_sas(server)).reason
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_drive_that_lists_other_commands_has_none(method, server: SystemRoots) -> None:
+    capability = method(RecordedExchange("scsi-debug")).capability(_sas(server))
+    assert not capability.supported
+    assert "has no such command: REPORT SUPPORTED OPERATION CODES says so of 0x" in capability.reason
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_drive_that_keeps_no_list_has_none(method, server: SystemRoots) -> None:
+    capability = method(RecordedExchange("qemu-scsi")).capability(_sas(server))
+    assert not capability.supported
+    assert "can't be told: Report supported operation codes: Illegal request" in capability.reason
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(("name", "said"), [("sda", "ata-security-erase"), ("nvme0n1", "is no SCSI drive")])
+def test_other_drives_are_not_even_asked(method, name: str, said: str, server: SystemRoots) -> None:
+    run = RecordedExchange()
+    assert said in method(run).capability(BlockDevice.of_name(name, server)).reason
+    assert run.asked == []
+
+
+def test_a_list_that_the_driver_leaves_empty_tells_nothing(server: SystemRoots) -> None:
+    """As libata answers for a SATA drive: recorded in the lab."""
+    answer = Answer(("sg_opcodes",), 0, "\n  Opcode=0x04\n  Command is not currently available\n", "", 1)
+    capability = ScsiFormat(lambda *_, **__: answer).capability(_sas(server))
+    assert "can't be told: its driver or adapter keeps no list" in capability.reason
+
+
+def test_a_recorded_sanitize_that_ended_with_0_after_a_host_error_is_a_failure(server: SystemRoots) -> None:
+    run = RecordedExchange("qemu-scsi")
+    method = ScsiSanitize(SanitizeKind.OVERWRITE, run, AT_ONCE)
+    assert not method.is_purge
+    with pytest.raises(PurgeError, match=r"failed: sg_sanitize: .*DID_ERROR"):
+        method.carry_out(_target(server), lambda *_: None)
+
+
+def test_a_drive_at_work_is_left_alone(server: SystemRoots) -> None:
+    supported = Answer(("sg_opcodes",), 0, "  Command is supported [conforming to SCSI standard]\n", "", 1)
+    sense = " 00     70 00 02 00 00 00 00 0a  00 00 00 00 04 04 00 80\n 10     10 00\n"
+    busy = Answer(("sg_requests",), 0, sense, "", 1)
+
+    def run(command, _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        del to_the_end
+        return supported if command[0] == "sg_opcodes" else busy
+
+    capability = ScsiFormat(run).capability(_sas(server))
+    assert not capability.supported
+    assert "is at work: format in progress (sense key 2h, code 04h/04h); wait" in capability.reason
+
+
+def test_without_sg3_utils_the_package_is_named(server: SystemRoots) -> None:
+    def missing(*_: object, **__: object) -> Answer:
+        raise ProgramMissingError("the program sg_opcodes is missing: install the package sg3-utils")
+
+    assert "install the package sg3-utils" in ScsiFormat(missing).capability(_sas(server)).reason
+
+
+def test_sense_data_of_both_formats() -> None:
+    recorded = (Path(__file__).parents[2] / "data/exchanges/scsi-debug.toml").read_text()
+    fixed = " 00     70 00 00 00 00 00 00 0a  00 00 00 00 00 00 00 00\n 10     00 00\n"
+    assert fixed in recorded
+    assert parse_sense(fixed) == Sense(0, (0, 0), None)
+    assert parse_sense(" 00     72 00 00 00 00 00 00 00\n") == Sense(0, (0, 0), None)
+    assert parse_sense(" 00     72 02 04 1b 00 00 00 08  02 06 00 00 80 40 00 00\n") == Sense(
+        2, (4, 0x1B), 0.25
+    )
+    for nothing in ("", "sg_requests failed\n", " 00     00 00\n"):
+        assert parse_sense(nothing) is None

@@ -1,0 +1,54 @@
+"""Answers of systemd's own programs, as recorded with systemd 252."""
+
+from collections.abc import Sequence
+
+from openpts.programs import Answer, ProgramMissingError
+
+
+class RecordedSystemd:
+    """Timers that are active, who forbids to sleep, and what was ordered."""
+
+    def __init__(self, *active: str, inhibitors: str = "[]") -> None:
+        self.active = list(active)
+        self.inhibitors = inhibitors
+        self.ordered: list[tuple[str, str]] = []
+
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        """What the program would have said."""
+        match command:
+            case ["systemctl", "show", "--property=Id,ActiveState", *units]:
+                blocks = (f"Id={unit}\nActiveState={self._state(unit)}\n" for unit in units)
+                return _answer(command, "\n".join(blocks))
+            case ["systemctl", ("stop" | "start") as verb, unit]:
+                self.ordered.append((verb, unit))
+                if verb == "stop":
+                    self.active.remove(unit)
+                else:
+                    self.active.append(unit)
+                return _answer(command, "")
+            case ["busctl", "--json=short", "call", *_, "ListInhibitors"]:
+                return _answer(command, f'{{"type":"a(ssssuu)","data":[{self.inhibitors}]}}\n')
+        raise AssertionError(command)
+
+    def _state(self, unit: str) -> str:
+        return "active" if unit in self.active else "inactive"
+
+
+class RefusingSystemd(RecordedSystemd):
+    """One that an ordinary user may ask but not order."""
+
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        """As polkit answers without a terminal."""
+        if command[1] in {"stop", "start"}:
+            complaint = f"Failed to {command[1]} {command[2]}: Interactive authentication required.\n"
+            return Answer(tuple(command), 1, "", complaint, 0)
+        return super().__call__(command, timeout_s, to_the_end=to_the_end)
+
+
+def no_programs(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+    """A machine without any of them."""
+    raise ProgramMissingError(f"the program {command[0]} is missing: install the package {command[0]}")
+
+
+def _answer(command: Sequence[str], stdout: str) -> Answer:
+    return Answer(tuple(command), 0, stdout, "", 0)

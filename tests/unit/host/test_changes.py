@@ -1,0 +1,221 @@
+"""Settings are changed, read back and put back, on made-up machines, also after a kill in between."""
+
+import multiprocessing
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from openpts.host import changes
+from openpts.host.changes import (
+    STOPPED,
+    UNTIL_ASKED,
+    UNTIL_THE_END,
+    HostChanger,
+    is_of_a_run,
+    put_back_setting,
+)
+from openpts.host.setting_file import HostSettingError, read_setting, write_setting
+from openpts.host.tuning import host_changes
+from openpts.journal import Journal
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Change, Means
+from tests.unit.host.recorded_systemd import RecordedSystemd, RefusingSystemd
+
+CPUS = "devices/system/cpu"
+
+
+def settings_of(roots: SystemRoots) -> dict[str, str | None]:
+    """All files of the machine with what is chosen in each; files of ours put no brackets around it."""
+    files = (path for path in sorted(roots.sys.rglob("*")) if path.is_file() and not path.is_symlink())
+    return {str(path): read_setting(path) for path in files}
+
+
+def journal_of(roots: SystemRoots) -> Journal:
+    return Journal(roots.sys.parent / "journal", roots)
+
+
+def changer(roots: SystemRoots, run: RecordedSystemd | None = None, until: str = UNTIL_ASKED) -> HostChanger:
+    return HostChanger(roots, journal_of(roots), until, run or RecordedSystemd())
+
+
+def make_all(roots: SystemRoots, until: str = UNTIL_ASKED) -> HostChanger:
+    run = RecordedSystemd("fstrim.timer", "man-db.timer")
+    one = changer(roots, run, until)
+    one.make(host_changes(roots, Scenario.SYNTHETIC, lasting=True, run=run))
+    return one
+
+
+def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop: SystemRoots) -> None:
+    run = RecordedSystemd("fstrim.timer", "apt-daily.timer")
+    one = changer(laptop, run)
+    reports, entries = one.make(host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run))
+    assert {report.key for report in reports} == {
+        "p_states",
+        "turbo",
+        "energy_preference",
+        "governor",
+        "c_states",
+        "power_profile",
+        "trim_timer",
+        "updates",
+    }
+    assert [report.failure for report in reports] == [""] * len(entries)
+    policy = laptop.sys / CPUS / "cpufreq/policy1"
+    assert (policy / "scaling_governor").read_text() == "performance"
+    assert (policy / "scaling_min_freq").read_text() == (policy / "scaling_max_freq").read_text() == "4200000"
+    assert (laptop.sys / CPUS / "intel_pstate/no_turbo").read_text() == "0"
+    # C1E takes 10 us to leave and C8 200 us, polling none
+    disabled = {path.parent.name: path.read_text().strip() for path in laptop.sys.rglob("state*/disable")}
+    assert disabled == {"state0": "0", "state1": "1", "state2": "1"}
+    assert run.ordered == [("stop", "fstrim.timer"), ("stop", "apt-daily.timer")]
+    assert journal_of(laptop).entries() == entries
+
+
+def test_the_preference_is_set_before_the_governor_that_locks_it(laptop: SystemRoots) -> None:
+    keys = [
+        change.key
+        for change in host_changes(laptop, Scenario.SYNTHETIC, lasting=False, run=RecordedSystemd())
+    ]
+    assert keys.index("energy_preference") < keys.index("governor")
+
+
+def test_a_real_world_machine_keeps_its_savings_but_not_its_ceilings(laptop: SystemRoots) -> None:
+    wanted = host_changes(laptop, Scenario.REAL_WORLD, lasting=True, run=RecordedSystemd("fstrim.timer"))
+    assert {change.key for change in wanted} == {"p_states", "turbo", "trim_timer"}
+
+
+def test_all_is_put_back_the_last_change_first(laptop: SystemRoots) -> None:
+    before = settings_of(laptop)
+    one = make_all(laptop)
+    assert settings_of(laptop) != before
+    assert one.put_back(journal_of(laptop).entries()) == ()
+    assert settings_of(laptop) == before
+    assert isinstance(one.run, RecordedSystemd)
+    assert sorted(one.run.active) == ["fstrim.timer", "man-db.timer"]
+    assert journal_of(laptop).entries() == ()
+
+
+def test_what_is_right_already_is_left_alone(laptop: SystemRoots) -> None:
+    make_all(laptop)
+    entries = journal_of(laptop).entries()
+    reports, new = changer(laptop).make(
+        host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=RecordedSystemd())
+    )
+    assert (reports, new) == ((), ())
+    assert journal_of(laptop).entries() == entries
+
+
+def _change_and_die(roots: SystemRoots, after: int) -> None:
+    written = 0
+
+    def write_until_killed(path: Path, value: str, of: SystemRoots) -> None:
+        nonlocal written
+        if written == after:
+            os.kill(os.getpid(), signal.SIGKILL)
+        written += 1
+        write_setting(path, value, of)
+
+    changes.write_setting = write_until_killed  # type: ignore[attr-defined]
+    make_all(roots, UNTIL_THE_END)
+
+
+@pytest.mark.parametrize("after", [0, 1, 5])
+def test_a_kill_in_the_middle_leaves_what_puts_it_back(after: int, laptop: SystemRoots) -> None:
+    before = settings_of(laptop)
+    process = multiprocessing.get_context("fork").Process(target=_change_and_die, args=(laptop, after))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+    journal = journal_of(laptop)
+    # the entry of the change that did not come to pass is there as well
+    assert len(journal.left_behind()) == after + 1
+    assert all(is_of_a_run(entry) for entry in journal.left_behind())
+    for entry in reversed(journal.left_behind()):
+        put_back_setting(entry, laptop, RecordedSystemd())
+    assert settings_of(laptop) == before
+
+
+def test_after_a_restart_there_is_nothing_to_put_back(laptop: SystemRoots) -> None:
+    make_all(laptop)
+    changed = settings_of(laptop)
+    (laptop.proc / "sys/kernel/random/boot_id").write_text("another\n")
+    lines = [put_back_setting(entry, laptop, RecordedSystemd()) for entry in journal_of(laptop).entries()]
+    assert all("restarted since" in line for line in lines)
+    assert settings_of(laptop) == changed
+
+
+def test_a_file_of_another_device_is_not_written(laptop: SystemRoots) -> None:
+    path = laptop.sys / "firmware/acpi/platform_profile"
+    changer(laptop).make([Change("power_profile", Means.FILE, str(path), "performance")])
+    (entry,) = journal_of(laptop).entries()
+    other = path.with_name("other")
+    other.write_text("cool\n")
+    other.rename(path)
+    assert "of another device now" in put_back_setting(entry, laptop, RecordedSystemd())
+    assert path.read_text() == "cool\n"
+    path.unlink()
+    assert "gone with its device" in put_back_setting(entry, laptop, RecordedSystemd())
+
+
+def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(
+    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, value: str, roots: SystemRoots) -> None:
+        raise HostSettingError("the kernel refuses this value here")
+
+    monkeypatch.setattr(changes, "write_setting", refuse)
+    path = laptop.sys / "firmware/acpi/platform_profile"
+    reports, entries = changer(laptop).make([Change("power_profile", Means.FILE, str(path), "performance")])
+    assert [(report.found, report.failure) for report in reports] == [
+        ("low-power", "the kernel refuses this value here")
+    ]
+    assert entries == journal_of(laptop).entries() == ()
+
+
+def test_what_is_set_back_by_a_later_change_is_set_again(
+    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The kernel does so with nr_requests when the scheduler changes."""
+    profile, turbo = (
+        laptop.sys / "firmware/acpi/platform_profile",
+        laptop.sys / CPUS / "intel_pstate/no_turbo",
+    )
+
+    def write_with_a_side_effect(path: Path, value: str, roots: SystemRoots) -> None:
+        write_setting(path, value, roots)
+        if path == turbo:
+            profile.write_text("balanced")
+
+    monkeypatch.setattr(changes, "write_setting", write_with_a_side_effect)
+    reports, _ = changer(laptop).make(
+        [
+            Change("power_profile", Means.FILE, str(profile), "performance"),
+            Change("turbo", Means.FILE, str(turbo), "0"),
+        ]
+    )
+    assert [report.failure for report in reports] == ["", ""]
+    assert profile.read_text() == "performance"
+
+
+def test_a_unit_that_may_not_be_stopped_says_why(laptop: SystemRoots) -> None:
+    one = changer(laptop, RefusingSystemd("fstrim.timer"))
+    reports, entries = one.make([Change("trim_timer", Means.UNIT, "fstrim.timer", STOPPED)])
+    assert "Interactive authentication required" in reports[0].failure
+    assert entries == ()
+
+
+def test_nothing_but_settings_of_the_kernel_is_written(laptop: SystemRoots, tmp_path: Path) -> None:
+    outside = laptop.etc / "fstab"
+    outside.write_text("kept\n")
+    with pytest.raises(HostSettingError, match="no setting of the kernel"):
+        write_setting(outside, "lost", laptop)
+    (laptop.sys / "link").symlink_to(outside)
+    with pytest.raises(HostSettingError, match="no setting of the kernel"):
+        write_setting(laptop.sys / "link", "lost", laptop)
+    assert outside.read_text() == "kept\n"
+    with pytest.raises(HostSettingError, match="does not exist"):
+        write_setting(laptop.sys / "new", "1", laptop)
+    assert not (laptop.sys / "new").exists()

@@ -1,0 +1,175 @@
+"""What the conditions page makes of values that were stored when they changed."""
+
+from dataclasses import replace
+
+import pytest
+
+from openpts.record.health import TelemetryPoint, TelemetrySeries
+from openpts.record.reader import Run
+from openpts.report.model import Block, Figure, Table, Verdict, points_of
+from openpts.report.telemetry_blocks import telemetry_blocks
+from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at
+from openpts.units import NS_PER_S
+from tests.support.made_up_run import made_up_run
+
+MINUTE = 60
+
+
+@pytest.fixture(scope="module")
+def bare() -> Run:
+    return made_up_run("xsr")
+
+
+def start_ns(run: Run) -> int:
+    return run.steps[0].sample.started_ns
+
+
+def end_ns(run: Run) -> int:
+    return max(step.sample.started_ns + step.sample.elapsed_ns for step in run.steps)
+
+
+def blocks(run: Run, **values: list[tuple[float, float]]) -> tuple[Block, ...]:
+    """With values by name at seconds from the start of the run."""
+    sampled = tuple(
+        TelemetryPoint(start_ns(run) + round(at_s * NS_PER_S), name, value)
+        for name, series in values.items()
+        for at_s, value in series
+    )
+    return telemetry_blocks(replace(run, sampled=sampled))
+
+
+def table(found: tuple[Block, ...], name: str) -> Table:
+    (one,) = (block for block in found if isinstance(block, Table) and block.id == f"run-conditions-{name}")
+    return one
+
+
+def figures(found: tuple[Block, ...]) -> dict[str, Figure]:
+    return {block.number: block for block in found if isinstance(block, Figure)}
+
+
+def sentences(found: tuple[Block, ...]) -> dict[str, str]:
+    return {block.text: block.tone for block in found if isinstance(block, Verdict)}
+
+
+@pytest.mark.parametrize(
+    ("name", "heading"),
+    [
+        ("temperature_c", "Temperature (°C)"),
+        ("temperature_sensor_1_c", "Temperature, sensor 1 (°C)"),
+        ("cpu_engine_busy_pct", "The engine's processors, busy (%)"),
+        ("cpu_all_lowest_clock_mhz", "All processors, lowest clock (MHz)"),
+        ("others_read_bytes_per_s", "Other drives, read (MB/s)"),
+        ("others_ios_per_s", "Other drives (I/Os per s)"),
+        ("interrupts_per_s", "Interrupts (1/s)"),
+        ("power_package_0_dram_w", "Power, package 0 dram (W)"),
+        ("link_gt_per_s", "PCIe link (GT/s)"),
+        ("link_width", "PCIe link, width"),
+        ("aer_port_fatal_errors", "PCIe errors, port, fatal errors"),
+        ("something new", "Something new"),
+    ],
+)
+def test_names_become_words_with_their_unit(name: str, heading: str) -> None:
+    assert quantity(name).heading == heading
+
+
+def test_the_mean_counts_each_value_for_as_long_as_it_held() -> None:
+    assert mean_over_time(TelemetrySeries((0, 90, 100), (10.0, 20.0, 20.0))) == pytest.approx(
+        (90 * 10 + 20 * 20) / 110
+    )
+    assert mean_over_time(TelemetrySeries((0, 1, 2), (1.0, 2.0, 6.0))) == 3
+    assert mean_over_time(TelemetrySeries((5,), (7.0,))) == 7
+
+
+def test_rows_without_a_stored_value_have_the_one_that_held_unless_it_is_too_old() -> None:
+    second = NS_PER_S
+    series = TelemetrySeries((0, 3 * second, 2000 * second), (1.0, 5.0, 9.0))
+    found = dict(rows_of_time(series, 0, second))
+    assert [list(found[number]) for number in range(5)] == [[1], [1], [1], [5], [5]]
+    assert list(found[1203]) == [5]
+    assert 1204 not in found
+    assert list(found[2000]) == [9]
+    assert value_at(series, -1) is None
+    assert value_at(series, 4 * second) == 5
+
+
+def test_processors_are_plotted_in_groups_and_listed_one_by_one(bare: Run) -> None:
+    single = {f"cpu_{cpu}_busy_pct": [(0.0, float(cpu)), (100.0, float(cpu))] for cpu in range(20)}
+    found = blocks(
+        bare,
+        cpu_engine_busy_pct=[(0, 80), (50, 40), (100, 40)],
+        cpu_others_busy_pct=[(0, 5), (100, 5)],
+        cpu_3_sys_pct=[(0, 1.5), (100, 1.5)],
+        **single,
+    )
+    summary = {row.head.text for row in table(found, "telemetry").rows}
+    assert summary == {"The engine's processors, busy (%)", "Other processors, busy (%)"}
+    listed = table(found, "processors")
+    assert [row.head.text for row in listed.rows] == [str(cpu) for cpu in range(19, 3, -1)]
+    assert "4 others are left out" in listed.note
+    plot = figures(found)["X-RUN-2"]
+    values = table(found, "processors-values")
+    engine, others = (points_of(series, values) for series in plot.series)
+    assert [value for _, value in engine[:50]] == [80] * 50
+    assert [value for _, value in engine[51:101]] == [40] * 50
+    assert {value for _, value in others} == {5}
+    assert plot.y.domain == (0, 100)
+
+
+def test_io_on_other_drives_has_a_panel_only_if_there_was_any(bare: Run) -> None:
+    quiet = [(0.0, 0.0), (100.0, 0.0)]
+    assert "X-RUN-3" not in figures(blocks(bare, others_read_bytes_per_s=quiet))
+    found = blocks(
+        bare, others_read_bytes_per_s=quiet, others_write_bytes_per_s=[(0, 0), (10, 25e6), (100, 0)]
+    )
+    (written,) = figures(found)["X-RUN-3"].series
+    assert written.label == "written"
+    assert points_of(written, table(found, "others-values"))[15][1] == 25
+
+
+def test_all_panels_share_their_time(bare: Run) -> None:
+    found = blocks(
+        bare,
+        temperature_c=[(0, 40), (50, 45)],
+        cpu_all_busy_pct=[(0, 80), (100, 80)],
+        power_external_w=[(20, 4.5), (70, 9)],
+    )
+    plots = figures(found)
+    assert list(plots) == ["X-RUN-1", "X-RUN-2", "X-RUN-4"]
+    assert len({plot.x for plot in plots.values()}) == 1
+    assert {plot.zoom_group for plot in plots.values()} == {"run-conditions"}
+
+
+def test_a_link_that_stays_is_said_and_one_that_changes_is_marked(bare: Run) -> None:
+    steady = {"link_gt_per_s": [(0.0, 16.0), (100.0, 16.0)], "link_width": [(0.0, 4.0), (100.0, 4.0)]}
+    said = sentences(blocks(bare, **steady))
+    assert said == {"The PCIe link was 16 x4 (GT/s, lanes) all the time; errors on it: not reported.": "pass"}
+    said = sentences(blocks(bare, **steady, aer_correctable_errors=[(0, 7), (100, 7)]))
+    assert any("no error was counted on it" in text for text in said)
+    found = blocks(
+        bare,
+        temperature_c=[(0, 40), (100, 41)],
+        link_gt_per_s=[(0, 16), (30, 2.5), (100, 2.5)],
+        link_width=[(0, 4), (100, 4)],
+        aer_correctable_errors=[(0, 7), (29, 12), (100, 12)],
+    )
+    assert sentences(found) == {"The PCIe link changed, or errors were counted on it: 2 times.": "fail"}
+    events = [(row.head.value, row.cells[0].text) for row in table(found, "link").rows]
+    assert events == [(29, "PCIe errors, correctable errors: 5 more"), (30, "PCIe link (GT/s): 16 to 2.5")]
+    rules = figures(found)["X-RUN-1"].rules
+    assert [(rule.value, rule.axis) for rule in rules] == [(29, "x"), (30, "x")]
+
+
+def foreign(run: Run, *values: tuple[float, float]) -> dict[str, str]:
+    return sentences(blocks(run, foreign_bytes=list(values)))
+
+
+def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare: Run) -> None:
+    last_s = (end_ns(bare) - start_ns(bare)) / NS_PER_S
+    # the purge before the first step, and whoever reads after the last one, are not counted
+    (clean,) = foreign(bare, (-5, 0), (1, 5e9), (last_s / 2, 5e9), (last_s + 10, 9e9)).items()
+    assert clean[1] == "pass"
+    assert "none, to within" in clean[0]
+    (dirty,) = foreign(bare, (-5, 0), (1, 5e9), (last_s / 2, 7e9), (last_s + 10, 9e9)).items()
+    assert dirty == ("I/O of others on the device under test: 2.00 GB, by the kernel's count.", "fail")
+    (uncounted,) = foreign(bare, (0, 0), (last_s / 2, -9e12))
+    assert "n/a (the kernel counts less" in uncounted

@@ -1,0 +1,112 @@
+"""The audit of a machine and of the way to one drive, with what can be changed of it."""
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.host.tuning import LEFT_ALONE
+from openpts.journal import Journal
+from openpts.runner.doctor import Doctor, Finding, restore
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.host_advice.advice import Grade, Group
+from openpts.vocabulary.host_advice.table import ADVICE
+from openpts.vocabulary.scenario import Scenario
+from tests.data.system_trees import container, laptop, server, virtual_machine
+from tests.unit.host.recorded_systemd import RecordedSystemd
+from tests.unit.host.test_changes import settings_of
+
+__all__ = ["container", "laptop", "server", "virtual_machine"]
+
+
+def doctor(roots: SystemRoots, disk: str | None, scenario: Scenario = Scenario.SYNTHETIC) -> Doctor:
+    device = None if disk is None else BlockDevice.of_name(disk, roots)
+    return Doctor(scenario, roots, device, RecordedSystemd("fstrim.timer"))
+
+
+def by_key(examined: Doctor) -> dict[str, Finding]:
+    return {finding.advice.key: finding for finding in examined.findings()}
+
+
+def test_with_a_drive_each_item_of_the_table_is_looked_at(server: SystemRoots) -> None:
+    assert [finding.advice for finding in doctor(server, "nvme0n1").findings()] == list(ADVICE)
+
+
+def test_without_one_what_belongs_to_a_drive_is_left_out(server: SystemRoots) -> None:
+    groups = {
+        finding.advice.group
+        for finding in doctor(server, None).findings()
+        if finding.advice.key != "io_limit"
+    }
+    assert groups == set(Group) - {Group.QUEUE, Group.LINK}
+
+
+def test_every_item_that_is_wrong_has_a_remedy_or_a_reason(laptop: SystemRoots) -> None:
+    for scenario in Scenario:
+        for finding in doctor(laptop, "sdb", scenario).findings():
+            wrong = finding.grade is Grade.BAD
+            assert not wrong or finding.remedy not in {"", "the kernel has no switch for it here"}, finding
+
+
+def test_a_drive_on_usb(laptop: SystemRoots) -> None:
+    found = by_key(doctor(laptop, "sdb"))
+    told = {
+        "scheduler": ("mq-deadline", Grade.BAD),
+        "nr_requests": ("16 of 30", Grade.NOTE),
+        "max_sectors_kb": ("512 KiB of 1024 KiB", Grade.BAD),
+        "usb_suspend": ("may be suspended", Grade.BAD),
+        "disk_suspend": ("kept awake", Grade.GOOD),
+        "apst": ("none (not of SCSI)", Grade.GOOD),
+        "governor": ("powersave", Grade.BAD),
+        "aspm": (None, Grade.UNKNOWN),
+    }
+    assert {key: (found[key].fact.value, found[key].grade) for key in told} == told
+
+
+@pytest.mark.parametrize(
+    ("allowed", "threads", "grade"),
+    [
+        # the drive hangs on node 1, whose processors are 2-3,6-7
+        ("0-7", "2,3,6,7", Grade.GOOD),
+        ("3-5", "3", Grade.GOOD),
+        ("0-1,4-5", "0-1,4-5", Grade.BAD),
+    ],
+)
+def test_a_drive_on_the_other_node_than_the_processors(
+    allowed: str, threads: str, grade: Grade, server: SystemRoots
+) -> None:
+    (server.proc / "self/status").write_text(f"Name:\topenpts\nCpus_allowed_list:\t{allowed}\n")
+    finding = by_key(doctor(server, "nvme0n1"))["numa_node"]
+    assert finding.fact.value == f"node 1 of 2, processors 2-3,6-7; threads: {threads}"
+    assert finding.grade is grade
+
+
+def test_only_limits_on_that_drive_count(container: SystemRoots) -> None:
+    (container.sys / "fs/cgroup/docker-4f1c.scope/io.max").write_text("8:0 rbps=1\n")
+    (container.sys / "fs/cgroup/docker-4f1c.scope/io.latency").unlink()
+    (container.sys / "fs/cgroup/io.max").unlink()
+    assert by_key(doctor(container, "loop7"))["io_limit"].grade is Grade.GOOD
+    assert by_key(doctor(container, None))["io_limit"].grade is Grade.BAD
+
+
+def test_what_was_applied_is_good_and_restored_as_it_was(laptop: SystemRoots) -> None:
+    before = settings_of(laptop)
+    examined, journal = doctor(laptop, "sdb"), Journal(laptop.sys.parent / "journal", laptop)
+    changeable = {f.advice.key for f in examined.findings() if f.remedy == "--apply changes it"}
+    assert {"scheduler", "usb_suspend", "governor", "trim_timer", "c_states"} <= changeable
+    assert [change.failure for change in examined.apply(journal) if change.failure] == []
+    after = by_key(examined)
+    assert {key for key in changeable if after[key].grade is not Grade.GOOD} == set()
+    healed = restore(journal, laptop, examined.run)
+    assert all(healing.put_back for healing in healed)
+    assert settings_of(laptop) == before
+    assert journal.entries() == ()
+    assert restore(journal, laptop, examined.run) == ()
+
+
+def test_what_is_left_alone_is_in_the_table(server: SystemRoots) -> None:
+    keys = {advice.key for advice in ADVICE}
+    assert set(LEFT_ALONE) <= keys
+    changed = {
+        change.key for scenario in Scenario for change in doctor(server, "nvme0n1", scenario)._changes()
+    }
+    assert changed <= keys
+    assert changed & set(LEFT_ALONE) <= {"max_sectors_kb"}

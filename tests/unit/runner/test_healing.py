@@ -1,0 +1,187 @@
+"""What killed runs have left behind is put back: all of it, the latest change first, and only once."""
+
+import os
+import re
+import signal
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
+from openpts.device.target import BlockTarget, FileTarget
+from openpts.errors import OpenptsError, RefusedError, TargetError
+from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.programs import Run
+from openpts.runner import healing
+from openpts.runner.healing import HEALERS, heal, heal_before_run
+from openpts.system_files import SystemRoots
+from tests.data.system_trees import server
+
+__all__ = ["server"]
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Journal:
+    return Journal(tmp_path / "journal")
+
+
+def leave_behind(journal: Journal, kind: Kind, subject: dict[str, str], *found: str) -> None:
+    """Entries of a process that is gone, in this order."""
+
+    def note_and_die() -> None:
+        for value in found:
+            journal.add(kind, subject, {"value": value})
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    process = get_context("fork").Process(target=note_and_die)
+    process.start()
+    process.join()
+
+
+class Recorder:
+    """A healer that writes down what it was given; ``error`` is what it raises."""
+
+    def __init__(self, error: OpenptsError | None = None) -> None:
+        self.error = error
+        self.healed: list[str] = []
+
+    def __call__(self, entry: Entry, roots: SystemRoots, run: Run) -> str:
+        if self.error is not None:
+            raise self.error
+        self.healed.append(entry.found["value"])
+        return f"{entry.found['value']} is back"
+
+
+@pytest.fixture
+def healer(monkeypatch: pytest.MonkeyPatch) -> Recorder:
+    recorder = Recorder()
+    monkeypatch.setattr(healing, "HEALERS", dict.fromkeys(Kind, recorder))
+    return recorder
+
+
+def test_the_state_before_the_first_change_is_what_remains(
+    journal: Journal, healer: Recorder, server: SystemRoots
+) -> None:
+    for day, value in enumerate(["first", "second", "third"], start=1):
+        leave_behind(journal, Kind.WRITE_CACHE, {}, value)
+        path = max(journal.folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns)
+        path.write_text(re.sub('"made_at": "[^"]*"', f'"made_at": "2026-01-0{day}"', path.read_text()))
+    done = heal(journal, server, Kind)
+    assert healer.healed == ["third", "second", "first"]
+    assert [each.text for each in done] == ["third is back", "second is back", "first is back"]
+    assert all(each.put_back for each in done)
+    assert journal.entries() == ()
+    assert heal(journal, server, Kind) == ()
+
+
+def test_what_a_living_process_has_changed_is_left_alone(
+    journal: Journal, healer: Recorder, server: SystemRoots
+) -> None:
+    journal.add(Kind.WRITE_CACHE, {}, {"value": "ours"})
+    assert heal(journal, server, Kind) == ()
+    assert len(journal.entries()) == 1
+
+
+def test_only_what_was_asked_for_is_put_back(journal: Journal, healer: Recorder, server: SystemRoots) -> None:
+    for kind in Kind:
+        leave_behind(journal, kind, {}, kind.value)
+    heal(
+        journal, server, [Kind.HOST_SETTING, Kind.WRITE_CACHE], concerns=lambda e: e.kind is Kind.WRITE_CACHE
+    )
+    assert healer.healed == ["write cache"]
+    assert {entry.kind for entry in journal.entries()} == {Kind.HOST_SETTING, Kind.DRIVE_PASSWORD}
+
+
+def test_what_fails_is_told_and_stays(journal: Journal, healer: Recorder, server: SystemRoots) -> None:
+    leave_behind(journal, Kind.WRITE_CACHE, {}, "old")
+    healer.error = TargetError("the drive is not there")
+    (failed,) = heal(journal, server, Kind)
+    assert not failed.put_back
+    assert failed.text == "the write cache could not be put back: the drive is not there"
+    healer.error = None
+    (healed,) = heal(journal, server, Kind)
+    assert healed.put_back
+    assert journal.entries() == ()
+
+
+def test_without_a_journal_there_is_nothing_to_do(journal: Journal, server: SystemRoots) -> None:
+    assert heal(journal, server, Kind) == ()
+    assert not journal.folder.exists()
+
+
+def test_an_entry_that_makes_no_sense_stops_everything(journal: Journal, server: SystemRoots) -> None:
+    journal.add(Kind.WRITE_CACHE, {}, {})
+    next(journal.folder.glob("*.json")).write_text("{")
+    with pytest.raises(JournalError, match="makes no sense"):
+        heal(journal, server, Kind)
+
+
+def block_target(name: str, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> BlockTarget:
+    """A target whose node needs not be there."""
+    device = BlockDevice.of_name(name, roots)
+    monkeypatch.setattr(healing.BlockDevice, "of_node", lambda path, roots: device)
+    return BlockTarget(Path(f"/dev/{name}"))
+
+
+def test_a_run_heals_its_own_drive_and_no_other(
+    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("sda", "nvme0n1"):
+        leave_behind(journal, Kind.WRITE_CACHE, drive_subject(BlockDevice.of_name(name, server)), name)
+    heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server)
+    assert healer.healed == ["nvme0n1"]
+    assert [entry.found["value"] for entry in journal.entries()] == ["sda"]
+
+
+def test_a_run_on_a_file_heals_nothing(journal: Journal, healer: Recorder, server: SystemRoots) -> None:
+    leave_behind(journal, Kind.WRITE_CACHE, drive_subject(BlockDevice.of_name("sda", server)), "sda")
+    assert heal_before_run(FileTarget(Path("/srv/x"), 10**9), journal, server) == ()
+    assert healer.healed == []
+
+
+def test_a_password_that_was_left_makes_a_run_on_that_drive_refuse(
+    journal: Journal, healer: Recorder, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    leave_behind(journal, Kind.DRIVE_PASSWORD, drive_subject(BlockDevice.of_name("sda", server)), "secret")
+    assert heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server) == ()
+    with pytest.raises(RefusedError, match="openpts unlock /dev/sda") as refusal:
+        heal_before_run(block_target("sda", server, monkeypatch), journal, server)
+    assert "secret" not in str(refusal.value)
+    assert healer.healed == []
+
+
+def test_a_drive_is_known_by_serial_number_and_model_under_any_name(server: SystemRoots) -> None:
+    sda = BlockDevice.of_name("sda", server)
+    moved = {**drive_subject(sda), "node": "/dev/sdz"}
+    assert is_drive(sda, moved)
+    assert find_drive(moved, server) == sda
+    assert not is_drive(BlockDevice.of_name("sdb", server), moved)
+    assert not is_drive(sda, {**moved, "model": "another"})
+    with pytest.raises(TargetError, match="serial number X, last seen as /dev/sdz is not there"):
+        find_drive({**moved, "serial": "X"}, server)
+
+
+def test_a_drive_without_a_serial_number_is_known_by_its_node(server: SystemRoots) -> None:
+    loop = next(
+        device
+        for folder in sorted((server.sys / "block").iterdir())
+        if "serial" not in drive_subject(device := BlockDevice(folder.resolve(), server))
+    )
+    assert is_drive(loop, drive_subject(loop))
+    assert not is_drive(loop, {**drive_subject(loop), "node": "/dev/elsewhere"})
+
+
+def test_two_drives_that_say_they_are_the_same_are_not_guessed_between(server: SystemRoots) -> None:
+    first, second = (BlockDevice.of_name(name, server) for name in ("nvme0n1", "nvme1n1"))
+    subject = drive_subject(first)
+    assert find_drive(subject, server) == first
+    for attribute in ("serial", "model"):
+        (second.folder / "device" / attribute).write_text(first.text(f"device/{attribute}") or "")
+    with pytest.raises(TargetError, match="several drives answer to"):
+        find_drive(subject, server)
+
+
+def test_whatever_is_changed_can_be_put_back() -> None:
+    assert set(HEALERS) == set(Kind)

@@ -1,0 +1,73 @@
+"""A program of the operator's tells power: numbers with the time of their arrival, and what was no number."""
+
+import os
+import sys
+import time
+
+import pytest
+
+from openpts.errors import UsageError
+from openpts.runner.power_command import PowerCommand
+
+PATIENCE_S = 20
+Sampled = tuple[int, str, float]
+
+
+def _listen(command: str, until: int, *, wait_s: float = PATIENCE_S) -> tuple[list[Sampled], PowerCommand]:
+    heard: list[Sampled] = []
+    power = PowerCommand(command)
+    with power.running(heard.append):
+        deadline = time.monotonic() + wait_s
+        while len(heard) < until and time.monotonic() < deadline:
+            time.sleep(0.01)
+    return heard, power
+
+
+def _program(code: str) -> str:
+    return f"{sys.executable} -uc '{code}'"
+
+
+def test_each_number_has_the_time_of_its_arrival() -> None:
+    before_ns = time.monotonic_ns()
+    heard, _ = _listen(_program("import time\nfor n in range(3):\n print(n + 0.5); time.sleep(0.05)"), 3)
+    after_ns = time.monotonic_ns()
+    assert [(name, watts) for _, name, watts in heard] == [("power_external_w", n + 0.5) for n in range(3)]
+    times = [at_ns for at_ns, _, _ in heard]
+    assert before_ns < times[0] < times[1] < times[2] < after_ns
+    assert times[2] - times[0] >= 0.09 * 10**9
+
+
+def test_what_is_no_number_is_counted_and_left_out() -> None:
+    code = (
+        'for t in ["watts", "", "4.5 W", "nan", "inf", "1 2", "1e1"]: print(t)\nimport time; time.sleep(60)'
+    )
+    heard, power = _listen(_program(code), 2)
+    assert [watts for _, _, watts in heard] == [4.5, 10.0]
+    text = str(power.facts["external power"].value)
+    assert "2 values, 5 lines without" in text
+
+
+def test_a_command_that_ends_by_itself_is_told() -> None:
+    heard, power = _listen(_program("import sys; print(7); sys.exit(3)"), 2, wait_s=2)
+    assert [watts for _, _, watts in heard] == [7.0]
+    assert "ended by itself with 3" in str(power.facts["external power"].value)
+
+
+def test_it_ends_with_the_run() -> None:
+    heard, power = _listen(_program("import os, time\nprint(os.getpid()); time.sleep(600)"), 1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(heard[0][2]), 0)
+    assert "ended by itself" not in str(power.facts["external power"].value)
+
+
+def test_one_that_ignores_the_first_word_ends_all_the_same() -> None:
+    deaf = "import os, signal, time\nsignal.signal(signal.SIGTERM, signal.SIG_IGN)"
+    heard, _ = _listen(_program(f"{deaf}\nprint(os.getpid())\ntime.sleep(600)"), 1)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(heard[0][2]), 0)
+
+
+@pytest.mark.parametrize("command", ["", "  ", "'", "/no/such/program 1"])
+def test_what_is_no_command_is_refused_before_anything_runs(command: str) -> None:
+    with pytest.raises(UsageError, match="--power-command"):
+        PowerCommand(command)

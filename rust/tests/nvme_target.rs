@@ -129,9 +129,7 @@ fn word() -> impl Strategy<Value = u32> {
 
 fn command() -> impl Strategy<Value = Vec<u8>> {
     let opcode = prop_oneof![
-        select(vec![
-            0, 1, 2, 5, 6, 8, 9, 0x0A, 0x0C, 0x0D, 0x15, 0x18, 0x7F, 0x80, 0x84_u8
-        ]),
+        select(vec![0, 1, 2, 5, 6, 8, 9, 0x0A, 0x0C, 0x0D, 0x15, 0x18, 0x7F, 0x80, 0x84_u8]),
         any::<u8>()
     ];
     let namespace = prop_oneof![select(vec![0, 1, 2, 4, u32::MAX]), any::<u32>()];

@@ -213,5 +213,3 @@ def _summary(served: Served) -> Iterator[str]:
 
 def _print_object(what: dict[str, Any]) -> None:
     click.echo(json.dumps(what))
-    # A reader at the other end of a pipe waits for the first one.
-    click.get_text_stream("stdout").flush()

@@ -155,7 +155,12 @@ pub(super) struct Response {
 
 impl Response {
     pub(super) const fn new(command: &Command, status: Status) -> Self {
-        Self { command: u16::from_le_bytes([command.0[2], command.0[3]]), status, result: 0, data: Vec::new() }
+        Self {
+            command: u16::from_le_bytes([command.0[2], command.0[3]]),
+            status,
+            result: 0,
+            data: Vec::new(),
+        }
     }
 }
 

@@ -46,7 +46,13 @@ pub(super) struct State {
 }
 
 impl Controller {
-    pub(super) fn new(id: u16, is_discovery: bool, host: String, features: Features, admin: &Arc<Queue>) -> Self {
+    pub(super) fn new(
+        id: u16,
+        is_discovery: bool,
+        host: String,
+        features: Features,
+        admin: &Arc<Queue>,
+    ) -> Self {
         let state = State {
             configuration: 0,
             status: 0,

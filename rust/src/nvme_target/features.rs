@@ -80,9 +80,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
     let mut features = match command.dword(10) >> 8 & 7 {
         CURRENT => controller.lock().features,
         // Nothing is saved: what is saved is the default.
-        DEFAULT | SAVED => {
-            Features { keep_alive_ms: 0, ..Features::new(0, subsystem.warning_k()) }
-        }
+        DEFAULT | SAVED => Features { keep_alive_ms: 0, ..Features::new(0, subsystem.warning_k()) },
         SUPPORTED => return supported(subsystem, feature).map(Done::result),
         _ => return Err(Status::INVALID_FIELD),
     };
@@ -113,7 +111,9 @@ fn supported(subsystem: &Subsystem, feature: u8) -> Result<u64, Status> {
         | WRITE_ATOMICITY
         | ASYNCHRONOUS_EVENTS
         | KEEP_ALIVE => Ok(CHANGEABLE),
-        VOLATILE_WRITE_CACHE => subsystem.drive.write_cache().map(|_| CHANGEABLE).ok_or(Status::INVALID_FIELD),
+        VOLATILE_WRITE_CACHE => {
+            subsystem.drive.write_cache().map(|_| CHANGEABLE).ok_or(Status::INVALID_FIELD)
+        }
         POWER_MANAGEMENT | NUMBER_OF_QUEUES => Ok(0),
         _ => Err(Status::INVALID_FIELD),
     }

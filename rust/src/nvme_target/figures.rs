@@ -45,12 +45,10 @@ impl Figures {
             ios: lateness.count(),
             modelled_ns: self.modelled.as_nanos(),
             late_ns: self.late.as_nanos(),
-            lateness_ns: lateness
-                .max_ns()
-                .map(|most| {
-                    let [p50, p99, p999] = [50.0, 99.0, 99.9].map(|at| lateness.value_at_percentile(at));
-                    [p50, p99, p999, most]
-                }),
+            lateness_ns: lateness.max_ns().map(|most| {
+                let [p50, p99, p999] = [50.0, 99.0, 99.9].map(|at| lateness.value_at_percentile(at));
+                [p50, p99, p999, most]
+            }),
             ..Served::default()
         }
     }

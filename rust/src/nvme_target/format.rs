@@ -40,7 +40,10 @@ pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant
     let until = if is_whole {
         subsystem.drive.purge().map_err(|_| Status::INTERNAL_ERROR)?
     } else {
-        chosen.iter().map(|each| subsystem.drive.trim(each.first_byte, each.bytes)).fold(Instant::now(), Ord::max)
+        chosen
+            .iter()
+            .map(|each| subsystem.drive.trim(each.first_byte, each.bytes))
+            .fold(Instant::now(), Ord::max)
     };
     let lies = subsystem.faults.purge_lies || subsystem.character.purge == Purge::Lies;
     for namespace in &chosen {

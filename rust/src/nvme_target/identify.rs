@@ -141,7 +141,8 @@ fn namespace(subsystem: &Subsystem, namespace: &Namespace) -> Page {
     let pages_of = |bytes: u64| u16::try_from((bytes >> shift).saturating_sub(1)).unwrap_or(0);
     // The store tells of all of the drive.
     let whole = subsystem.drive.capacity_bytes();
-    let used = u128::from(subsystem.store.allocated_bytes()) * u128::from(namespace.bytes) / u128::from(whole);
+    let used =
+        u128::from(subsystem.store.allocated_bytes()) * u128::from(namespace.bytes) / u128::from(whole);
     let used = u64::try_from(used).unwrap_or(0) >> shift;
     let mut page = Page::new(PAGE_BYTES);
     page.put_u64(0, lbas)

@@ -51,8 +51,11 @@ pub(super) fn execute(
     let first_lba = if command.opcode() == FLUSH { 0 } else { command.qword(10) };
     // Held until the drive has it, so that no format or sanitize comes between contents and times.
     let media = subsystem.media();
-    let planned =
-        if controller.is_ready() { plan(subsystem, &media, command, data) } else { Err(Status::COMMAND_SEQUENCE) };
+    let planned = if controller.is_ready() {
+        plan(subsystem, &media, command, data)
+    } else {
+        Err(Status::COMMAND_SEQUENCE)
+    };
     match planned {
         Ok(Plan { accesses, data }) => {
             let response = Response { data, ..Response::new(command, Status::SUCCESS) };

@@ -45,9 +45,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
             page
         }
         (false, COMMAND_EFFECTS) => effects(),
-        (false, SANITIZE_STATUS) => {
-            subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes))
-        }
+        (false, SANITIZE_STATUS) => subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes)),
         _ => return Err(Status::INVALID_LOG_PAGE),
     };
     // A host that retains the event looks on; else its kind may be told again.

@@ -98,11 +98,27 @@ impl From<io::Error> for NoPdu {
 
 /// Read the next PDU; `most_bytes` is what it may carry in data.
 pub(super) fn read_pdu(from: &mut impl Read, wire: Wire, most_bytes: u32) -> Result<Pdu, NoPdu> {
+    let header = read_header(from, wire)?;
+    if header[0] == TERMINATE_BY_HOST {
+        return Ok(Pdu::Terminate);
+    }
+    let (data, is_intact) = read_data(from, wire, &header, most_bytes)?;
+    decode(&header, data, is_intact)
+}
+
+fn broken<T>(header: &[u8], fatal: Fatal, field: u32) -> Result<T, NoPdu> {
+    Err(NoPdu::Broken { fatal, field, header: header.to_vec() })
+}
+
+const fn has_digests(kind: u8) -> bool {
+    matches!(kind, COMMAND_CAPSULE | DATA_OF_HOST)
+}
+
+/// Read and check a header, and its digest.
+fn read_header(from: &mut impl Read, wire: Wire) -> Result<Vec<u8>, NoPdu> {
     let mut header = vec![0; COMMON_BYTES];
     from.read_exact(&mut header)?;
-    let (kind, flags, hlen, pdo) = (header[0], header[1], usize::from(header[2]), usize::from(header[3]));
-    let length = u32_at(&header, 4) as usize;
-    let broken = |header: &[u8], fatal, field| Err(NoPdu::Broken { fatal, field, header: header.to_vec() });
+    let (kind, flags, hlen) = (header[0], header[1], usize::from(header[2]));
     let expected = match kind {
         INITIALIZE_REQUEST => INITIALIZE_BYTES,
         COMMAND_CAPSULE => COMMAND_HEADER_BYTES,
@@ -112,55 +128,57 @@ pub(super) fn read_pdu(from: &mut impl Read, wire: Wire, most_bytes: u32) -> Res
     if hlen != expected {
         return broken(&header, Fatal::InvalidHeaderField, 2);
     }
-    let has_digests = matches!(kind, COMMAND_CAPSULE | DATA_OF_HOST);
-    let has_header_digest = has_digests && wire.header_digest;
-    if has_digests && (flags & HAS_HEADER_DIGEST != 0) != wire.header_digest {
+    if has_digests(kind) && (flags & HAS_HEADER_DIGEST != 0) != wire.header_digest {
         return broken(&header, Fatal::InvalidHeaderField, 1);
     }
     header.resize(hlen, 0);
-    let whole = from.read_exact(&mut header[COMMON_BYTES..]);
-    whole?;
-    if kind == TERMINATE_BY_HOST {
-        return Ok(Pdu::Terminate);
-    }
-    let mut read = hlen;
-    if has_header_digest {
+    from.read_exact(&mut header[COMMON_BYTES..])?;
+    if has_digests(kind) && wire.header_digest {
         let mut digest = [0; DIGEST_BYTES];
         from.read_exact(&mut digest)?;
-        read += DIGEST_BYTES;
         if u32::from_le_bytes(digest) != crc32c::crc32c(&header) {
             return broken(&header, Fatal::HeaderDigest, crc32c::crc32c(&header));
         }
     }
-    let (data, is_intact) = if length == read {
-        (Vec::new(), true)
-    } else {
-        // Data begin where the header says, and a digest ends them.
-        let has_digest = wire.data_digest && flags & HAS_DATA_DIGEST != 0;
-        let end = if has_digest { DIGEST_BYTES } else { 0 };
-        if pdo < read || length < pdo + end || !has_digests {
-            return broken(&header, Fatal::InvalidHeaderField, 3);
-        }
-        let bytes = length - pdo - end;
-        if bytes > most_bytes as usize {
-            return broken(&header, Fatal::InvalidHeaderField, 4);
-        }
-        from.read_exact(&mut vec![0; pdo - read])?;
-        let mut data = vec![0; bytes];
-        from.read_exact(&mut data)?;
-        let mut is_intact = true;
-        if has_digest {
-            let mut digest = [0; DIGEST_BYTES];
-            from.read_exact(&mut digest)?;
-            is_intact = u32::from_le_bytes(digest) == crc32c::crc32c(&data);
-        }
-        (data, is_intact)
-    };
-    decode(kind, flags, &header, data, is_intact)
+    Ok(header)
 }
 
-fn decode(kind: u8, flags: u8, header: &[u8], data: Vec<u8>, is_intact: bool) -> Result<Pdu, NoPdu> {
-    Ok(match kind {
+/// Read what is behind a header, and whether its digest holds. Data begin where the header says.
+fn read_data(
+    from: &mut impl Read,
+    wire: Wire,
+    header: &[u8],
+    most_bytes: u32,
+) -> Result<(Vec<u8>, bool), NoPdu> {
+    let (kind, flags, begin) = (header[0], header[1], usize::from(header[3]));
+    let length = u32_at(header, 4) as usize;
+    let read = header.len() + if has_digests(kind) && wire.header_digest { DIGEST_BYTES } else { 0 };
+    if length == read {
+        return Ok((Vec::new(), true));
+    }
+    let has_digest = wire.data_digest && flags & HAS_DATA_DIGEST != 0;
+    let end = if has_digest { DIGEST_BYTES } else { 0 };
+    if begin < read || length < begin + end || !has_digests(kind) {
+        return broken(header, Fatal::InvalidHeaderField, 3);
+    }
+    let bytes = length - begin - end;
+    if bytes > most_bytes as usize {
+        return broken(header, Fatal::InvalidHeaderField, 4);
+    }
+    from.read_exact(&mut vec![0; begin - read])?;
+    let mut data = vec![0; bytes];
+    from.read_exact(&mut data)?;
+    if !has_digest {
+        return Ok((data, true));
+    }
+    let mut digest = [0; DIGEST_BYTES];
+    from.read_exact(&mut digest)?;
+    let is_intact = u32::from_le_bytes(digest) == crc32c::crc32c(&data);
+    Ok((data, is_intact))
+}
+
+fn decode(header: &[u8], data: Vec<u8>, is_intact: bool) -> Result<Pdu, NoPdu> {
+    Ok(match header[0] {
         INITIALIZE_REQUEST => Pdu::Initialize(Initialize {
             format: u16_at(header, 8),
             wire: Wire {
@@ -176,17 +194,13 @@ fn decode(kind: u8, flags: u8, header: &[u8], data: Vec<u8>, is_intact: bool) ->
         }
         _ => {
             if u32_at(header, 16) as usize != data.len() {
-                return Err(NoPdu::Broken {
-                    fatal: Fatal::InvalidHeaderField,
-                    field: 16,
-                    header: header.to_vec(),
-                });
+                return broken(header, Fatal::InvalidHeaderField, 16);
             }
             Pdu::Data(HostData {
                 command: u16_at(header, 8),
                 tag: u16_at(header, 10),
                 offset: u32_at(header, 12),
-                is_last: flags & IS_LAST != 0,
+                is_last: header[1] & IS_LAST != 0,
                 data,
                 is_intact,
             })

@@ -92,8 +92,7 @@ impl Target {
         listener.set_nonblocking(true).map_err(|error| TargetError::Listen(address, error))?;
         let address = listener.local_addr().map_err(|error| TargetError::Listen(address, error))?;
         let connections = Connections::default();
-        let target =
-            Self { subsystem, connections, address, threads: Mutex::default() };
+        let target = Self { subsystem, connections, address, threads: Mutex::default() };
         let (subsystem, connections) = (Arc::clone(&target.subsystem), Arc::clone(&target.connections));
         target.spawn("accept", move || accept(&listener, &subsystem, &connections))?;
         let subsystem = Arc::clone(&target.subsystem);
@@ -107,7 +106,8 @@ impl Target {
     }
 
     fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TargetError> {
-        let thread = std::thread::Builder::new().name(name.into()).spawn(work).map_err(TargetError::Thread)?;
+        let thread =
+            std::thread::Builder::new().name(name.into()).spawn(work).map_err(TargetError::Thread)?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }
@@ -173,8 +173,9 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
     }
     let capacity_bytes = drive.capacity_bytes();
     let store = match &order.data {
-        None => Store::in_memory(capacity_bytes)
-            .map_err(|error| TargetError::Store("memory".into(), error))?,
+        None => {
+            Store::in_memory(capacity_bytes).map_err(|error| TargetError::Store("memory".into(), error))?
+        }
         Some(path) => Store::in_file(path, capacity_bytes)
             .map_err(|error| TargetError::Store(path.display().to_string(), error))?,
     };

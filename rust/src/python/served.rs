@@ -72,13 +72,7 @@ impl PyServedDrive {
             identity: Identity { nqn, serial, model, firmware, guid },
             data,
             sanitize_takes: patience(sanitize_takes_s)?,
-            faults: Faults {
-                sanitize_fails,
-                format_fails,
-                purge_lies,
-                unreadable_bytes,
-                vanishes_after_ios,
-            },
+            faults: Faults { sanitize_fails, format_fails, purge_lies, unreadable_bytes, vanishes_after_ios },
         };
         Ok(Self(py.detach(|| Target::start(order, address))?))
     }

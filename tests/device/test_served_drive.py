@@ -1,0 +1,137 @@
+"""A served drive behind the kernel's own nvme-tcp, in the device lab: what no emulator of the lab has.
+
+Sanitize that takes its time, a write cache whose switch is felt, a temperature that rises, a drive that says
+it was formatted and was not. One machine for all of it; OPENPTS_LAB names the lab's program.
+"""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run, read_run
+from tests.device.test_lab import LAB, OPENPTS, SHORT, in_lab
+
+pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+
+SERIAL = "SIMLAB0001"
+LIAR = "SIMLAB0002"
+
+# Serves a drive as $1 on port $2 with more options, and connects it; prints its node.
+_SERVE = f"""
+served() {{
+  name=$1; port=$2; shift 2
+  {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:$port --serial $name "$@" > $LAB_SHARE/$name.json &
+  echo $! > /tmp/$name.pid
+  until [ -s $LAB_SHARE/$name.json ]; do sleep 0.2; done
+  $(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' $LAB_SHARE/$name.json) > /dev/null || return 1
+  until grep -qs $name /sys/class/nvme/nvme*/serial && [ -b $(node $name) ]; do sleep 0.2; done
+}}
+node() {{
+  echo /dev/$(basename $(dirname $(grep -l $1 /sys/class/nvme/nvme*/serial)))n1
+}}
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the machine left."""
+    folder = tmp_path_factory.mktemp("served")
+    purge = f"{OPENPTS} purge --confirm-serial"
+    ended = in_lab(
+        folder,
+        timeout_s=900,
+        script=f"""
+        set -x
+        export PYTHONPATH={os.environ.get('PYTHONPATH', '')}
+        modprobe nvme-tcp || exit 10
+        {_SERVE}
+        served {SERIAL} 4420 --sanitize-takes 2 'client-qlc?capacity=200MB' || exit 11
+        drive=$(node {SERIAL})
+        {OPENPTS} devices --json > {folder}/devices.json || exit 12
+        fio --name=verify --filename=$drive --direct=1 --rw=randwrite --bs=4k --iodepth=8 \\
+          --ioengine=io_uring --size=4M --verify=crc32c --verify_fatal=1 --output-format=json \\
+          > {folder}/fio.json || exit 13
+        nvme smart-log ${{drive%n1}} -o json > {folder}/cool.json
+        for method in nvme-sanitize-block nvme-sanitize-crypto nvme-format-crypto nvme-format; do
+          {purge} {SERIAL} --method $method $drive --json > {folder}/$method.json || exit 20
+        done
+        {OPENPTS} run iops $drive --confirm-serial {SERIAL} --purge nvme-sanitize-block {SHORT} \\
+          --out {folder}/run || exit 30
+        nvme get-feature ${{drive%n1}} -f 6 > {folder}/cache-after
+        nvme smart-log ${{drive%n1}} -o json > {folder}/warm.json
+        served {LIAR} 4421 --format-lies 'client-qlc?capacity=200MB&seed=2' || exit 40
+        {purge} {LIAR} --method nvme-format $(node {LIAR}) 2> {folder}/lie
+        echo $? > {folder}/lie-status
+        nvme disconnect-all
+        kill $(cat /tmp/{SERIAL}.pid /tmp/{LIAR}.pid)
+        wait
+        """,
+    )
+    assert ended.returncode == 0, ended.stdout[-3000:] + ended.stderr[-5000:]
+    return folder
+
+
+@pytest.fixture(scope="module")
+def run(folder: Path) -> Run:
+    """The IOPS test on it."""
+    return read_run(folder / "run")
+
+
+def test_it_is_listed_as_a_drive(folder: Path) -> None:
+    (listed,) = [
+        each for each in json.loads((folder / "devices.json").read_text()) if each["serial"] == SERIAL
+    ]
+    assert listed["model"] == "openpts SIMULATED client-qlc"
+    methods = {each["name"]: each["supported"] for each in listed["purge_methods"]}
+    assert methods["nvme-sanitize-block"]
+    assert methods["nvme-format-crypto"]
+
+
+def test_fio_reads_what_it_wrote(folder: Path) -> None:
+    (job,) = json.loads((folder / "fio.json").read_text())["jobs"]
+    assert job["error"] == 0
+    assert job["read"]["total_ios"] == job["write"]["total_ios"] == 1024
+
+
+@pytest.mark.parametrize(
+    "method", ["nvme-sanitize-block", "nvme-sanitize-crypto", "nvme-format-crypto", "nvme-format"]
+)
+def test_each_purge_is_proven(folder: Path, method: str) -> None:
+    purged = json.loads((folder / f"{method}.json").read_text())["purge"]
+    assert purged["name"] == method
+    assert purged["samples"] == purged["changed_samples"] > 0
+
+
+def test_a_whole_test_runs_on_it_and_its_cache_was_switched(folder: Path, run: Run) -> None:
+    assert run.manifest.state is RunState.COMPLETE
+    assert run.manifest.dut["serial"].value == SERIAL
+    (purge,) = run.manifest.purges
+    assert purge.changed_samples == purge.samples > 0
+    (cache,) = run.manifest.write_caches
+    assert (cache.required, cache.actual) == ("WCD", "WCD")
+    assert cache.source.endswith("set by openpts, was WCE")
+    assert "00000001" in (folder / "cache-after").read_text()
+
+
+def test_temperature_and_data_units_move(folder: Path, run: Run) -> None:
+    cool, warm = (json.loads((folder / name).read_text()) for name in ("cool.json", "warm.json"))
+    assert warm["temperature"] > cool["temperature"] > 273
+    assert int(warm["data_units_written"]) > int(cool["data_units_written"])
+    temperatures = {point.value for point in run.telemetry if point.name == "temperature_c"}
+    assert len(temperatures) > 1
+
+
+def test_a_format_that_lies_is_found_out(folder: Path) -> None:
+    assert (folder / "lie-status").read_text().strip() == "6"
+    assert "Traceback" not in (folder / "lie").read_text()
+
+
+def test_it_tells_how_well_it_served(folder: Path) -> None:
+    begun, ended = map(json.loads, (folder / f"{SERIAL}.json").read_text().splitlines())
+    assert begun["serial"] == SERIAL
+    assert ended["ios"] > 1024
+    assert ended["late_max_ns"] >= ended["late_p99_ns"] >= ended["late_p50_ns"]
+    assert ended["connections"] == 0

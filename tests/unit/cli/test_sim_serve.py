@@ -1,0 +1,76 @@
+"""`openpts sim serve`: what it says at the beginning and at the end, and what it refuses."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from click.testing import CliRunner
+
+from openpts.cli.sim import sim
+from openpts.errors import UsageError
+from tests.support.nvme_tcp_host import Host
+
+_MAIN = "from openpts.cli.main import main; main()"
+
+
+@contextmanager
+def serving(*options: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-c", _MAIN, "sim", "serve", "client-qlc?capacity=200MB", *options]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
+        try:
+            yield program
+        finally:
+            program.kill()
+
+
+def refused(*words: str) -> str:
+    with pytest.raises(UsageError) as caught:
+        CliRunner().invoke(sim, ["serve", *words], catch_exceptions=False)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+def test_objects_at_the_beginning_and_at_the_end(ending: signal.Signals) -> None:
+    with serving("--nvme-tcp", "127.0.0.1:0", "--serial", "SIM7", "--json") as program:
+        assert program.stdout is not None
+        begun = json.loads(program.stdout.readline())
+        assert begun["serial"] == "SIM7"
+        assert begun["capacity_bytes"] == 200_000_000 // 4096 * 4096
+        assert begun["connect"].endswith(f"-n {begun['nqn']}")
+        with Host(begun["address"], begun["nqn"]) as admin:
+            admin.enable()
+            with Host(begun["address"], begun["nqn"], queue=1, controller=admin.controller) as io:
+                io.write(0, bytes(8192))
+                io.read(0, 4096)
+        program.send_signal(ending)
+        ended = json.loads(program.communicate(timeout=60)[0])
+        assert program.returncode == 0
+    assert (ended["ios"], ended["read_bytes"], ended["write_bytes"]) == (2, 4096, 8192)
+    assert 0 <= ended["late_p50_ns"] <= ended["late_max_ns"]
+    assert ended["late_share"] == ended["late_ns"] / ended["modelled_ns"]
+
+
+def test_text_and_a_warning_where_others_can_reach_it() -> None:
+    with serving("--nvme-tcp", "0.0.0.0:0") as program:
+        assert program.stdout is not None
+        head = [program.stdout.readline() for _ in range(5)]
+        program.send_signal(signal.SIGINT)
+        rest, complaint = program.communicate(timeout=60)
+    assert head[0].startswith("serving client-qlc, 200 MB, on 0.0.0.0:")
+    assert "nvme connect -t tcp" in head[3]
+    assert rest == "no I/O was served\n"
+    assert "no authentication" in complaint
+    assert program.returncode == 0
+
+
+def test_what_makes_no_sense() -> None:
+    here = ("--nvme-tcp", "127.0.0.1:0")
+    assert "no IP address" in refused("client-qlc", "--nvme-tcp", "localhost:4420")
+    assert "there is no preset" in refused("nothing", *here)
+    assert "what can fail" in refused("client-qlc", *here, "--fail", "everything")
+    assert "what can fail" in refused("client-qlc", *here, "--fail", "read@")
+    assert "raise" in refused("client-qlc?capacity=1MB", *here)

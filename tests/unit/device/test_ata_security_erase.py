@@ -282,6 +282,15 @@ def test_hdparm_that_outlived_its_openpts_is_waited_for(
     assert left_locked.commands == []
 
 
+def test_hdparm_that_only_asks_is_not_waited_for(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    (roots.proc / "77001").mkdir()
+    (roots.proc / "77001/cmdline").write_bytes(os.fsencode(f"hdparm\0-I\0{roots.dev / 'sda'}\0"))
+    (entry,) = journal.entries()
+    assert "the password was taken off" in take_password_off(entry, roots, left_locked)
+
+
 def test_another_drive_under_that_name_is_not_touched(
     left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
 ) -> None:

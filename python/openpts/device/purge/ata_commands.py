@@ -160,7 +160,7 @@ def no_ata_drive(device: BlockDevice) -> str | None:
 
 
 def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:
-    """The number of a process of hdparm that still has something to do with a node; None if there is none.
+    """The number of a process of hdparm that still sends a node security commands; None if there is none.
 
     One whose openpts was killed goes on, and would change the drive behind the back of whoever looks.
     """
@@ -169,7 +169,8 @@ def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:
             arguments = (process / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        names = [printable(argument.decode(errors="replace")) for argument in arguments]
-        if Path(names[0]).name == "hdparm" and str(node) in names[1:]:
+        program, *words = [printable(argument.decode(errors="replace")) for argument in arguments]
+        sends = any(word.startswith("--security-") for word in words)
+        if Path(program).name == "hdparm" and sends and str(node) in words:
             return int(process.name)
     return None

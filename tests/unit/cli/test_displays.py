@@ -16,6 +16,7 @@ from openpts.cli.log_lines import now_line, time_text
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.progress import RunProgress
 from openpts.engine.contract import EngineProgress, OutstandingIo
+from openpts.journal import Entry, Kind, Owner
 from openpts.planning.dry_run import PlannedApply
 from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import RunState
@@ -23,6 +24,7 @@ from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
     Event,
+    Healed,
     IoHangs,
     PurgeFinished,
     PurgeStarted,
@@ -33,6 +35,7 @@ from openpts.runner.events import (
     StepsStarted,
     Ticked,
 )
+from openpts.runner.healing import Healing
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
@@ -368,6 +371,13 @@ def test_the_plain_log_tells_the_run_in_lines() -> None:
         "slope 0.4 % (limit 10 %)",
         "steady state not reached in 7 rounds",
         "run complete",
+    ]
+
+
+def test_what_an_earlier_run_left_behind_is_told() -> None:
+    entry = Entry(Kind.WRITE_CACHE, {}, {}, Owner(1, "1", "x"))
+    assert log_of(Healed(Healing(entry, True, "the write cache of /dev/sda is WCE again"))) == [
+        "the write cache of /dev/sda is WCE again"
     ]
 
 

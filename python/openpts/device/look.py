@@ -11,7 +11,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.drive_listing import DeviceListing, PurgeAbility, Verdict
 from openpts.device.guard import check_drive
-from openpts.device.health import read_health
+from openpts.device.health import read_health_of
 from openpts.device.identity import drive_facts, identified_controller
 from openpts.device.link import negotiated_link
 from openpts.device.media import media
@@ -88,14 +88,13 @@ def _as_it_answers(
             silent=f"asleep and left alone: openpts devices {device.node} wakes it",
         )
     facts = known.facts | drive_facts(device, device.roots, *identified_controller(device))
-    health = HealthReading(_NOT_IDENTIFIED)
     try:
         with open_for_reading(BlockTarget(device.node), device.roots) as target:
             facts |= _cache(target, device)
-            health = read_health(target)
     except TargetError as error:
         facts |= {"write_cache": Fact(None, str(error))}
-        health = HealthReading(str(error))
+    # also of a drive that can't be read: its log may say why
+    health = read_health_of(device)
     return replace(
         known,
         facts=facts,
@@ -155,6 +154,8 @@ def _health_warnings(health: HealthReading) -> tuple[str, ...]:
         said.append(f"the drive's log has a critical warning, {int(warning):#04x}")
     if health.values.get("read_only", 0) == 1:
         said.append("the drive takes no more writes")
+    if health.values.get("failure_foretold", 0) == 1:
+        said.append("the drive foretells its own failure (SMART)")
     temperature_c, limit_c = health.values.get("temperature_c"), health.values.get("warning_limit_c")
     if temperature_c is not None and limit_c is not None and temperature_c >= limit_c:
         said.append(f"it is at {temperature_c:g} degrees Celsius, its own limit is {limit_c:g}")

@@ -27,6 +27,7 @@ from openpts.runner.events import (
     Healed,
     IoHangs,
     PurgeFinished,
+    PurgeProgressed,
     PurgeStarted,
     RunEnded,
     RunStarted,
@@ -39,7 +40,14 @@ from openpts.runner.healing import Healing
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import PurgeReport, SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.facts import (
+    Fact,
+    PurgeAttempt,
+    PurgeReport,
+    SimulationFacts,
+    TargetFacts,
+    TargetKind,
+)
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -336,6 +344,41 @@ def log_of(*events: Event) -> list[str]:
     for event in events:
         log.hear(event)
     return [line.partition("] ")[2] for line in lines]
+
+
+def test_a_purge_that_takes_long_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter(range(0, 10_000, 10))
+    monkeypatch.setattr("openpts.cli.plain_log.time.monotonic", lambda: next(seconds))
+    lines = log_of(PurgeStarted(), *(PurgeProgressed(share / 20, "sanitize") for share in range(20)))
+    assert lines[0] == "purge"
+    assert 4 <= len(lines) <= 12
+    assert all(line.startswith("purge, ") and line.endswith("%, sanitize") for line in lines[1:])
+
+
+def test_all_that_was_seen_of_a_purge_is_told() -> None:
+    report = PurgeReport(
+        True,
+        "NVMe Format",
+        "",
+        "",
+        10**9,
+        64,
+        64,
+        name="nvme-format",
+        attempts=(PurgeAttempt("nvme-sanitize-block", "has none"),),
+        status={"utilisation": Fact("0 B", "NUSE"), "reads_as": Fact(None, "DLFEAT 0")},
+        status_before={"utilisation": Fact("9 GB", "NUSE")},
+        other_samples=3,
+    )
+    assert log_of(PurgeFinished(report)) == [
+        "not nvme-sanitize-block: has none",
+        "purge done: NVMe Format, 64 of 64 marks gone, and 3 of 3 places with older data, 1.00 s",
+        "Utilisation of the namespace: 9 GB before, 0 B after",
+    ]
+    overwritten = PurgeReport(False, "one pass", "", "", 10**9, 64, 64, name="overwrite")
+    assert log_of(PurgeFinished(overwritten)) == [
+        "overwritten, NOT purged: one pass, 64 of 64 marks gone, 1.00 s"
+    ]
 
 
 def test_the_plain_log_tells_the_run_in_lines() -> None:

@@ -111,8 +111,9 @@ def test_a_drive_that_can_tells_its_estimate(journal: Journal, roots: SystemRoot
 
 def test_what_is_no_ata_drive_is_not_even_asked(journal: Journal, roots: SystemRoots) -> None:
     drive = AtaSecurityDrive()
-    capability = _method(drive, journal).capability(BlockDevice.of_name("nvme0n1", roots))
-    assert not capability.supported
+    for name in ("nvme0n1", "sdb"):  # sdb is a SAS drive without an ATA information page
+        capability = _method(drive, journal).capability(BlockDevice.of_name(name, roots))
+        assert (capability.supported, capability.foreign) == (False, True)
     assert drive.commands == []
 
 

@@ -100,7 +100,9 @@ def test_a_drive_that_keeps_no_list_has_none(method, server: SystemRoots) -> Non
 @pytest.mark.parametrize(("name", "said"), [("sda", "ata-security-erase"), ("nvme0n1", "is no SCSI drive")])
 def test_other_drives_are_not_even_asked(method, name: str, said: str, server: SystemRoots) -> None:
     run = RecordedExchange()
-    assert said in method(run).capability(BlockDevice.of_name(name, server)).reason
+    capability = method(run).capability(BlockDevice.of_name(name, server))
+    assert said in capability.reason
+    assert capability.foreign
     assert run.asked == []
 
 

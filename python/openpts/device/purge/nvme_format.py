@@ -106,7 +106,7 @@ class NvmeFormat:
         return [
             "nvme",
             "format",
-            str(controller_node(target)),
+            str(controller_node(target, self.questions)),
             f"--namespace-id={nsid}",
             f"--ses={self.ses}",
             f"--lbaf={now.format_index}",

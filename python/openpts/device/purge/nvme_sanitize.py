@@ -83,7 +83,8 @@ class NvmeSanitize:
         assert device is not None  # noqa: S101 only drives have such methods
         capability = self.capability(device)
         check_held(target, capability)
-        command = ["nvme", "sanitize", str(controller_node(target)), f"--sanact={self.action.number}"]
+        node = controller_node(target, self.questions)
+        command = ["nvme", "sanitize", str(node), f"--sanact={self.action.number}"]
         # without it a sanitize that fails would leave no way out but one that succeeds
         command.append("--ause")
         if self.action is SanitizeAction.OVERWRITE:

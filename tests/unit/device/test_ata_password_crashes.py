@@ -5,19 +5,26 @@ erasure, and again during the unlocking. A process that was killed does nothing 
 in its ``finally``: from the crash on, every command and every entry of it crashes again.
 """
 
+import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts.errors import OpenptsError
 from openpts.journal import Entry, Journal, Kind
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.data.system_trees import build_system
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
 
 
@@ -56,9 +63,13 @@ class MortalJournal(Journal):
         self.life.pass_moment("after the removal")
 
 
-def _live(drive: AtaSecurityDrive, life: Life) -> None:
-    drive.before = lambda what: life.pass_moment(f"before {what}")
-    drive.after = lambda what: life.pass_moment(f"after {what}")
+def _live(drive: AtaSecurityDrive, folder: Path, life: Life) -> None:
+    def pass_moment(when: str, what: str) -> None:
+        assert drive.password is None or len(Journal(folder).entries()) == 1, "a password that nobody noted"
+        life.pass_moment(f"{when} {what}")
+
+    drive.before = lambda what: pass_moment("before", what)
+    drive.after = lambda what: pass_moment("after", what)
 
 
 def _target(roots: SystemRoots) -> OpenTarget:
@@ -67,13 +78,13 @@ def _target(roots: SystemRoots) -> OpenTarget:
 
 
 def _erase(drive: AtaSecurityDrive, folder: Path, roots: SystemRoots, life: Life) -> None:
-    _live(drive, life)
+    _live(drive, folder, life)
     method = AtaSecurityErase(run=drive, journal=lambda: MortalJournal(folder, life=life))
     method.carry_out(_target(roots), lambda _share, _text: None)
 
 
 def _unlock(drive: AtaSecurityDrive, folder: Path, roots: SystemRoots, life: Life) -> None:
-    _live(drive, life)
+    _live(drive, folder, life)
     journal = MortalJournal(folder, life=life)
     for entry in journal.entries():
         take_password_off(entry, roots, drive)
@@ -135,3 +146,50 @@ def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(
                 break
         else:
             pytest.fail("an unlock has no end")
+
+
+class AnyHistory(RuleBasedStateMachine):
+    """Erasures and unlockings that end anywhere, power cuts and restarts in any order."""
+
+    @initialize(manners=st.sampled_from(CONFORMANT_MANNERS))
+    def begin(self, manners: Manners) -> None:
+        self.folder = tempfile.TemporaryDirectory()
+        self.roots = build_system("server", Path(self.folder.name))
+        (self.roots.proc / "self").mkdir(parents=True, exist_ok=True)
+        self.journal = Path(self.folder.name) / "journal"
+        self.drive = AtaSecurityDrive(manners)
+
+    @rule(last=st.integers(0, 20))
+    def erase(self, last: int) -> None:
+        with suppress(Killed, OpenptsError):
+            _erase(self.drive, self.journal, self.roots, Life(last))
+
+    @rule(last=st.integers(0, 20))
+    def unlock(self, last: int) -> None:
+        with suppress(Killed, OpenptsError):
+            _unlock(self.drive, self.journal, self.roots, Life(last))
+
+    @rule()
+    def power_cycle(self) -> None:
+        self.drive.power_cycle()
+
+    @rule()
+    def restart_machine(self) -> None:
+        self.drive.restart_machine()
+
+    @invariant()
+    def a_password_is_noted(self) -> None:
+        assert self.drive.password is None or len(Journal(self.journal).entries()) == 1
+
+    def teardown(self) -> None:
+        """A power cycle and one unlock free it, whatever was before."""
+        self.drive.power_cycle()
+        _unlock(self.drive, self.journal, self.roots, Life())
+        assert _is_free(self.drive, self.journal)
+        self.folder.cleanup()
+
+
+class TestAnyHistory(AnyHistory.TestCase):
+    """Not too many: each makes a machine of files."""
+
+    settings = settings(max_examples=20, stateful_step_count=10, deadline=None)

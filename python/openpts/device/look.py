@@ -35,13 +35,19 @@ _WELL: Final = 0
 def look(
     device: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool = False
 ) -> Iterator[DeviceListing]:
-    """What the kernel knows of a drive, at once; then the same with what the drive itself answers.
+    """What the kernel knows of a drive, at once; then with what the drive answers; last how it can be purged.
 
     ``may_wake``: read its first sectors, as the guard does, even where that might spin it up.
     """
-    listing = _as_the_kernel_knows_it(device, usage)
-    yield listing
-    yield _as_it_answers(device, usage, listing, may_wake=may_wake)
+    known = _as_the_kernel_knows_it(device, usage)
+    yield known
+    if not may_wake and _sleeps(device):
+        silent = f"asleep and left alone: openpts devices {device.node} wakes it"
+        yield replace(known, verdict=_verdict(device, usage, known, may_wake=False), silent=silent)
+        return
+    told = _as_it_answers(device, usage, known, may_wake=may_wake)
+    yield told
+    yield replace(told, purge=_purge(device))
 
 
 def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> DeviceListing:
@@ -81,12 +87,6 @@ def _known_verdict(device: BlockDevice, usage: Usage | RefusedError) -> Verdict:
 def _as_it_answers(
     device: BlockDevice, usage: Usage | RefusedError, known: DeviceListing, *, may_wake: bool
 ) -> DeviceListing:
-    if not may_wake and _sleeps(device):
-        return replace(
-            known,
-            verdict=_verdict(device, usage, known, may_wake=False),
-            silent=f"asleep and left alone: openpts devices {device.node} wakes it",
-        )
     facts = known.facts | drive_facts(device, device.roots, *identified_controller(device))
     try:
         with open_for_reading(BlockTarget(device.node), device.roots) as target:
@@ -99,7 +99,6 @@ def _as_it_answers(
         known,
         facts=facts,
         health=health,
-        purge=_purge(device),
         verdict=_verdict(device, usage, known, may_wake=may_wake),
         warnings=(*known.warnings, *_health_warnings(health)),
     )
@@ -124,8 +123,10 @@ def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
             capability.supported,
             capability.reason,
             capability.duration_s,
+            tuple(capability.reaches),
         )
         for method, capability in capabilities(device)
+        if not capability.foreign
     )
 
 

@@ -373,7 +373,7 @@ def test_all_that_was_seen_of_a_purge_is_told() -> None:
     assert log_of(PurgeFinished(report)) == [
         "not nvme-sanitize-block: has none",
         "purge done: NVMe Format, 64 of 64 marks gone, and 3 of 3 places with older data, 1.00 s",
-        "Utilisation of the namespace: 9 GB before, 0 B after",
+        "Utilisation of the namespace: 0 B (before: 9 GB)",
     ]
     overwritten = PurgeReport(False, "one pass", "", "", 10**9, 64, 64, name="overwrite")
     assert log_of(PurgeFinished(overwritten)) == [

@@ -46,7 +46,7 @@ def test_all_that_is_known_of_a_purge_is_told(run: Run) -> None:
     assert rows["Proof: marked places changed"] == "64 of 64"
     assert rows["Proof: places with older data changed"] == "61 of 61"
     assert rows["Blank afterwards (all zeros or ones)"] == "125 of 125 places"
-    assert rows["Utilisation of the namespace"] == "900 GB = 90.0% before, 0 B = 0.0% (NUSE of NSZE) after"
+    assert rows["Utilisation of the namespace"] == "0 B = 0.0% (NUSE of NSZE; before: 900 GB = 90.0%)"
     assert rows["Deallocated blocks read as"] == "not reported (DLFEAT 0x0)"
     assert rows["Last sanitize"] == "never sanitized (Sanitize Status log (81h))"
     assert rows["Not taken: nvme-sanitize-block"] == "has no Sanitize"

@@ -77,6 +77,7 @@ class NvmeSanitize:
             return Capability(False, f"has no Sanitize with {self.action.words} ({told})")
         return of_all(Capability(True, told, self._estimate_s(answers.sanitize)), device)
 
+    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol. An interrupt ends the wait, not the sanitize."""
         device = target.device

@@ -34,13 +34,16 @@ class Killed(BaseException):
 
 @dataclass
 class Life:
-    """Counts what a process does, and ends it at ``last`` and ever after."""
+    """Counts what a process does, interrupts it once, and ends it at ``last`` and ever after."""
 
     last: int | None = None
+    interrupted_at: int | None = None
     moments: list[str] = field(default_factory=list)
 
     def pass_moment(self, name: str) -> None:
         self.moments.append(name)
+        if len(self.moments) == self.interrupted_at:
+            raise KeyboardInterrupt
         if self.last is not None and len(self.moments) > self.last:
             raise Killed(name)
 
@@ -124,6 +127,20 @@ def test_one_unlock_frees_the_drive_whenever_the_erase_was_ended(
         assert _is_free(drive, folder), last
 
 
+def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(
+    tmp_path: Path, roots: SystemRoots
+) -> None:
+    manners = Manners()
+    for interrupted_at in range(1, _moments_of_an_erase(manners, tmp_path / "whole", roots)):
+        for last in range(interrupted_at, interrupted_at + 9):
+            drive, folder = AtaSecurityDrive(manners), tmp_path / f"{interrupted_at}-{last}"
+            with suppress(Killed, KeyboardInterrupt):
+                _erase(drive, folder, roots, Life(last, interrupted_at))
+            drive.power_cycle()
+            _unlock(drive, folder, roots, Life())
+            assert _is_free(drive, folder), (interrupted_at, last)
+
+
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
 def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(
     manners: Manners, tmp_path: Path, roots: SystemRoots
@@ -159,10 +176,10 @@ class AnyHistory(RuleBasedStateMachine):
         self.journal = Path(self.folder.name) / "journal"
         self.drive = AtaSecurityDrive(manners)
 
-    @rule(last=st.integers(0, 20))
-    def erase(self, last: int) -> None:
-        with suppress(Killed, OpenptsError):
-            _erase(self.drive, self.journal, self.roots, Life(last))
+    @rule(last=st.integers(0, 20), interrupted_at=st.none() | st.integers(1, 20))
+    def erase(self, last: int, interrupted_at: int | None) -> None:
+        with suppress(Killed, KeyboardInterrupt, OpenptsError):
+            _erase(self.drive, self.journal, self.roots, Life(last, interrupted_at))
 
     @rule(last=st.integers(0, 20))
     def unlock(self, last: int) -> None:
@@ -192,4 +209,4 @@ class AnyHistory(RuleBasedStateMachine):
 class TestAnyHistory(AnyHistory.TestCase):
     """Not too many: each makes a machine of files."""
 
-    settings = settings(max_examples=20, stateful_step_count=10, deadline=None)
+    settings = settings(max_examples=12, stateful_step_count=10, deadline=None)

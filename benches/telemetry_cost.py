@@ -82,8 +82,10 @@ class Bench:
         figures = {"IOPS": sample.iops}
         for percentile in PERCENTILES:
             value_ns = latencies.percentile_ns(percentile)
-            assert value_ns is not None
-            assert latencies.supports(percentile), f"{latencies.count} I/Os are too few: take more --seconds"
+            if value_ns is None or not latencies.supports(percentile):
+                raise SystemExit(
+                    f"{latencies.count} I/Os are too few for p{percentile:g}: take more --seconds"
+                )
             figures[f"p{percentile:g} us"] = value_ns / 1000
         return figures
 

@@ -82,12 +82,40 @@ for serial, method in (
 print(json.dumps({"told": told, "tried": tried, "journal": len(Journal.of_machine().entries())}))
 """
 
+# killed at the moment at which hdparm sets the password
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from openpts.device.block_device import BlockDevice
+from openpts.device.consent import Consent
+from openpts.device.guard import open_target
+from openpts.device.purge.ata_security_erase import AtaSecurityErase
+from openpts.device.target import BlockTarget
+from openpts.programs import run_program
+from openpts.system_files import SystemRoots
+
+class BoldErase(AtaSecurityErase):
+    def _against(self, device, identity):
+        return None
+
+def run(command, timeout_s, *, to_the_end=False):
+    answer = run_program(command, timeout_s, to_the_end=to_the_end)
+    if "--security-set-pass" in command:
+        os.kill(os.getpid(), signal.SIGKILL)
+    return answer
+
+target, consent = BlockTarget(Path(sys.argv[1])), Consent(confirm_serial="LABSATA0000")
+with open_target(target, consent, SystemRoots()) as opened:
+    BoldErase(run=run).carry_out(opened, lambda *_: None)
+"""
+
 
 @pytest.fixture(scope="module")
 def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
     """What was seen in one virtual machine with a SATA, a SCSI and a scsi_debug drive."""
     folder = tmp_path_factory.mktemp("purges")
     (folder / "guest.py").write_text(GUEST)
+    (folder / "killed.py").write_text(KILLED)
     ended = in_lab(
         folder,
         *("--sata", "64M", "--scsi", "64M", "--scsi-debug", "dev_size_mb=64"),
@@ -97,11 +125,21 @@ def guest(tmp_path_factory: pytest.TempPathFactory) -> dict:
         sata=$(lsblk --noheadings --nodeps --output PATH,SERIAL | awk '$2 == "LABSATA0000" {{print $1}}')
         {OPENPTS} unlock $sata > {folder}/unlock 2>&1 || exit 10
         {OPENPTS} unlock --list > {folder}/list 2>&1 || exit 11
+        {sys.executable} {folder}/killed.py $sata
+        [ $? = 137 ] || exit 12
+        {OPENPTS} purge $sata --confirm-serial LABSATA0000 > {folder}/refused 2>&1
+        [ $? = 4 ] || exit 13
+        {OPENPTS} unlock --list > {folder}/left 2>&1 || exit 14
+        {OPENPTS} unlock LABSATA0000 > {folder}/healed 2>&1 || exit 15
+        [ $(ls {folder}/state/journal | wc -l) = 0 ] || exit 16
+        {OPENPTS} purge $sata --confirm-serial LABSATA0000 > {folder}/purged 2>&1 || exit 17
         """,
+        timeout_s=600,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr
     seen = json.loads((folder / "seen.json").read_text())
-    return seen | {name: (folder / name).read_text() for name in ("unlock", "list")}
+    texts = ("unlock", "list", "refused", "left", "healed", "purged")
+    return seen | {name: (folder / name).read_text() for name in texts}
 
 
 @pytest.mark.parametrize(
@@ -148,3 +186,12 @@ def test_no_password_is_left_and_unlock_says_so(guest: dict) -> None:
     assert guest["journal"] == 0
     assert guest["unlock"].endswith("has no password (no security feature set)\n")
     assert guest["list"].startswith("no password is noted (noted would be in ")
+
+
+def test_a_killed_erasure_is_noted_refused_healed_and_then_the_drive_is_free(guest: dict) -> None:
+    assert "was cut off while openpts had a password on QEMU HARDDISK" in guest["refused"]
+    assert "openpts unlock /dev/sd" in guest["refused"]
+    assert guest["left"].startswith("QEMU HARDDISK, serial number LABSATA0000: password set 20")
+    assert "has no password any more" in guest["left"]
+    assert "has no password: nothing had to be taken off" in guest["healed"]
+    assert "purge done: discard of all LBAs (BLKDISCARD), 64 of 64 marks gone" in guest["purged"]

@@ -15,43 +15,6 @@ def syntax_trees() -> Iterator[tuple[str, ast.AST]]:
         yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
 
 
-def test_only_the_guard_its_scratch_files_the_cache_of_its_drive_and_the_journal_are_opened_for_writing() -> (
-    None
-):
-    flags = {"O_RDWR", "O_WRONLY"}
-    users = {
-        name
-        for name, tree in syntax_trees()
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Attribute) and node.attr in flags
-    }
-    assert users == {
-        "device/guard.py",
-        "device/scratch_file.py",
-        "device/write_cache_control.py",
-        "host/setting_file.py",  # settings of the kernel, below /sys and /proc/sys alone
-        "journal.py",
-    }
-
-
-def test_no_room_that_handles_devices_opens_files_for_writing_the_ordinary_way() -> None:
-    writers = {"write_text", "write_bytes", "touch"}
-    for name, tree in syntax_trees():
-        if not name.startswith(("device/", "host/", "engine/", "runner/")):
-            continue
-        for node in ast.walk(tree):
-            if not isinstance(node, ast.Call):
-                continue
-            called = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
-            assert called not in writers, name
-            if called == "open":
-                modes = [arg.value for arg in node.args if isinstance(arg, ast.Constant)]
-                modes += [k.value.value for k in node.keywords if isinstance(k.value, ast.Constant)]
-                assert not any(isinstance(m, str) and set(m) & set("wax+") and len(m) <= 3 for m in modes), (
-                    name
-                )
-
-
 def test_only_the_engines_and_the_latency_analysis_know_the_rust_module() -> None:
     users = {
         name

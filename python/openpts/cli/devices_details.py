@@ -88,7 +88,8 @@ def _ability(ability: PurgeAbility) -> str:
     if not ability.supported:
         return "no"
     lasts = f", {format_duration(int(ability.duration_s * _NS_PER_S))}" if ability.duration_s else ""
-    return f"yes{lasts}{'' if ability.is_purge else ', but it is no purge'}"
+    reaches = f", erases {', '.join(ability.reaches)} as well" if ability.reaches else ""
+    return f"yes{lasts}{reaches}{'' if ability.is_purge else ', but it is no purge'}"
 
 
 def _print_verdict(listing: DeviceListing, console: Console) -> None:

@@ -46,6 +46,7 @@ def _device(listing: DeviceListing) -> dict[str, Any]:
                 "supported": ability.supported,
                 "reason": ability.reason,
                 "duration_s": ability.duration_s,
+                "reaches": list(ability.reaches),
             }
             for ability in listing.purge
         ],

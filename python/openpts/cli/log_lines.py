@@ -29,8 +29,8 @@ from openpts.runner.hangs import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.conditions import IdleRecoveryConditions, RoundConditions, WriteSaturationConditions
 from openpts.vocabulary.facts import Fact, PurgeReport, TargetFacts
-from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.test_conditions import TestConditions
@@ -177,7 +177,7 @@ def _change(before: Fact | None, after: Fact) -> str:
     value = after.value or "not reported"
     if before is None or before.value in {None, after.value}:
         return value
-    return f"{before.value} before, {value} after"
+    return f"{value} (before: {before.value})"
 
 
 def _end_line(end: RunEnded) -> str:

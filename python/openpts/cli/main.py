@@ -51,6 +51,8 @@ Examples
       The same test on a simulated drive in virtual time: minutes instead of hours, and no drive needed.
   openpts io "sim:client-qlc?capacity=64GB&seed=2" --mix 0/100 --bs 128k --pattern sequential --fills 1
       Fill a simulated drive of that capacity, and see when its cache ends.
+  openpts unlock /dev/sda
+      Take off the password that an ATA Security Erase which was killed has left on a drive.
   openpts conformance openpts-runs/S3R1-20261120T220000Z-iops --only deviated
       Hold a run against every requirement of the specification.
   openpts report openpts-runs/S3R1-20261120T220000Z-iops
@@ -80,6 +82,7 @@ _COMMANDS = {
     "report": "openpts.cli.report:report",
     "run": "openpts.cli.run_commands:run",
     "sim": "openpts.cli.sim:sim",
+    "unlock": "openpts.cli.unlock:unlock",
     "verify": "openpts.cli.verify:verify",
 }
 

@@ -28,8 +28,8 @@ _above_zero = FiniteRange(min=0, min_open=True)
 def plan_command() -> None:
     """Print what a test will do, without touching the target.
 
-    Every step in its order, time, bytes written, wear, and the ledger as it would be. Of a drive only sysfs
-    is read; a file is not created; a simulated drive does not run.
+    Every step in its order, time, bytes written, wear, and the ledger as it would be. A drive is only asked
+    what it is and how it can be purged; a file is not created; a simulated drive does not run.
     """
 
 
@@ -81,17 +81,19 @@ def _print_plan(
     plan = planned_run(choices, unopened, _drive(unopened, **rates))
     steps = [step for planned in plan.longest for step in planned.apply.steps]
     cache = plan.conditions.write_cache_enabled
+    choice = choices.purge(purge)
     ledger = (
-        *unopened.deviations(steps, choices.purge(purge), cache, roots),
+        *unopened.deviations(steps, choice, cache, roots),
         *plan.deviations,
     )
     name = unopened.facts.path if unopened.preset is None else unopened.facts.name
     if target is None:
         name = unopened.facts.name
     if as_json:
-        click.echo(json.dumps(plan_object(plan, name, ledger, unopened.assumed, tbw), indent=2))
+        found = plan_object(plan, name, ledger, unopened.assumed, tbw, purge=unopened.purge_text(choice))
+        click.echo(json.dumps(found, indent=2))
         return
-    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw):
+    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=unopened.purge_text(choice)):
         click.echo(line)
 
 

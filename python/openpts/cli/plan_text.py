@@ -17,7 +17,13 @@ from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, I
 
 
 def plan_lines(
-    plan: RunPlan, target: str, ledger: Sequence[Deviation], assumed: Sequence[str], tbw_bytes: int | None
+    plan: RunPlan,
+    target: str,
+    ledger: Sequence[Deviation],
+    assumed: Sequence[str],
+    tbw_bytes: int | None,
+    *,
+    purge: str,
 ) -> Iterator[str]:
     """Every step in its order, then time, bytes, assumptions and the ledger as it would be."""
     conditions = plan.conditions
@@ -36,6 +42,7 @@ def plan_lines(
     yield from _table_lines(plan)
     yield ""
     yield from _total_lines(plan, tbw_bytes)
+    yield f"purge       {purge}"
     yield f"assumed     {_drive_text(plan.drive)}"
     for assumption in assumed:
         yield f"assumed     {assumption}"
@@ -43,7 +50,13 @@ def plan_lines(
 
 
 def plan_object(
-    plan: RunPlan, target: str, ledger: Sequence[Deviation], assumed: Sequence[str], tbw_bytes: int | None
+    plan: RunPlan,
+    target: str,
+    ledger: Sequence[Deviation],
+    assumed: Sequence[str],
+    tbw_bytes: int | None,
+    *,
+    purge: str,
 ) -> dict[str, Any]:
     """The same for machines: times in ns, shares as parts of one, steps as the record keeps them."""
     return {
@@ -51,6 +64,7 @@ def plan_object(
         "target": target,
         "user_capacity_bytes": plan.user_capacity_bytes,
         "conditions": msgspec.to_builtins(plan.conditions),
+        "purge": purge,
         "shortened": plan.shortened,
         "shortest": _extent_object(plan, plan.shortest_extent, tbw_bytes),
         "longest": _extent_object(plan, plan.longest_extent, tbw_bytes),

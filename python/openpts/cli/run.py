@@ -64,8 +64,8 @@ RUN_OPTIONS = together(
         type=click.Choice([scenario.value for scenario in Scenario]),
         default=Scenario.SYNTHETIC.value,
         show_default=True,
-        help="What the figures are to show: the drive alone, or a machine as its users have it. The host audit "
-        "judges by it.",
+        help="What the figures are to show: the drive alone, or a machine as its users have it. The host "
+        "audit judges by it.",
     ),
     click.option(
         "--tune",
@@ -73,6 +73,12 @@ RUN_OPTIONS = together(
         help="Set the host up for the scenario as long as the run lasts; see `openpts doctor`.",
     ),
     *TELEMETRY_OPTIONS,
+    click.option(
+        "--describe",
+        metavar="FILE",
+        type=click.Path(path_type=Path, dir_okay=False),
+        help="TOML file with what the drive doesn't tell, for the report: flash, controller, price.",
+    ),
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
@@ -122,6 +128,7 @@ def order_of(
     power_command: str | None,
     scenario: str,
     tune: bool,
+    describe: Path | None,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineWords(io_path=io_path, cpus=cpus)
@@ -151,6 +158,7 @@ def order_of(
         telemetry=telemetry_of(telemetry_period, power_command),
         scenario=Scenario(scenario),
         tune=tune,
+        description=choices.description(describe),
     )
 
 

@@ -10,6 +10,7 @@ import click
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.purge_words import purge_choice
 from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
+from openpts.parameters.description_file import read_description
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
 from openpts.parameters.quick import quick
@@ -17,6 +18,7 @@ from openpts.parameters.tables import TABLES
 from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
 from openpts.vocabulary.test_conditions import TestConditions
@@ -58,6 +60,7 @@ class Choices:
     given: Given
     short: Given
     settings: Mapping[str, Any]
+    plan_folder: Path = Path()
 
     def adjust(self, standard: TestConditions) -> TestConditions:
         """The conditions of this run. Raises UsageError where what was chosen makes no sense together."""
@@ -87,6 +90,13 @@ class Choices:
     def purge(self, word: str | None) -> PurgeChoice:
         """What was asked for, otherwise what the plan says, otherwise a purge. Raises UsageError."""
         return purge_choice(word or self.settings.get("purge", AUTO))
+
+    def description(self, path: Path | None) -> DescribedDrive:
+        """The file that was named, otherwise the plan's, which lies beside it. Raises PlanFileError."""
+        beside = self.settings.get("describe")
+        if path is None and beside is not None:
+            path = self.plan_folder / beside
+        return DescribedDrive() if path is None else read_description(path)
 
 
 def choices_of(test: TestDefinition, options: dict[str, Any]) -> Choices:
@@ -119,4 +129,5 @@ def chosen(
         given=given.over(planned),
         short=quick(test.name) if is_quick or settings.get("quick") else Given(),
         settings=settings,
+        plan_folder=Path() if plan is None else Path(plan.path).parent,
     )

@@ -71,7 +71,7 @@ def _device(drive: str, roots: SystemRoots) -> BlockDevice:
 def _told(entry: Entry) -> str:
     subject = entry.subject
     name = f"{subject.get('identify_model')}, serial number {subject.get('identify_serial')}"
-    return f"{name}: password set {entry.made_at} by process {entry.owner.pid}, then {subject.get('node')}"
+    return f"{name}: password set {entry.made_at} by process {entry.owner.pid}, as {subject.get('node')}"
 
 
 def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> int:

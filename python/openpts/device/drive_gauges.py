@@ -17,6 +17,8 @@ from openpts.gauge import Gauge, Growth, Values, known, whole_number
 from openpts.system_files import SystemRoots
 
 _MILLI: Final = 1000
+# The log writes 0 K for a temperature that it does not have; kernels convert by 273 or 273.15.
+_NOT_TOLD_MILLI_C: Final = -273_000
 _EACH_LOOK_AT_THE_LINK: Final = 10
 # Where a drive has many queues, their counters are read more rarely.
 _MOST_VECTORS_AT_EACH: Final = 16
@@ -53,7 +55,7 @@ def temperature_gauge(device: BlockDevice) -> Gauge:
 
 def _degrees(names: Sequence[str], contents: Sequence[bytes]) -> Values:
     in_milli = known(zip(names, map(whole_number, contents), strict=True))
-    return {name: milli / _MILLI for name, milli in in_milli.items()}
+    return {name: milli / _MILLI for name, milli in in_milli.items() if milli > _NOT_TOLD_MILLI_C}
 
 
 def _link(functions: Sequence[Path]) -> Gauge:

@@ -42,7 +42,10 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class PurgeAbility:
-    """A purge method, and whether the drive has it; ``reason`` is where that was read, or why not."""
+    """A purge method, and whether the drive has it; ``reason`` is where that was read, or why not.
+
+    ``reaches`` are nodes of other namespaces that it would erase too.
+    """
 
     name: str
     title: str
@@ -50,6 +53,7 @@ class PurgeAbility:
     supported: bool
     reason: str
     duration_s: float | None
+    reaches: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

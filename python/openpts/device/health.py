@@ -7,10 +7,22 @@ from typing import Final
 from openpts.device.ata_health import ata_health
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.bridged_nvme_health import bridged_nvme_health
-from openpts.device.nvme_admin import NvmeCommandError, identify_controller, read_log, read_smart_log
+from openpts.device.nvme_admin import (
+    NvmeCommandError,
+    identify_controller,
+    identify_uuid_list,
+    read_log,
+    read_smart_log,
+)
 from openpts.device.nvme_identify import NvmeController
 from openpts.device.nvme_smart import parse_smart_log
-from openpts.device.nvme_vendor_logs import VENDOR_LOG_BYTES, parse_vendor_log, vendor_log_page
+from openpts.device.nvme_vendor_logs import (
+    OCP_PAGE,
+    VENDOR_LOG_BYTES,
+    ocp_uuid_index,
+    parse_vendor_log,
+    vendor_log_page,
+)
 from openpts.device.open_target import OpenTarget
 from openpts.device.scsi_health import scsi_health
 from openpts.device.smartctl import SmartctlError, ask_smartctl
@@ -94,7 +106,10 @@ def _vendor_log(
     if page is None:
         return {}, ""
     try:
-        return parse_vendor_log(page, read_log(fd, page, VENDOR_LOG_BYTES), log), f" and {page:02X}h"
+        whose = page == OCP_PAGE and controller.has_uuid_list
+        index = ocp_uuid_index(identify_uuid_list(fd)) if whose else 0
+        data = read_log(fd, page, VENDOR_LOG_BYTES, uuid_index=index)
+        return parse_vendor_log(page, data, log), f" and {page:02X}h"
     except (NvmeCommandError, ValueError) as error:
         return {}, f"; log page {page:02X}h can't be used: {error}"
 

@@ -11,7 +11,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.drive_listing import DeviceListing, PurgeAbility, Verdict
 from openpts.device.guard import check_drive
-from openpts.device.health import read_health
+from openpts.device.health import read_health_of
 from openpts.device.identity import drive_facts, identified_controller
 from openpts.device.link import negotiated_link
 from openpts.device.media import media
@@ -35,13 +35,19 @@ _WELL: Final = 0
 def look(
     device: BlockDevice, usage: Usage | RefusedError, *, may_wake: bool = False
 ) -> Iterator[DeviceListing]:
-    """What the kernel knows of a drive, at once; then the same with what the drive itself answers.
+    """What the kernel knows of a drive, at once; then with what the drive answers; last how it can be purged.
 
     ``may_wake``: read its first sectors, as the guard does, even where that might spin it up.
     """
-    listing = _as_the_kernel_knows_it(device, usage)
-    yield listing
-    yield _as_it_answers(device, usage, listing, may_wake=may_wake)
+    known = _as_the_kernel_knows_it(device, usage)
+    yield known
+    if not may_wake and _sleeps(device):
+        silent = f"asleep and left alone: openpts devices {device.node} wakes it"
+        yield replace(known, verdict=_verdict(device, usage, known, may_wake=False), silent=silent)
+        return
+    told = _as_it_answers(device, usage, known, may_wake=may_wake)
+    yield told
+    yield replace(told, purge=_purge(device))
 
 
 def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> DeviceListing:
@@ -81,26 +87,18 @@ def _known_verdict(device: BlockDevice, usage: Usage | RefusedError) -> Verdict:
 def _as_it_answers(
     device: BlockDevice, usage: Usage | RefusedError, known: DeviceListing, *, may_wake: bool
 ) -> DeviceListing:
-    if not may_wake and _sleeps(device):
-        return replace(
-            known,
-            verdict=_verdict(device, usage, known, may_wake=False),
-            silent=f"asleep and left alone: openpts devices {device.node} wakes it",
-        )
     facts = known.facts | drive_facts(device, device.roots, *identified_controller(device))
-    health = HealthReading(_NOT_IDENTIFIED)
     try:
         with open_for_reading(BlockTarget(device.node), device.roots) as target:
             facts |= _cache(target, device)
-            health = read_health(target)
     except TargetError as error:
         facts |= {"write_cache": Fact(None, str(error))}
-        health = HealthReading(str(error))
+    # also of a drive that can't be read: its log may say why
+    health = read_health_of(device)
     return replace(
         known,
         facts=facts,
         health=health,
-        purge=_purge(device),
         verdict=_verdict(device, usage, known, may_wake=may_wake),
         warnings=(*known.warnings, *_health_warnings(health)),
     )
@@ -125,8 +123,10 @@ def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
             capability.supported,
             capability.reason,
             capability.duration_s,
+            tuple(capability.reaches),
         )
         for method, capability in capabilities(device)
+        if not capability.foreign
     )
 
 
@@ -155,6 +155,8 @@ def _health_warnings(health: HealthReading) -> tuple[str, ...]:
         said.append(f"the drive's log has a critical warning, {int(warning):#04x}")
     if health.values.get("read_only", 0) == 1:
         said.append("the drive takes no more writes")
+    if health.values.get("failure_foretold", 0) == 1:
+        said.append("the drive foretells its own failure (SMART)")
     temperature_c, limit_c = health.values.get("temperature_c"), health.values.get("warning_limit_c")
     if temperature_c is not None and limit_c is not None and temperature_c >= limit_c:
         said.append(f"it is at {temperature_c:g} degrees Celsius, its own limit is {limit_c:g}")

@@ -18,6 +18,7 @@ _TIMEOUT_MS: Final = 5000
 _IDENTIFY: Final = 0x06
 _IDENTIFY_NAMESPACE: Final = 0x00
 _IDENTIFY_CONTROLLER: Final = 0x01
+_IDENTIFY_UUID_LIST: Final = 0x17
 _GET_LOG_PAGE: Final = 0x02
 _SMART_LOG: Final = 0x02
 _ALL_NAMESPACES: Final = 0xFFFFFFFF
@@ -44,17 +45,35 @@ def identify_namespace(fd: int, nsid: int) -> bytes:
     return buffer.raw
 
 
+def identify_uuid_list(fd: int) -> bytes:
+    """The UUID List data structure, by which vendors' log pages are told apart. Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
+    _admin_command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
+    return buffer.raw
+
+
 def read_smart_log(fd: int) -> bytes:
     """The controller's SMART / Health Information log, for which root is needed. Raises NvmeCommandError."""
     return read_log(fd, _SMART_LOG, SMART_LOG_BYTES)
 
 
-def read_log(fd: int, page: int, length: int, timeout_ms: int = _TIMEOUT_MS) -> bytes:
-    """The first ``length`` bytes, a multiple of 4, of a log of the controller. Raises NvmeCommandError."""
+def read_log(fd: int, page: int, length: int, timeout_ms: int = _TIMEOUT_MS, *, uuid_index: int = 0) -> bytes:
+    """The first ``length`` bytes, a multiple of 4, of a log of the controller. Raises NvmeCommandError.
+
+    ``uuid_index`` says whose page of this number is meant, 0 that of nobody in particular.
+    """
     buffer = ctypes.create_string_buffer(length)
     # dword 10: the page, and above bit 16 the number of dwords but one
     cdw10 = page | (length // 4 - 1) << 16
-    _admin_command(fd, _GET_LOG_PAGE, cdw10, buffer, nsid=_ALL_NAMESPACES, timeout_ms=timeout_ms)
+    _admin_command(
+        fd,
+        _GET_LOG_PAGE,
+        cdw10,
+        buffer,
+        cdw14=uuid_index,
+        nsid=_ALL_NAMESPACES,
+        timeout_ms=timeout_ms,
+    )
     return buffer.raw
 
 
@@ -78,6 +97,7 @@ def _admin_command(
     buffer: "ctypes.Array[ctypes.c_char] | None",
     *,
     cdw11: int = 0,
+    cdw14: int = 0,
     nsid: int = 0,
     timeout_ms: int = _TIMEOUT_MS,
 ) -> int:
@@ -85,7 +105,7 @@ def _admin_command(
     address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
     command = bytearray(
         _COMMAND.pack(
-            opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, 0, 0, timeout_ms, 0
+            opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, cdw14, 0, timeout_ms, 0
         )
     )
     try:

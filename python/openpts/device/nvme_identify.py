@@ -55,6 +55,7 @@ class NvmeController:
     ieee: int = 0
     cmic: int = 0
     cntlid: int = 0
+    ctratt: int = 0
     lpa: int = 0
     apsta: int = 0
     tnvmcap: int = 0
@@ -82,6 +83,11 @@ class NvmeController:
     def manages_namespaces(self) -> bool:
         """Bit 3 of OACS: Namespace Management, which drives for data centers have."""
         return bool(self.oacs & 1 << 3)
+
+    @property
+    def has_uuid_list(self) -> bool:
+        """Bit 9 of CTRATT: pages of several vendors under one number are told apart by UUIDs."""
+        return bool(self.ctratt & 1 << 9)
 
     @property
     def changes_power_states_itself(self) -> bool:
@@ -124,6 +130,7 @@ def parse_identify_controller(data: bytes) -> NvmeController:
     vid, ssvid = struct.unpack_from("<HH", data, 0)
     (cntlid,) = struct.unpack_from("<H", data, 78)
     (ver,) = struct.unpack_from("<I", data, 80)
+    (ctratt,) = struct.unpack_from("<I", data, 96)
     (oacs,) = struct.unpack_from("<H", data, 256)
     wctemp, cctemp = struct.unpack_from("<HH", data, 266)
     hctma, mntmt, mxtmt, sanicap = struct.unpack_from("<HHHI", data, 322)
@@ -146,6 +153,7 @@ def parse_identify_controller(data: bytes) -> NvmeController:
         ieee=int.from_bytes(data[73:76], "little"),
         cmic=data[76],
         cntlid=cntlid,
+        ctratt=ctratt,
         lpa=data[261],
         apsta=data[265],
         tnvmcap=int.from_bytes(data[280:296], "little"),

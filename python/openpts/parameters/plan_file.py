@@ -78,6 +78,17 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+    describe: (
+        Annotated[
+            str,
+            Meta(
+                min_length=1,
+                max_length=1000,
+                description="Description file with what the drive doesn't tell, beside the plan file.",
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
     auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
     sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET

@@ -112,12 +112,10 @@ def _change(before: Fact | None, after: Fact) -> str:
     """A fact with its place, and what it was before where that differs."""
     if after.value is None:
         return f"not reported ({printable(after.source)})"
-    text = f"{printable(after.value)} ({printable(after.source)})"
-    return (
-        text
-        if before is None or before.value in {None, after.value}
-        else f"{printable(before.value or '')} before, {text} after"
-    )
+    source = printable(after.source)
+    if before is not None and before.value not in {None, after.value}:
+        source += f"; before: {printable(before.value or '')}"
+    return f"{printable(after.value)} ({source})"
 
 
 # PTS-PRE-04

@@ -11,6 +11,7 @@ from openpts.report.facts_table import sourced, sourced_table
 from openpts.report.host_page import no_audit
 from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.printable import capitalised, printable, value_text
+from openpts.report.stacked_panels import aligned_page
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, format_gap
 from openpts.vocabulary.part import Part
@@ -31,16 +32,19 @@ _ENGINE: Final = (
 
 def run_conditions_page(run: Run) -> Page:
     """All that was going on beside the I/O itself."""
-    return Page(
-        "run-conditions",
-        "Conditions During the Run",
-        (
-            *_host_blocks(run),
-            *_gap_blocks(run),
-            _engine(run),
-            *_processor_blocks(run),
-            *telemetry_blocks(run),
-        ),
+    return aligned_page(
+        Page(
+            "run-conditions",
+            "Conditions During the Run",
+            (
+                *_host_blocks(run),
+                *(Verdict(f"Before the run: {printable(text)}.") for text in run.manifest.healed),
+                *_gap_blocks(run),
+                _engine(run),
+                *_processor_blocks(run),
+                *telemetry_blocks(run),
+            ),
+        )
     )
 
 

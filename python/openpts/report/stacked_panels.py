@@ -16,6 +16,11 @@ def with_aligned_panels(section: Section) -> Section:
     return replace(section, pages=tuple(_aligned(page, tables) for page in section.pages))
 
 
+def aligned_page(page: Page) -> Page:
+    """As ``with_aligned_panels``, for a page that holds the tables of its plots."""
+    return _aligned(page, {block.id: block for block in page.blocks if isinstance(block, Table)})
+
+
 def _aligned(page: Page, tables: Mapping[str, Table]) -> Page:
     groups: dict[tuple[str, int], list[Figure]] = defaultdict(list)
     for block in page.blocks:

@@ -31,7 +31,7 @@ _MOST_PROCESSORS: Final = 16
 # What stands on the link: rate and lanes, and counters of errors.
 _LINK: Final = ("link_gt_per_s", "link_width")
 _ERRORS: Final = re.compile(r"aer_(port_)?(correctable|nonfatal|fatal)_errors")
-_MOST_MARKS: Final = 20
+_MOST_MARKS: Final = 8
 
 
 def telemetry_blocks(run: Run) -> tuple[Block, ...]:

@@ -33,6 +33,7 @@ class Panel:
     key: str
     number: str
     title: str
+    axis_title: str
     names: Mapping[str, str]
     highest: float = 0.0
 
@@ -74,15 +75,15 @@ def panels(
 def _panels(series: Mapping[str, TelemetrySeries]) -> Iterator[Panel]:
     busy = {name: label for name, label in _BUSY.items() if name in series}
     if busy:
-        yield Panel("processors", "X-RUN-2", "Processors at work (%)", busy, 100)
+        yield Panel("processors", "X-RUN-2", "Processors at work", "Processors (%)", busy, 100)
     others = {name: label for name, label in _OTHERS.items() if name in series and max(series[name].values)}
     if others:
-        yield Panel("others", "X-RUN-3", "I/O on other drives of the host (MB/s)", others)
+        yield Panel("others", "X-RUN-3", "I/O on other drives of the host", "Others (MB/s)", others)
     power = {
         name: quantity(name).title.removeprefix("Power, ") for name in series if name.startswith("power_")
     }
     if power:
-        yield Panel("power", "X-RUN-4", "Power (W)", dict(list(power.items())[: len(_COLORS)]))
+        yield Panel("power", "X-RUN-4", "Power", "Power (W)", dict(list(power.items())[: len(_COLORS)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,8 +184,8 @@ def _lines(
         kind="lines",
         table_id=table.id,
         x=axis.time.axis,
-        y=ticks.linear_axis(panel.title, 0, max(highest, panel.highest)),
-        alt=f"{panel.title} over the run, {', '.join(panel.names.values())}: up to {highest:,.3g}.",
+        y=ticks.linear_axis(panel.axis_title, 0, max(highest, panel.highest)),
+        alt=f"{panel.axis_title}, {', '.join(panel.names.values())}, over the run: up to {highest:,.3g}.",
         series=tuple(
             Series(label, "column", (place,), _COLORS[place], style="line")
             for place, label in enumerate(panel.names.values())

@@ -97,6 +97,8 @@ class LiveDriver:
             case Purge():
                 if self._purges:
                     self._health_between_steps()
+                # a drive that is erasing may refuse a command, and then count that as an error
+                self.sampler.leave_drive_alone = True
                 self.emit(PurgeStarted())
                 purge_report, deviations = self.preparation.purge(self._purge_progressed)
                 self._purges.append(purge_report)

@@ -28,10 +28,12 @@ from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.room import check_room
+from openpts.runner.rotational import rotational_deviations
 from openpts.runner.surroundings import surroundings_kept
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
@@ -68,6 +70,7 @@ class Order:
     pin_to_node: bool = True
     scenario: Scenario = Scenario.SYNTHETIC
     tune: bool = False
+    description: DescribedDrive = field(default_factory=DescribedDrive)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
 
 
@@ -109,9 +112,9 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
         RunWriter.check_free(folder)
         options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
         check_room(device, plan, folder, options.interval_ns)
-        options = captured(options, steps, folder, device.facts)
         preparation = Preparation(device, order.purge_choice)
         preparation.check_purge()
+        options = captured(options, steps, folder, device.facts)
         demand = demand_of(steps)
         with (
             place_for_capture(folder, options.capture),
@@ -130,6 +133,8 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
             with closing_record(writer, driver.emit) as close:
                 driver.add_deviations(entries)
                 driver.add_deviations(path_deviations(engine.facts))
+                platters = rotational_deviations(manifest.dut, of_specification=conditions.of_specification)
+                driver.add_deviations(platters)
                 driver.add_deviations(deviations(conditions, standard, test.rules))
                 with (
                     surroundings_kept(driver, writer, device.host_settings),
@@ -145,7 +150,7 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions) -> Manifest:
     now = datetime.now(UTC)
-    dut = device.identity()
+    dut = order.description.added_to(device.identity())
     serial = dut["serial"].value or device.facts.kind
     return Manifest(
         test_id=f"{serial[-4:]}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}",

@@ -1,4 +1,4 @@
-"""A target as it can be known without touching it: for a drive sysfs is read, for a file its size."""
+"""A target as it can be known without touching it: a drive by what it answers, a file by its size."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,13 +8,15 @@ from typing import Self
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import check_file_system, device_below, find_mount
 from openpts.device.open_target import OpenTarget
+from openpts.device.purge.choose import choose
 from openpts.device.purge.file_blocks import FILE_METHOD
+from openpts.device.purge.methods import method_named
 from openpts.device.purge.purge import no_purge
 from openpts.device.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.device.target import FileTarget, parse_target
 from openpts.device.write_cache import read_write_cache
-from openpts.errors import TargetError
-from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, purge_of_a_file
+from openpts.errors import OpenptsError, TargetError
+from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, not_a_purge, purge_of_a_file
 from openpts.runner.preparation import other_write_cache, purge_left_out
 from openpts.runner.simulated_device import simulated_deviations, size_and_scale
 from openpts.simulation.presets import Preset, load_preset
@@ -121,10 +123,28 @@ class UnopenedTarget:
             found.append(purge_left_out(no_purge("the operator asked for none")))
         elif is_file:
             found.append(purge_of_a_file(FILE_METHOD))
+        else:
+            named = [method_named(name) for name in purge.methods]
+            if named and not named[0].is_purge:
+                found.append(not_a_purge(named[0].title))
         if is_file:
             cache = read_write_cache(OpenTarget(-1, self.facts, None), write_cache_enabled, roots)
             found.append(other_write_cache(cache))
         return tuple(found)
+
+    def purge_text(self, choice: PurgeChoice) -> str:
+        """What a run would purge it by, as far as it can be asked now; never raises."""
+        if choice.left_out:
+            return "none"
+        if self.facts.kind is TargetKind.FILE:
+            return FILE_METHOD
+        if self.device is None:
+            return "its own" if self.preset is not None else f"{choice}, as far as the drive has it"
+        try:
+            chosen = choose(choice, self.device, frozenset())
+        except OpenptsError as error:
+            return f"would fail: {error}"
+        return ", else ".join(f"{method.name} ({method.title})" for method in chosen.methods)
 
 
 _CACHE_TEXT = "the volatile write cache can be set as required; else the ledger has an entry"

@@ -16,6 +16,7 @@ from openpts.cli.log_lines import now_line, time_text
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.progress import RunProgress
 from openpts.engine.contract import EngineProgress, OutstandingIo
+from openpts.journal import Entry, Kind, Owner
 from openpts.planning.dry_run import PlannedApply
 from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import RunState
@@ -23,8 +24,10 @@ from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
     Event,
+    Healed,
     IoHangs,
     PurgeFinished,
+    PurgeProgressed,
     PurgeStarted,
     RunEnded,
     RunStarted,
@@ -33,10 +36,18 @@ from openpts.runner.events import (
     StepsStarted,
     Ticked,
 )
+from openpts.runner.healing import Healing
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import PurgeReport, SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.facts import (
+    Fact,
+    PurgeAttempt,
+    PurgeReport,
+    SimulationFacts,
+    TargetFacts,
+    TargetKind,
+)
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -335,6 +346,41 @@ def log_of(*events: Event) -> list[str]:
     return [line.partition("] ")[2] for line in lines]
 
 
+def test_a_purge_that_takes_long_is_told_now_and_then(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds = iter(range(0, 10_000, 10))
+    monkeypatch.setattr("openpts.cli.plain_log.time.monotonic", lambda: next(seconds))
+    lines = log_of(PurgeStarted(), *(PurgeProgressed(share / 20, "sanitize") for share in range(20)))
+    assert lines[0] == "purge"
+    assert 4 <= len(lines) <= 12
+    assert all(line.startswith("purge, ") and line.endswith("%, sanitize") for line in lines[1:])
+
+
+def test_all_that_was_seen_of_a_purge_is_told() -> None:
+    report = PurgeReport(
+        True,
+        "NVMe Format",
+        "",
+        "",
+        10**9,
+        64,
+        64,
+        name="nvme-format",
+        attempts=(PurgeAttempt("nvme-sanitize-block", "has none"),),
+        status={"utilisation": Fact("0 B", "NUSE"), "reads_as": Fact(None, "DLFEAT 0")},
+        status_before={"utilisation": Fact("9 GB", "NUSE")},
+        other_samples=3,
+    )
+    assert log_of(PurgeFinished(report)) == [
+        "not nvme-sanitize-block: has none",
+        "purge done: NVMe Format, 64 of 64 marks gone, and 3 of 3 places with older data, 1.00 s",
+        "Utilisation of the namespace: 0 B (before: 9 GB)",
+    ]
+    overwritten = PurgeReport(False, "one pass", "", "", 10**9, 64, 64, name="overwrite")
+    assert log_of(PurgeFinished(overwritten)) == [
+        "overwritten, NOT purged: one pass, 64 of 64 marks gone, 1.00 s"
+    ]
+
+
 def test_the_plain_log_tells_the_run_in_lines() -> None:
     points = (point(8 * KIB), POINT)
     lines = log_of(
@@ -368,6 +414,13 @@ def test_the_plain_log_tells_the_run_in_lines() -> None:
         "slope 0.4 % (limit 10 %)",
         "steady state not reached in 7 rounds",
         "run complete",
+    ]
+
+
+def test_what_an_earlier_run_left_behind_is_told() -> None:
+    entry = Entry(Kind.WRITE_CACHE, {}, {}, Owner(1, "1", "x"))
+    assert log_of(Healed(Healing(entry, True, "the write cache of /dev/sda is WCE again"))) == [
+        "the write cache of /dev/sda is WCE again"
     ]
 
 

@@ -94,6 +94,31 @@ def test_the_ledger_is_that_of_the_run() -> None:
     assert {one["rule_id"] for one in ledger} == {"PTS-IOPS-05", "PTS-IOPS-11", "PTS-PRG-01"}
 
 
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        (["--capacity", "1TB"], "auto, as far as the drive has it"),
+        (["--capacity", "1TB", "--purge", "none"], "none"),
+        (
+            ["--capacity", "1TB", "--purge", "nvme-format,discard"],
+            "nvme-format,discard, as far as the drive has it",
+        ),
+        (["sim:client-qlc?capacity=64GB"], "its own"),
+    ],
+)
+def test_the_plan_tells_of_the_purge(words: list[str], text: str) -> None:
+    assert plan_of("iops", *words)["purge"] == text
+    assert f"purge       {text}" in text_of("iops", *words).splitlines()
+
+
+def test_a_plan_of_a_run_on_a_drive_that_is_only_overwritten_has_an_entry() -> None:
+    (entry,) = plan_of("iops", "--capacity", "1TB", "--purge", "overwrite")["ledger"]
+    assert (entry["rule_id"], entry["used"]) == (
+        "PTS-PRG-01",
+        "no purge: one sequential pass of random data (NO PURGE)",
+    )
+
+
 def test_a_file_is_planned_for_and_not_created(tmp_path: Path) -> None:
     found = plan_of("xsr", f"file:{tmp_path}/scratch?size=512MiB")
     assert found["user_capacity_bytes"] == 512 * 1024 * KIB

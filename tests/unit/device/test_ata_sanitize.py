@@ -4,6 +4,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from openpts.device.ata_identify import parse_identify_words
 from openpts.device.block_device import BlockDevice
@@ -56,7 +58,7 @@ def test_a_recorded_block_erase_is_followed_to_its_end(server: SystemRoots) -> N
     detail, shares = _carry_out(run, server, hours)
     assert detail == "BLOCK ERASE EXT; idle, the last operation completed without error"
     assert shares == [0x41C2 / 0x10000]
-    assert hours.naps == [1.0]
+    assert hours.naps == [1.0, 1.0]
 
 
 def test_a_recorded_start_that_was_aborted_is_a_failure_though_hdparm_told_of_a_success(
@@ -168,6 +170,15 @@ def test_an_operation_that_fails_at_its_end_is_explained(server: SystemRoots) ->
         _carry_out(lambda *_, **__: next(answers), server, Hours())
 
 
+def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server: SystemRoots) -> None:
+    gone = _answer("", "/dev/sda: No such file or directory\n", 2)
+    answers = iter([_answer("Operation started in background\n"), gone, gone])
+    with pytest.raises(
+        PurgeError, match=r"how it ended can't be told: .*No such file.*goes on inside the drive"
+    ):
+        _carry_out(lambda *_, **__: next(answers), server, Hours())
+
+
 def test_an_end_without_success_is_a_failure(server: SystemRoots) -> None:
     idle = "    State:    SD0 Sanitize Idle\n"
     with pytest.raises(PurgeError, match="says that it did not complete without error"):
@@ -240,6 +251,12 @@ def test_recorded_sense_data() -> None:
 )
 def test_sense_data_that_make_no_sense_are_no_success(stderr: str) -> None:
     assert "could not read the answer" in (refusal(_answer("", stderr)) or "")
+
+
+@given(st.text())
+def test_whatever_is_printed_is_read_without_an_error(text: str) -> None:
+    refusal(_answer("", f"bad/missing sense data, sb[]:{text}"))
+    parse_status(_answer(text, text))
 
 
 def test_every_answer_that_tells_no_state_is_told_as_such() -> None:

@@ -111,8 +111,9 @@ def test_a_drive_that_can_tells_its_estimate(journal: Journal, roots: SystemRoot
 
 def test_what_is_no_ata_drive_is_not_even_asked(journal: Journal, roots: SystemRoots) -> None:
     drive = AtaSecurityDrive()
-    capability = _method(drive, journal).capability(BlockDevice.of_name("nvme0n1", roots))
-    assert not capability.supported
+    for name in ("nvme0n1", "sdb"):  # sdb is a SAS drive without an ATA information page
+        capability = _method(drive, journal).capability(BlockDevice.of_name(name, roots))
+        assert (capability.supported, capability.foreign) == (False, True)
     assert drive.commands == []
 
 
@@ -280,6 +281,15 @@ def test_hdparm_that_outlived_its_openpts_is_waited_for(
     )
     assert "still being worked on by hdparm (process 77001)" in _refused(left_locked, journal, roots)
     assert left_locked.commands == []
+
+
+def test_hdparm_that_only_asks_is_not_waited_for(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    (roots.proc / "77001").mkdir()
+    (roots.proc / "77001/cmdline").write_bytes(os.fsencode(f"hdparm\0-I\0{roots.dev / 'sda'}\0"))
+    (entry,) = journal.entries()
+    assert "the password was taken off" in take_password_off(entry, roots, left_locked)
 
 
 def test_another_drive_under_that_name_is_not_touched(

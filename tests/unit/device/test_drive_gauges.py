@@ -101,6 +101,16 @@ def test_temperatures_are_in_degrees(gauges: Callable[[], Gauges], server: Syste
     assert read(temperature) == {"temperature_sensor_1_c": -5.0}
 
 
+@pytest.mark.parametrize("text", ["-273150", "-273000"])
+def test_nought_kelvin_is_a_temperature_that_is_not_told(
+    text: str, gauges: Callable[[], Gauges], server: SystemRoots
+) -> None:
+    hwmon = BlockDevice.of_name("nvme0n1", server).folder.parent / "hwmon3"
+    hwmon.mkdir(exist_ok=True)
+    (hwmon / "temp1_input").write_text(f"{text}\n")
+    assert "temperature_c" not in read(gauges()["temperature"])
+
+
 def test_a_drive_on_another_bus_is_not_asked_for_its_temperature(server: SystemRoots) -> None:
     gauges = {gauge.name: gauge for gauge in drive_gauges(BlockDevice.of_name("sda", server))}
     assert gauges["temperature"].paths == ()

@@ -1,7 +1,9 @@
 """Readings of a drive's log: what is there under one name for all, and why there is nothing."""
 
 import json
+import uuid
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -129,7 +131,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., HealthReading]:
     """The reading of an NVMe drive that answers like this."""
 
     def read(roots: SystemRoots, drive: PublishedDrive, vendor_page: bytes | str) -> HealthReading:
-        def read_log(fd: int, page: int, length: int) -> bytes:
+        def read_log(fd: int, page: int, length: int, *, uuid_index: int) -> bytes:
             if isinstance(vendor_page, str):
                 raise NvmeCommandError(vendor_page)
             return vendor_page
@@ -168,6 +170,32 @@ def test_other_drives_are_asked_for_nothing_else(server: SystemRoots, answers) -
     reading = answers(server, _published("kingston-snv2s2000g"), "asked all the same")
     assert reading.source == "NVMe log page 02h"
     assert reading.values["warning_limit_c"] == 83
+
+
+def test_the_page_of_ocp_is_asked_for_by_its_uuid(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def read_log(fd: int, page: int, length: int, *, uuid_index: int) -> bytes:
+        asked.append((page, uuid_index))
+        page_data = bytearray(512)
+        page_data[0:2] = b"\x00\x10"
+        page_data[496:512] = uuid.UUID("afd514c9-7c6f-4f9c-a4f2-bfea2810afc5").bytes[::-1]
+        return bytes(page_data)
+
+    drive = _published("samsung-mzql21t9hcjr")
+    identity = parse_identify_controller(identify_page(drive))
+    # of the published drive only the vendor is known; with namespace management and a UUID list
+    identity = replace(identity, oacs=1 << 3, ctratt=1 << 9)
+    ocp = uuid.UUID("c194d55b-e094-4794-a21d-29998f56be6f")
+    monkeypatch.setattr(health, "read_smart_log", lambda fd: smart_page(drive))
+    monkeypatch.setattr(health, "identify_controller", lambda fd: identity)
+    monkeypatch.setattr(health, "identify_uuid_list", lambda fd: bytes(48) + ocp.bytes + bytes(4032))
+    monkeypatch.setattr(health, "read_log", read_log)
+    reading = read_health(_target("nvme0n1", server))
+    assert asked == [(0xC0, 1)]
+    assert (reading.source, reading.values["nand_write_bytes"]) == ("NVMe log page 02h and C0h", 4096)
 
 
 def test_a_drive_whose_link_is_gone_has_no_log(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> None:

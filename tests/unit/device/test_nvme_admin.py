@@ -12,6 +12,8 @@ from openpts.device.nvme_admin import (
     NvmeCommandError,
     identify_controller,
     identify_namespace,
+    identify_uuid_list,
+    read_log,
     read_smart_log,
     set_volatile_write_cache,
     volatile_write_cache_enabled,
@@ -178,3 +180,21 @@ def test_a_namespace_is_identified_by_its_number(controller) -> None:
 
     controller(answer)
     assert identify_namespace(3, 7)[:2] == b"\x10\x00"
+
+
+def test_a_vendors_page_is_asked_for_by_its_uuid(controller) -> None:
+    def answer(command: NvmePassthruCommand) -> int:
+        assert (command.opcode, command.nsid, command.cdw10, command.cdw14) == (0x02, 0xFFFFFFFF, 0x7F00C0, 3)
+        return 0
+
+    controller(answer)
+    assert read_log(3, 0xC0, 512, uuid_index=3) == bytes(512)
+
+
+def test_the_list_of_uuids_is_identify_17h(controller) -> None:
+    def answer(command: NvmePassthruCommand) -> int:
+        assert (command.opcode, command.cdw10, command.nsid, command.data_len) == (0x06, 0x17, 0, 4096)
+        return 0
+
+    controller(answer)
+    assert identify_uuid_list(3) == bytes(4096)

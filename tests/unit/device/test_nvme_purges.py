@@ -1,6 +1,8 @@
 """Format and Sanitize of NVMe on drives that answer by the specification, or as real ones were seen to do."""
 
 import os
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -24,8 +26,8 @@ BLOCK_ALLOWING_EXIT = 0xA  # dword 10: SANACT 2, AUSE
 DONE = sanitize_log(0xFFFF, 0x101, BLOCK_ALLOWING_EXIT)
 
 
-def controller(*, oacs: int = 2, fna: int = 0, sanicap: int = 0) -> NvmeController:
-    return NvmeController(ver=0x10400, oacs=oacs, sanicap=sanicap, oncs=0, fna=fna, vwc=1)
+def controller(*, oacs: int = 2, fna: int = 0, sanicap: int = 0, sn: str = "S3R1AL") -> NvmeController:
+    return NvmeController(ver=0x10400, oacs=oacs, sanicap=sanicap, oncs=0, fna=fna, vwc=1, sn=sn)
 
 
 def add_namespace(roots: SystemRoots, name: str, serial: str = "S3R1AL") -> BlockDevice:
@@ -98,6 +100,20 @@ def test_a_format_keeps_what_the_namespace_is(
     assert command[:3] == ["nvme", "format", f"{roots.dev}/nvme0"]
     assert {"--namespace-id=1", "--ses=1", "--force", *arguments} < set(command)
     assert detail.startswith(f"LBA format {arguments[0].partition('=')[2]}")
+
+
+@pytest.mark.parametrize("method", [formatting, sanitizing])
+def test_no_command_goes_to_another_drive_that_has_got_the_name(
+    method: Callable[[Drive], NvmeFormat | NvmeSanitize], target: OpenTarget
+) -> None:
+    drive = Drive(controller(sanicap=2, sn="OTHER"), [DONE])
+    with pytest.raises(PurgeError, match="has serial number OTHER, but nvme0 has S3R1AL"):
+        method(drive).carry_out(target, nobody)
+    assert target.device is not None
+    (target.device.folder / "dev").write_text("259:7\n")
+    with pytest.raises(PurgeError, match="is no longer the drive that was opened"):
+        method(drive).carry_out(target, nobody)
+    assert drive.commands == []
 
 
 def test_a_drive_that_comes_back_in_another_format_is_an_error(target: OpenTarget) -> None:
@@ -347,13 +363,17 @@ def test_the_status_tells_of_the_last_sanitize(target: OpenTarget) -> None:
 def test_a_drive_under_another_name_is_found_by_its_serial_number(
     device: BlockDevice, roots: SystemRoots
 ) -> None:
+    """As a connection over a network does that was given up and made again in the middle."""
     target = open_drive(device)
-    logs = [DONE, NvmeCommandError("No such device"), DONE]
-    drive = Drive(controller(sanicap=2), logs)
+    drive = Drive(controller(sanicap=2), [DONE, NvmeCommandError("No such device"), DONE])
     method = sanitizing(drive)
-    add_namespace(roots, "nvme5n1")
-    for attribute in ("serial", "state"):
-        (device.folder.parent / attribute).unlink()  # the old connection is dead
-    (device.folder.parent / "state").write_text("deleting")
+
+    def connect_again(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        if command[1] == "sanitize":
+            add_namespace(roots, "nvme5n1")
+            (device.folder.parent / "serial").unlink()
+        return drive.run(command, timeout_s, to_the_end=to_the_end)
+
+    method = replace(method, run=connect_again)
     assert method.carry_out(target, nobody).startswith("completed successfully")
     os.close(target.fd)

@@ -1,6 +1,7 @@
 """Pages C0h and CAh: their layouts written down a second time, and who is asked for them."""
 
 import struct
+import uuid
 from collections.abc import Mapping
 
 import pytest
@@ -8,7 +9,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.nvme_identify import NvmeController, parse_identify_controller
-from openpts.device.nvme_vendor_logs import INTEL_PAGE, OCP_PAGE, parse_vendor_log, vendor_log_page
+from openpts.device.nvme_vendor_logs import (
+    INTEL_PAGE,
+    OCP_PAGE,
+    ocp_uuid_index,
+    parse_vendor_log,
+    vendor_log_page,
+)
 from tests.support.published_drives import identify_page, published
 
 MIB_32 = 32 * 2**20
@@ -42,6 +49,35 @@ def test_of_the_published_models_intels_are_asked_for_theirs() -> None:
     assert {name for name, page in asked.items() if page is not None} == {
         name for name in asked if name.startswith("intel")
     }
+
+
+def _uuid_list(*uuids: uuid.UUID) -> bytes:
+    """Entry 0 is reserved; each has 16 bytes of header and the UUID."""
+    return b"".join((bytes(32), *(bytes(16) + entry.bytes for entry in uuids))).ljust(4096, b"\0")
+
+
+OCP_UUID = uuid.UUID("c194d55b-e094-4794-a21d-29998f56be6f")
+OTHER_UUID = uuid.UUID(int=7)
+
+
+@pytest.mark.parametrize(
+    ("uuids", "index"),
+    [
+        ((), 0),
+        ((OCP_UUID,), 1),
+        ((OTHER_UUID, OCP_UUID), 2),
+        ((OTHER_UUID, uuid.UUID(int=0), OCP_UUID), 0),  # after the end of the list
+        ((OTHER_UUID,) * 126 + (OCP_UUID,), 127),
+        ((OTHER_UUID,) * 127, 0),
+    ],
+)
+def test_ocps_page_is_asked_for_by_its_place_in_the_list(uuids: tuple[uuid.UUID, ...], index: int) -> None:
+    assert ocp_uuid_index(_uuid_list(*uuids)) == index
+
+
+@given(st.binary(max_size=4096))
+def test_any_bytes_are_a_list(data: bytes) -> None:
+    assert 0 <= ocp_uuid_index(data) < 128
 
 
 def _ocp(changed: Mapping[int, bytes] | None = None) -> bytes:

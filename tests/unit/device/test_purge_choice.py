@@ -17,7 +17,7 @@ from openpts.device.purge.overwrite import Overwrite
 from openpts.device.purge.purge import purge
 from openpts.errors import PurgeError, RefusedError, UsageError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import Facts, PurgeAttempt, TargetFacts, TargetKind
+from openpts.vocabulary.facts import Fact, Facts, PurgeAttempt, TargetFacts, TargetKind
 from openpts.vocabulary.purge_choice import PurgeChoice
 from tests.unit.device.test_purge import drive, file
 
@@ -45,7 +45,8 @@ class Method:
         return "done"
 
     def status(self, target: OpenTarget) -> Facts:
-        return {}
+        content = os.pread(target.fd, target.facts.user_capacity_bytes, 0)
+        return {"utilisation": Fact(f"{len(set(content))} values", "all bytes")}
 
 
 YES, NO = Capability(True, "says so"), Capability(False, "says no")
@@ -138,6 +139,14 @@ def test_one_that_fails_ends_it_unless_the_operator_gave_an_order(drive: OpenTar
     report = purge(drive, PurgeChoice.parse("first,second"))
     assert (report.name, report.attempts) == ("second", (PurgeAttempt("first", "it broke"),))
     assert (report.changed_samples, report.blank_samples) == (64, 64 + report.other_samples)
+
+
+def test_what_a_drive_says_before_is_asked_before_it_is_marked(drive: OpenTarget, only) -> None:
+    only(Method("first", erases=True))
+    os.pwrite(drive.fd, b"xyz", 0)
+    report = purge(drive, PurgeChoice.parse("first"))
+    assert report.status_before["utilisation"].value == "3 values"
+    assert report.status["utilisation"].value == "1 values"
 
 
 def test_an_order_of_which_nothing_works_tells_of_each(drive: OpenTarget, only) -> None:

@@ -3,6 +3,8 @@
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
@@ -58,6 +60,14 @@ def test_one_that_fails_inside_the_drive_is_a_failure(server: SystemRoots) -> No
         _block(run).carry_out(_target(server), lambda *_: None)
 
 
+def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server: SystemRoots) -> None:
+    answers = iter([Answer(("sg_sanitize",), 0, "", "", 1), Answer(("sg_requests",), 52, "", "", 1)])
+    with pytest.raises(
+        PurgeError, match=r"how SCSI SANITIZE.* ended can't be told: .*goes on inside the drive"
+    ):
+        _block(lambda *_, **__: next(answers)).carry_out(_target(server), lambda *_: None)
+
+
 def test_a_format_keeps_the_protection_type(server: SystemRoots) -> None:
     disk = _sas(server).folder / "device/scsi_disk/1:0:0:0"
     disk.mkdir(parents=True, exist_ok=True)
@@ -90,7 +100,9 @@ def test_a_drive_that_keeps_no_list_has_none(method, server: SystemRoots) -> Non
 @pytest.mark.parametrize(("name", "said"), [("sda", "ata-security-erase"), ("nvme0n1", "is no SCSI drive")])
 def test_other_drives_are_not_even_asked(method, name: str, said: str, server: SystemRoots) -> None:
     run = RecordedExchange()
-    assert said in method(run).capability(BlockDevice.of_name(name, server)).reason
+    capability = method(run).capability(BlockDevice.of_name(name, server))
+    assert said in capability.reason
+    assert capability.foreign
     assert run.asked == []
 
 
@@ -141,3 +153,9 @@ def test_sense_data_of_both_formats() -> None:
     )
     for nothing in ("", "sg_requests failed\n", " 00     00 00\n"):
         assert parse_sense(nothing) is None
+
+
+@given(st.binary(max_size=64))
+def test_any_sense_data_are_read_without_an_error(data: bytes) -> None:
+    lines = [f" {at:02x}     {data[at : at + 16].hex(' ')}" for at in range(0, len(data), 16)]
+    parse_sense("\n".join(lines))

@@ -412,6 +412,12 @@ def test_throttling_is_told_as_a_share(throttled: list[int], told: str, bare: Ru
     assert told in verdicts(run_conditions_page(replace(bare, sampled=sampled)))
 
 
+def test_what_an_earlier_run_had_left_behind_is_said(bare: Run) -> None:
+    manifest = replace(bare.manifest, healed=("the write cache of /dev/sda is WCE again",))
+    page = run_conditions_page(replace(bare, manifest=manifest))
+    assert "Before the run: the write cache of /dev/sda is WCE again." in verdicts(page)
+
+
 def test_a_single_sample_is_no_series(bare: Run) -> None:
     page = run_conditions_page(replace(bare, sampled=(TelemetryPoint(5, "temperature_c", 41.0),)))
     assert not any(isinstance(block, Figure) for block in page.blocks)

@@ -339,6 +339,7 @@ def test_samples_are_written_with_the_step_beside_which_they_were_taken(
     assert all(abs(point.t_ns - 10**9) < 60 * 10**9 for point in points)
 
 
+@pytest.mark.proves("PTS-HIR-19")
 def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(
     bench: Callable[..., Bench],
 ) -> None:
@@ -356,6 +357,19 @@ def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(
     subject = bench(looking)
     subject.driver.drive(resting())
     assert alone == [False, True, False]
+
+
+def test_a_drive_that_is_being_purged_is_left_alone(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+
+    def purging() -> Script:
+        yield Apply(Part.WIPC, 1, (step(4096),))
+        assert not subject.driver.sampler.leave_drive_alone
+        yield Purge()
+        assert subject.driver.sampler.leave_drive_alone
+
+    subject.driver.drive(purging())
+    assert len(read_run(subject.folder).manifest.purges) == 1
 
 
 def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:

@@ -46,6 +46,19 @@ def test_what_the_kernel_makes_of_other_storage_is_no_device_itself(
     assert ("PTS-GEN-05" in rules(target, server)) is made
 
 
+def test_a_drive_is_asked_how_it_can_be_purged(server: SystemRoots) -> None:
+    """No node of the made-up machine can be opened, so its controller can't be asked."""
+    device = BlockDevice.of_name("nvme0n1", server)
+    target = UnopenedTarget._drive(device)
+    assert target.purge_text(PurgeChoice.AUTO) == "discard (discard of all LBAs (BLKDISCARD))"
+    wish = PurgeChoice.parse("discard,overwrite")
+    assert target.purge_text(wish).endswith(
+        ", else overwrite (one sequential pass of random data (NO PURGE))"
+    )
+    (device.folder / "queue/discard_max_bytes").write_text("0\n")
+    assert target.purge_text(PurgeChoice.AUTO).startswith("would fail: ")
+
+
 def test_a_drive_without_a_medium_is_refused(server: SystemRoots) -> None:
     device = BlockDevice.of_name("nvme0n1", server)
     (device.folder / "size").write_text("0\n")

@@ -17,15 +17,15 @@ from openpts.device.purge.watched_program import run_watched
 from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import SystemRoots, printable
 
-IDENTIFY_LIMIT_S: Final = 60.0
+_QUESTION_LIMIT_S: Final = 60.0
 _COMMAND_LIMIT_S: Final = 120.0
 _SENSE: Final = re.compile(r"bad/missing sense data, sb\[\]:((?:\s+[0-9a-f]{2})+)")
 _FIXED_FORMAT: Final = (0x70, 0x71)
 _FIXED_BYTES: Final = 12
 _NO_SENSE, _RECOVERED_ERROR = 0x0, 0x1
 _ATA_STATUS_ERROR: Final = 1
-_COMMAND_SWITCH: Final = "--user-master"
-_USER: Final = "u"
+# the user password; a master password would outlive the erasure
+_USER: Final = ("--user-master", "u")
 _I_KNOW: Final = "--yes-i-know-what-i-am-doing"
 
 
@@ -38,7 +38,6 @@ class FixedSense:
     """What fixed-format sense data hold of the registers of an ATA command (SAT)."""
 
     key: int
-    error: int
     status: int
     lba_low: int
     lba_mid: int
@@ -57,7 +56,7 @@ def fixed_senses(stderr: str) -> tuple[FixedSense, ...]:
     for match in _SENSE.finditer(stderr):
         data = bytes.fromhex(match[1])
         if len(data) >= _FIXED_BYTES and data[0] & 0x7F in _FIXED_FORMAT:
-            found.append(FixedSense(data[2] & 0xF, data[3], data[4], data[9], data[10]))
+            found.append(FixedSense(data[2] & 0xF, data[4], data[9], data[10]))
     return tuple(found)
 
 
@@ -80,12 +79,12 @@ class AtaDrive:
     node: Path
     run: Run
 
-    def identify(self, timeout_s: float = IDENTIFY_LIMIT_S) -> AtaIdentity:
+    def identify(self) -> AtaIdentity:
         """IDENTIFY DEVICE as it is now; what sysfs keeps was read when the drive was found.
 
         Raises AtaCommandError if the drive doesn't answer, or if nothing passes the question on.
         """
-        answer = self._ask(("--Istdout",), timeout_s)
+        answer = self._ask(("--Istdout",), _QUESTION_LIMIT_S)
         identity = parse_identify_words(answer.stdout)
         if identity is not None:
             return identity
@@ -95,13 +94,13 @@ class AtaDrive:
     def set_password(self, password: str) -> None:
         """SECURITY SET PASSWORD: the user password, level high. Raises AtaCommandError."""
         self._tell(
-            (_COMMAND_SWITCH, _USER, "--security-mode", "h", "--security-set-pass", password),
+            (*_USER, "--security-mode", "h", "--security-set-pass", password),
             _COMMAND_LIMIT_S,
         )
 
     def disable_password(self, password: str) -> None:
         """SECURITY UNLOCK and SECURITY DISABLE PASSWORD. Raises AtaCommandError."""
-        self._tell((_COMMAND_SWITCH, _USER, "--security-disable", password), _COMMAND_LIMIT_S)
+        self._tell((*_USER, "--security-disable", password), _COMMAND_LIMIT_S)
 
     def erase(
         self,
@@ -116,7 +115,7 @@ class AtaDrive:
         ``tell`` is called every second with the seconds gone by. Raises AtaCommandError.
         """
         option = "--security-erase-enhanced" if enhanced else "--security-erase"
-        command = ("hdparm", _COMMAND_SWITCH, _USER, option, password, str(self.node))
+        command = ("hdparm", *_USER, option, password, str(self.node))
         try:
             answer = run_watched(self.run, command, timeout_s, tell)
         except ProgramError as error:
@@ -130,7 +129,7 @@ class AtaDrive:
 
     def sanitize_status(self) -> Answer:
         """SANITIZE STATUS EXT. Raises AtaCommandError if hdparm can't be run."""
-        return self._ask(("--sanitize-status",), IDENTIFY_LIMIT_S)
+        return self._ask(("--sanitize-status",), _QUESTION_LIMIT_S)
 
     def _tell(self, arguments: tuple[str, ...], timeout_s: float) -> None:
         answer = self._ask(arguments, timeout_s, to_the_end=True)
@@ -160,7 +159,7 @@ def no_ata_drive(device: BlockDevice) -> str | None:
 
 
 def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:
-    """The number of a process of hdparm that still has something to do with a node; None if there is none.
+    """The number of a process of hdparm that still sends a node security commands; None if there is none.
 
     One whose openpts was killed goes on, and would change the drive behind the back of whoever looks.
     """
@@ -169,7 +168,8 @@ def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:
             arguments = (process / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
-        names = [printable(argument.decode(errors="replace")) for argument in arguments]
-        if Path(names[0]).name == "hdparm" and str(node) in names[1:]:
+        program, *words = [printable(argument.decode(errors="replace")) for argument in arguments]
+        sends = any(word.startswith("--security-") for word in words)
+        if Path(program).name == "hdparm" and sends and str(node) in words:
             return int(process.name)
     return None

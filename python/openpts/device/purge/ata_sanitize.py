@@ -13,7 +13,7 @@ from openpts.device.open_target import OpenTarget
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.sanitize_kind import SanitizeKind
-from openpts.device.purge.waiting import CLOCK, Clock, Look, wait_while_running
+from openpts.device.purge.waiting import CLOCK, GOES_ON, Clock, Look, wait_while_running
 from openpts.errors import PurgeError
 from openpts.programs import Answer, Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
@@ -205,4 +205,6 @@ def _explain_end(status: SanitizeStatus) -> str:
             f"the drive says that blocks could not be sanitized (SD3): {status.complaint}; it serves data "
             "only after a sanitize that succeeds: try once more, and take the drive out of use if that fails"
         )
-    return status.complaint or "the drive says that it did not complete without error"
+    if status.complaint:
+        return f"how it ended can't be told: {status.complaint}; {GOES_ON}"
+    return "the drive says that it did not complete without error"

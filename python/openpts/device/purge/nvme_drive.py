@@ -27,6 +27,7 @@ from openpts.device.purge.nvme_sanitize_log import (
 )
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, Run
+from openpts.system_files import read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -126,11 +127,11 @@ def of_all(capability: Capability, device: BlockDevice) -> Capability:
     return Capability(capability.supported, capability.reason, capability.duration_s, others)
 
 
-def controller_node(target: OpenTarget) -> Path:
+def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     """The character device for commands to exactly the drive that we hold. Raises PurgeError.
 
-    Our descriptor keeps the kernel from giving the names of its controller and namespace to another
-    drive; what they lead to is looked at right before each command all the same.
+    Our descriptor keeps the kernel from giving the namespace's name to another drive; whether the
+    controller with that name is the one that answers on it is looked at right before each command.
     """
     device = target.device
     if device is None or number_text(os.fstat(target.fd).st_rdev) != device.number:
@@ -138,6 +139,13 @@ def controller_node(target: OpenTarget) -> Path:
     controller = NvmeSubsystem.of(device).live_controller
     if controller is None:
         raise PurgeError(f"{target.facts.path} has lost its controller: see dmesg")
+    try:
+        serial = questions.controller(target.fd).sn
+    except NvmeCommandError as error:
+        raise PurgeError(f"{target.facts.path} can't be asked who it is: {error}") from error
+    told = read_text(controller / "serial") or ""
+    if told.strip() != serial.strip():
+        raise PurgeError(f"{target.facts.path} has serial number {serial}, but {controller.name} has {told}")
     return device.roots.dev / controller.name
 
 

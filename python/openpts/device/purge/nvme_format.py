@@ -71,6 +71,7 @@ class NvmeFormat:
         reaches_all = controller.fna & (_FORMATS_ALL | _ERASES_ALL)
         return of_all(capability, device) if reaches_all else capability
 
+    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol."""
         device = target.device
@@ -106,7 +107,7 @@ class NvmeFormat:
         return [
             "nvme",
             "format",
-            str(controller_node(target)),
+            str(controller_node(target, self.questions)),
             f"--namespace-id={nsid}",
             f"--ses={self.ses}",
             f"--lbaf={now.format_index}",

@@ -77,13 +77,15 @@ class NvmeSanitize:
             return Capability(False, f"has no Sanitize with {self.action.words} ({told})")
         return of_all(Capability(True, told, self._estimate_s(answers.sanitize)), device)
 
+    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol. An interrupt ends the wait, not the sanitize."""
         device = target.device
         assert device is not None  # noqa: S101 only drives have such methods
         capability = self.capability(device)
         check_held(target, capability)
-        command = ["nvme", "sanitize", str(controller_node(target)), f"--sanact={self.action.number}"]
+        node = controller_node(target, self.questions)
+        command = ["nvme", "sanitize", str(node), f"--sanact={self.action.number}"]
         # without it a sanitize that fails would leave no way out but one that succeeds
         command.append("--ause")
         if self.action is SanitizeAction.OVERWRITE:

@@ -77,7 +77,7 @@ class SanitizeWait:
                 heard_s, last = now_s, str(log)
                 if self._is_over(log, now_s - started_s):
                     return log
-                progress(log.share_done, f"sanitize {log} after {now_s - started_s:.0f} s")
+                progress(log.share_done, f"sanitizing for {now_s - started_s:.0f} s")
             if now_s - started_s > self.limit_s:
                 raise self._endless(now_s - started_s, last)
             clock.sleep(_POLL_S)

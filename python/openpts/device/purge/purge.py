@@ -90,7 +90,8 @@ def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
 
 def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock: PurgeClock) -> PurgeReport:
     """One method and its proof. Raises PurgeError."""
-    evidence, status_before = Evidence.gather(target), method.status(target)
+    status_before = method.status(target)  # of the drive as it came: marks take space too
+    evidence = Evidence.gather(target)
     started_at, started_ns = clock.now(), clock.monotonic_ns()
     detail = method.carry_out(target, progress)
     duration_ns = clock.monotonic_ns() - started_ns

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.purge.waiting import Look
 from openpts.programs import Answer, ProgramError, Run
 
 _QUESTION_LIMIT_S: Final = 60.0
@@ -90,13 +89,6 @@ class ScsiDrive:
         if sense is None:
             raise ScsiCommandError(f"REQUEST SENSE of {self.node} told nothing: {answer.complaint}")
         return sense
-
-    def look(self) -> Look:
-        """Whether a format or sanitize goes on. Raises ScsiCommandError, also if it has failed."""
-        sense = self.request_sense()
-        if sense.failure is not None:
-            raise ScsiCommandError(str(sense))
-        return Look(sense.running, sense.share)
 
     def tell(self, arguments: Sequence[str]) -> None:
         """Begin an operation that then goes on in the drive. Raises ScsiCommandError."""

@@ -6,7 +6,7 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.scsi_commands import ScsiCommandError, ScsiDrive
-from openpts.device.purge.waiting import Clock, wait_while_running
+from openpts.device.purge.waiting import GOES_ON, Clock, Look, wait_while_running
 from openpts.errors import PurgeError
 from openpts.programs import Run
 from openpts.vocabulary.facts import Fact, Facts
@@ -53,9 +53,15 @@ def carry_out_inside(target: OpenTarget, title: str, order: ScsiOrder, progress:
     what = f"{title} of {device.node}"
     try:
         drive.tell(order.command)
-        wait_while_running(drive.look, what, order.limit_s, progress, order.clock)
     except ScsiCommandError as error:
         raise PurgeError(f"{what} failed: {error}") from error
+    try:
+        wait_while_running(lambda: _look(drive), what, order.limit_s, progress, order.clock)
+        sense = drive.request_sense()
+    except ScsiCommandError as error:
+        raise PurgeError(f"how {what} ended can't be told: {error}; {GOES_ON}") from error
+    if sense.failure is not None:
+        raise PurgeError(f"{what} failed: {sense}")
 
 
 def scsi_status(target: OpenTarget, run: Run) -> Facts:
@@ -67,3 +73,8 @@ def scsi_status(target: OpenTarget, run: Run) -> Facts:
     except ScsiCommandError as error:
         return {"scsi_sense": Fact(None, str(error))}
     return {"scsi_sense": Fact(str(sense), "REQUEST SENSE after the purge")}
+
+
+def _look(drive: ScsiDrive) -> Look:
+    sense = drive.request_sense()
+    return Look(sense.running, sense.share)

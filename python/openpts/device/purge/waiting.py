@@ -21,6 +21,7 @@ class Clock:
 
 
 CLOCK: Final = Clock()
+GOES_ON: Final = "what was begun goes on inside the drive by itself whenever it has power"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +35,13 @@ class Look:
 def wait_while_running(
     look: Callable[[], Look], what: str, limit_s: float, progress: Progress, clock: Clock = CLOCK
 ) -> None:
-    """Look every second at first and then every ten, until the operation has ended.
+    """Look after a second, and then less and less often, until the operation has ended.
 
-    It goes on whatever happens here: an interrupt only ends the waiting. Raises PurgeError after ``limit_s``,
-    and whatever ``look`` raises.
+    Not at once: a drive may need a moment until it says that it is at work. It goes on whatever happens here:
+    an interrupt only ends the waiting. Raises PurgeError after ``limit_s``, and whatever ``look`` raises.
     """
     started_s = clock.now_s()
+    clock.sleep(_FIRST_LOOK_S)
     pause_s = _FIRST_LOOK_S
     while (seen := look()).running:
         if clock.now_s() - started_s > limit_s:

@@ -1,0 +1,112 @@
+"""The write cache of real drivers' drives: put back after a run that was killed, by the next one.
+
+What the drive itself says is asked of programs of others: nvme, hdparm and sdparm.
+"""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from openpts.record.reader import read_run
+from tests.device.test_lab import LAB, OPENPTS, in_lab
+
+pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+
+SHORT = "--purge none --step-seconds 0.03 --max-rounds 1 --precondition-passes 0.02 --tc 1 --qd 4 --no-report"
+LONG = "--purge none --step-seconds 60 --max-rounds 1 --precondition-passes 0.02 --tc 1 --qd 4 --no-report"
+SHELL = """
+is_on() {
+  case $1 in
+    nvme0n1) nvme get-feature /dev/nvme0 -f 6 | grep -q 'value:\\(0x\\)\\?0*1$' ;;
+    LABSATA*) hdparm -W $2 | grep -q '= *1' ;;
+    *) sdparm --quiet --get WCE $2 | grep -q 'WCE *1' ;;
+  esac
+}
+off() { ! is_on "$@"; }
+until_true() { n=0; until "$@"; do n=$((n+1)); [ $n -lt 600 ] || exit 99; sleep 0.2; done; }
+disk() { for d in /sys/block/sd*; do
+  grep -aq $1 $d/device/vpd_pg80 && echo /dev/${d##*/}; done; }
+"""
+
+
+def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: Path) -> None:
+    ended = in_lab(
+        tmp_path,
+        *("--nvme", "64M", "--sata", "64M", "--scsi", "64M"),
+        script=f"""{SHELL}
+        export OPENPTS_STATE={tmp_path}/state
+        cd {tmp_path}
+        for serial in LABNVME0000 LABSATA0000 LABSCSI0000; do
+          name=$serial; node=$(disk $serial)
+          case $serial in *NVME*) node=/dev/nvme0n1; name=nvme0n1 ;; esac
+          named="$node --confirm-serial $serial"
+          is_on $name $node || exit 10
+          {OPENPTS} run iops $named {LONG} --out killed-$serial > killed-$serial.log 2>&1 &
+          openpts=$!
+          until_true grep -q 'WIPC done' killed-$serial.log
+          off $name $node || exit 11
+          kill -9 $openpts; wait $openpts
+          off $name $node || exit 12
+          [ $(ls state/journal | wc -l) = 1 ] || exit 13
+          case $serial in
+            *NVME*) {OPENPTS} run iops $named {SHORT} --out healed > healed-$serial.log 2>&1 || exit 14 ;;
+            *) {OPENPTS} io $named --mix 0/100 --seconds 0.1 > healed-$serial.log 2>&1 || exit 15 ;;
+          esac
+          is_on $name $node || exit 16
+          [ $(ls state/journal | wc -l) = 0 ] || exit 17
+        done
+        {OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 {SHORT} --out again || exit 18
+        is_on nvme0n1 || exit 19
+        """,
+        timeout_s=900,
+    )
+    logs = "".join(path.read_text() for path in sorted(tmp_path.glob("*.log")))
+    assert ended.returncode == 0, ended.stdout + ended.stderr + logs
+    for serial in ("LABNVME0000", "LABSATA0000", "LABSCSI0000"):
+        assert "is WCE again: a run of" in (tmp_path / f"healed-{serial}.log").read_text()
+    healed, again = (read_run(tmp_path / name).manifest for name in ("healed", "again"))
+    assert len(healed.healed) == 1
+    assert healed.healed[0] in (tmp_path / "healed-LABNVME0000.log").read_text()
+    assert again.healed == ()
+    for manifest in (healed, again):
+        (cache,) = manifest.write_caches
+        assert (cache.required, cache.actual) == ("WCD", "WCD")
+        assert cache.source.endswith("set by openpts, was WCE")
+
+
+def test_a_drive_that_went_away_is_healed_when_it_is_back_and_sysfs_is_not_believed(tmp_path: Path) -> None:
+    ended = in_lab(
+        tmp_path,
+        "--nvme",
+        "64M",
+        script=f"""{SHELL}
+        export OPENPTS_STATE={tmp_path}/state
+        run="run iops /dev/nvme0n1 --confirm-serial LABNVME0000"
+        is_on nvme0n1 || exit 9
+        {OPENPTS} $run {LONG} --out {tmp_path}/gone > {tmp_path}/gone.log 2>&1 &
+        openpts=$!
+        until_true grep -q 'WIPC done' {tmp_path}/gone.log
+        off nvme0n1 || exit 8
+        cat /sys/block/nvme0n1/queue/write_cache > {tmp_path}/sysfs
+        lab-ctl unplug nvme0
+        wait $openpts
+        [ $? = 7 ] || exit 10
+        [ $(ls {tmp_path}/state/journal | wc -l) = 1 ] || exit 11
+        lab-ctl plug nvme0
+        until_true test -b /dev/nvme0n1
+        nvme set-feature /dev/nvme0 -f 6 -v 0
+        {sys.executable} - <<'HEAL' > {tmp_path}/heal.log || exit 12
+from openpts.journal import Journal, Kind
+from openpts.runner.healing import heal
+from openpts.system_files import SystemRoots
+print([(each.put_back, each.text) for each in heal(Journal.of_machine(), SystemRoots(), Kind)])
+HEAL
+        is_on nvme0n1 || exit 13
+        [ $(ls {tmp_path}/state/journal | wc -l) = 0 ] || exit 14
+        """,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr + (tmp_path / "gone.log").read_text()
+    # the feature was off then
+    assert (tmp_path / "sysfs").read_text() == "write back\n"
+    assert "(True, 'the write cache of /dev/nvme0n1 is WCE again" in (tmp_path / "heal.log").read_text()

@@ -1,0 +1,272 @@
+"""Nothing but the guard opens a drive for writing, and nothing else sends it a command that changes it.
+
+Each table says which modules use a way to write, all of them: a new one must be entered here, with a reason.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+import openpts
+
+PACKAGE = Path(openpts.__file__).parent
+RUST = Path(__file__).parents[2] / "rust/src"
+
+# what can't write, however it is combined
+HARMLESS_FLAGS = {
+    "O_RDONLY",
+    "O_CLOEXEC",
+    "O_NONBLOCK",
+    "O_DIRECTORY",
+    "O_DIRECT",
+    "O_EXCL",
+    "O_NOFOLLOW",
+    "O_ACCMODE",
+}
+
+OPENS_FOR_WRITING = {
+    "device/guard.py": "drives",
+    "device/scratch_file.py": "files of tests",
+    "device/write_cache_control.py": "an attribute of sysfs",
+    "host/setting_file.py": "attributes of sysfs and procfs",
+    "journal.py": "its own entries",
+}
+OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
+    "device/guard.py": "reading to check, writing to hand out",
+    "device/scratch_file.py": "an existing file or a new one",
+    "device/nvme_generic.py": "the rights of the descriptor that the guard has let through",
+}
+WRITES_TO_DESCRIPTORS = {
+    "device/allocation.py": "the size of a scratch file",
+    "device/marks.py": "marks on a target, before its purge",
+    "device/purge/overwrite.py": "a target, as its last resort of a purge",
+    "device/patience.py": "a pipe",
+    "device/write_cache_control.py": "an attribute of sysfs",
+    "host/setting_file.py": "attributes of sysfs and procfs",
+    "runner/data_check.py": "a list of written places in the run folder",
+}
+WRITES_FILES_BY_NAME = {
+    "journal.py": "its own entries",
+    "record/suite.py": "a suite's folder",
+    "report/part_reader.py": "a pipe",
+    "report/pdf.py": "a folder of its own",
+    "report/suite_index.py": "a suite's folder",
+    "report/write.py": "a report",
+}
+SENDS_IOCTLS = {
+    "device/kernel_calls.py": "sizes; discard",
+    "device/nvme_admin.py": "admin commands of the drive",
+    "device/nvme_generic.py": "the namespace's number",
+}
+CALLS_THE_C_LIBRARY = {
+    "device/kernel_calls.py": "fallocate, statx",
+    "device/nvme_admin.py": "buffers for its ioctl",
+    "host/clock.py": "adjtimex, to read",
+}
+STARTS_PROCESSES = {
+    "programs.py": "all programs of others",
+    "device/patience.py": "a copy of this process, to ask a drive",
+    "engine/fio/installation.py": "fio --version",
+    "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
+    "host/sleep_inhibitor.py": "systemd-inhibit",
+    "report/drawing_pool.py": "this program, to draw",
+    "runner/power_command.py": "the operator's own command",
+}
+MAKES_TARGETS = {
+    "device/guard.py": "for writing",
+    "device/scratch_file.py": "files, by way of the guard",
+    "device/reading.py": "for reading alone",
+    "runner/unopened_target.py": "nothing is open",
+}
+# programs that can change a drive; those that only read are not listed
+CHANGES_DRIVES = {
+    "nvme": {
+        "device/purge/nvme_drive.py",  # nvme version, to see that it is there
+        "device/purge/nvme_format.py",
+        "device/purge/nvme_sanitize.py",
+    },
+    "hdparm": {"device/purge/ata_commands.py"},
+    "sg_format": {"device/purge/scsi_format.py"},
+    "sg_sanitize": {"device/purge/scsi_sanitize.py"},
+    "mdadm": {"device/md_array.py"},
+    "wipefs": {"device/signatures.py"},
+}
+NEVER_RUN = {"dd", "blkdiscard", "sg_raw", "sg_unmap", "sg_write_same", "sg_wr_mode", "sdparm", "mkfs", "cp"}
+NAMES_PROGRAMS_ONLY = {"programs.py", "host/software.py"}
+
+
+def _trees() -> Iterator[tuple[str, ast.AST]]:
+    for path in sorted(PACKAGE.rglob("*.py")):
+        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+
+
+TREES = tuple(_trees())
+
+
+def _modules(uses: Callable[[ast.AST], bool]) -> set[str]:
+    return {name for name, tree in TREES if any(uses(node) for node in ast.walk(tree))}
+
+
+def _is_of(node: ast.AST, module: str, names: Callable[[str], bool]) -> bool:
+    """Whether it is ``module.NAME``."""
+    return (
+        isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == module
+        and names(node.attr)
+    )
+
+
+def _called(node: ast.AST) -> str:
+    if not isinstance(node, ast.Call):
+        return ""
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def test_flags_that_allow_writing_are_used_by_those_who_may() -> None:
+    def writes(node: ast.AST) -> bool:
+        return _is_of(node, "os", lambda name: name.startswith("O_") and name not in HARMLESS_FLAGS)
+
+    assert _modules(writes) == set(OPENS_FOR_WRITING)
+
+
+def test_flags_are_written_where_a_reader_sees_them() -> None:
+    """No number, no name: what is not spelled out could be anything."""
+
+    def hidden(node: ast.AST) -> bool:
+        if not (isinstance(node, ast.Call) and _is_of(node.func, "os", lambda name: name == "open")):
+            return False
+        assert len(node.args) > 1, ast.unparse(node)
+        spelled = [part for part in ast.walk(node.args[1]) if isinstance(part, ast.Attribute)]
+        names = {part.value for part in spelled}
+        parts = [part for part in ast.walk(node.args[1]) if isinstance(part, ast.Name | ast.Constant)]
+        return any(part not in names for part in parts)
+
+    assert _modules(hidden) == set(OPENS_WITH_FLAGS_FROM_ELSEWHERE)
+
+
+def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
+    """Else the tables here would overlook them."""
+    watched = {"os", "io", "fcntl", "ctypes", "mmap", "subprocess", "shutil", "_io", "posix"}
+    harmless = {("os", "fsdecode"), ("os", "PathLike"), ("io", "StringIO"), ("io", "BytesIO")}
+    for name, tree in TREES:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                assert not [a for a in node.names if a.name in watched and a.asname], name
+            elif isinstance(node, ast.ImportFrom) and node.module in watched:
+                assert {(node.module, alias.name) for alias in node.names} <= harmless, name
+    assert _modules(lambda node: _called(node) in {"__import__", "eval", "exec"}) == set()
+    by_name = {"cli/commands_on_demand.py", "report/optional.py"}  # commands, and libraries of reports
+    assert _modules(lambda node: _called(node) == "import_module") == by_name
+
+
+def test_descriptors_are_written_to_by_those_who_may() -> None:
+    calls = {"write", "writev", "pwrite", "pwritev", "sendfile", "copy_file_range", "splice"}
+    sizes = {"truncate", "ftruncate", "posix_fallocate", "mknod"}
+
+    def writes(node: ast.AST) -> bool:
+        return _is_of(node, "os", lambda name: name in calls | sizes)
+
+    assert _modules(writes) == set(WRITES_TO_DESCRIPTORS)
+
+
+def test_files_are_written_by_name_by_those_who_may() -> None:
+    def writes(node: ast.AST) -> bool:
+        called = _called(node)
+        if called in {"write_text", "write_bytes", "touch", "fdopen"}:
+            return True
+        if called != "open" or _is_of(getattr(node, "func", node), "os", lambda name: name == "open"):
+            return False
+        assert isinstance(node, ast.Call)
+        given = [*node.args, *(keyword.value for keyword in node.keywords)]
+        modes = [one.value for one in given if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+        return any(set(mode) <= set("rwxabt+") and set(mode) & set("wxa+") for mode in modes)
+
+    assert _modules(writes) == set(WRITES_FILES_BY_NAME)
+
+
+def test_ioctls_and_calls_of_the_c_library_have_their_modules() -> None:
+    assert _modules(lambda node: _is_of(node, "fcntl", lambda name: name == "ioctl")) == set(SENDS_IOCTLS)
+    assert _modules(lambda node: _is_of(node, "ctypes", lambda _name: True)) == set(CALLS_THE_C_LIBRARY)
+
+
+def test_what_is_mapped_is_memory_and_no_file() -> None:
+    for name, tree in TREES:
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Call) and _is_of(node.func, "mmap", lambda called: called == "mmap"):
+                assert ast.unparse(node.args[0]) == "-1", name
+
+
+def test_processes_are_started_by_those_who_may() -> None:
+    starting = {"Popen", "run", "call", "check_call", "check_output", "getoutput"}
+
+    def starts(node: ast.AST) -> bool:
+        by_os = ("exec", "spawn", "posix_spawn", "fork", "system", "popen")
+        return _is_of(node, "subprocess", lambda name: name in starting) or _is_of(
+            node, "os", lambda name: name.startswith(by_os)
+        )
+
+    assert _modules(starts) == set(STARTS_PROCESSES)
+
+
+@pytest.mark.parametrize("program", sorted(CHANGES_DRIVES))
+def test_a_program_that_changes_drives_is_run_by_its_module(program: str) -> None:
+    def runs(node: ast.AST) -> bool:
+        """It is the first word of a command."""
+        words = node.elts if isinstance(node, ast.List | ast.Tuple) else []
+        return bool(words) and isinstance(words[0], ast.Constant) and words[0].value == program
+
+    assert _modules(runs) - NAMES_PROGRAMS_ONLY == CHANGES_DRIVES[program]
+
+
+def test_other_programs_that_write_to_drives_are_not_run_at_all() -> None:
+    assert _modules(lambda node: isinstance(node, ast.Constant) and node.value in NEVER_RUN) == set()
+
+
+def test_wipefs_is_told_to_leave_everything_as_it_is() -> None:
+    assert '"wipefs", "--no-act"' in (PACKAGE / "device/signatures.py").read_text()
+
+
+def test_an_open_target_is_made_by_the_guard_or_for_reading() -> None:
+    assert _modules(lambda node: _called(node) == "OpenTarget") == set(MAKES_TARGETS)
+
+
+def test_a_purge_method_is_carried_out_by_the_purge_alone() -> None:
+    """It has marked the target before: a descriptor that can't write ends it there."""
+
+    def carries_out(node: ast.AST) -> bool:
+        return (
+            isinstance(node, ast.Attribute)
+            and node.attr == "carry_out"
+            and _is_of(node, "method", lambda _name: True)
+        )
+
+    assert _modules(carries_out) == {"device/purge/purge.py"}
+
+
+# what opens something by its name, in the standard library and in the crates that are used
+RUST_OPENS = re.compile(
+    r"OpenOptions|File::(create|open|options)|fs::(write|copy|rename|remove_file|openat|open)\b"
+    r"|libc::(open|openat|creat)\b|opcode::Open|process::Command"
+)
+RUST_OPENS_BY_NAME = {"capture/destination.rs": "Parquet files in the run folder"}
+
+
+def _rust_without_tests() -> Iterator[tuple[str, str]]:
+    declared = re.compile(r"#\[cfg\([^\n]*\btest\b[^\n]*\]\s*(?:pub(?:\([a-z]+\))? )?mod (\w+);")
+    tests = {
+        path.parent / found for path in RUST.rglob("mod.rs") for found in declared.findall(path.read_text())
+    }
+    for path in sorted(RUST.rglob("*.rs")):
+        if any(path == test.with_suffix(".rs") or test in path.parents for test in tests):
+            continue
+        # tests of a module stand at its end
+        yield path.relative_to(RUST).as_posix(), re.split(r"#\[cfg\([^\n]*\btest\b", path.read_text())[0]
+
+
+def test_the_engine_gets_descriptors_and_opens_nothing_by_name() -> None:
+    opening = {name for name, text in _rust_without_tests() if RUST_OPENS.search(text)}
+    assert opening == set(RUST_OPENS_BY_NAME)

@@ -15,16 +15,14 @@ import click
 
 from openpts.cli.finite import FiniteRange
 from openpts.device.simulated_target import parse_simulated_target
+from openpts.engine.served_drive import TOO_LATE_SHARE, Faults, Served, ServedDrive
 from openpts.errors import UsageError
 from openpts.runner.served_drive import (
-    TOO_LATE_SHARE,
-    Faults,
-    Served,
-    ServedDrive,
     ServeOrder,
     checked_address,
     host_and_port,
     is_loopback,
+    serve_drive,
 )
 from openpts.units import NS_PER_US, format_capacity
 
@@ -117,7 +115,7 @@ def serve(  # noqa: PLR0917
             err=True,
         )
     with _ended_by_signals():
-        drive = ServedDrive(order)
+        drive = serve_drive(order)
         try:
             _tell_begin(drive, order, as_json=as_json)
             while drive.is_serving:
@@ -163,14 +161,14 @@ def _ended_by_signals() -> Iterator[None]:
 
 def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None:
     host, port = host_and_port(drive.address)
-    connect = f"nvme connect -t tcp -a {host} -s {port} -n {drive.nqn}"
+    connect = f"nvme connect -t tcp -a {host} -s {port} -n {drive.names.nqn}"
     if as_json:
         _print_object(
             {
                 "serving": drive.preset.label,
                 "address": drive.address,
-                "nqn": drive.nqn,
-                "serial": drive.serial,
+                "nqn": drive.names.nqn,
+                "serial": drive.names.serial,
                 "capacity_bytes": drive.capacity_bytes,
                 "scale": drive.scale,
                 "seed": drive.seed,
@@ -183,7 +181,7 @@ def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None
     click.echo(
         f"serving {drive.preset.label}, {format_capacity(drive.capacity_bytes)}{scale}, on {drive.address}"
     )
-    click.echo(f"  serial    {drive.serial}")
+    click.echo(f"  serial    {drive.names.serial}")
     click.echo(f"  contents  {'in memory' if order.data is None else order.data}")
     click.echo(f"  connect   {connect}")
     click.echo("Ctrl-C ends it.")

@@ -31,17 +31,18 @@ impl Store {
     /// Contents that stay in a file, which is made where there is none.
     ///
     /// # Errors
-    /// If the file can't be opened, is no regular file, or is larger than the drive.
+    /// If the file can't be opened, is no regular file, or holds something that is no drive of this size.
     pub(super) fn in_file(path: &Path, capacity_bytes: u64) -> io::Result<Self> {
         let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no regular file"));
         }
-        if metadata.len() > capacity_bytes {
+        // Whatever else lies there is somebody's file.
+        if metadata.len() != 0 && metadata.len() != capacity_bytes {
             let length = metadata.len();
             return Err(io::Error::other(format!(
-                "it holds {length} bytes, and the drive has {capacity_bytes}"
+                "it holds {length} bytes and is not this drive's, which has {capacity_bytes}"
             )));
         }
         file.set_len(capacity_bytes)?;
@@ -95,12 +96,13 @@ mod tests {
     }
 
     #[test]
-    fn a_file_keeps_its_contents_and_never_shrinks() {
+    fn a_file_keeps_its_contents_and_is_no_other_drives() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("contents");
         Store::in_file(&path, 8192).unwrap().write(4096, b"kept").unwrap();
         assert_eq!(Store::in_file(&path, 8192).unwrap().read(4096, 4).unwrap(), b"kept");
         assert!(Store::in_file(&path, 4096).is_err());
+        assert!(Store::in_file(&path, 16_384).is_err());
         assert!(Store::in_file(folder.path(), 4096).is_err());
     }
 }

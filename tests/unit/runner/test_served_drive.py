@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from openpts.device.simulated_target import parse_simulated_target
+from openpts.engine.served_drive import SOUND, Faults, ServedDrive
 from openpts.errors import TargetError, UsageError
-from openpts.runner.served_drive import Faults, ServedDrive, ServeOrder, checked_address, is_loopback
+from openpts.runner.served_drive import ServeOrder, checked_address, is_loopback, serve_drive
 from openpts.simulation.presets import load_preset
 from tests.support.nvme_tcp_host import DISCOVERY_NQN, Host, TerminatedError
 
@@ -21,7 +22,6 @@ SANITIZE_FAILED, SANITIZE_IN_PROGRESS, OUT_OF_RANGE, TRANSIENT = 0x1C, 0x1D, 0x8
 UNREADABLE, DIFFERENT = 0x281, 0x285
 BLOCK_ERASE, OVERWRITE, CRYPTO_ERASE = 2, 3, 4
 ALL = 0xFFFFFFFF
-SOUND = Faults()
 
 
 def order(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> ServeOrder:
@@ -30,7 +30,7 @@ def order(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> ServeOrd
 
 @contextmanager
 def served(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> Iterator[ServedDrive]:
-    drive = ServedDrive(order(text, faults, **rest))
+    drive = serve_drive(order(text, faults, **rest))
     try:
         yield drive
     finally:
@@ -39,7 +39,7 @@ def served(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> Iterato
 
 @contextmanager
 def admin(drive: ServedDrive, **options: object) -> Iterator[Host]:
-    with Host(drive.address, drive.nqn, **options) as host:
+    with Host(drive.address, drive.names.nqn, **options) as host:
         yield host.enable()
 
 
@@ -48,7 +48,7 @@ def both(drive: ServedDrive, **options: object) -> Iterator[tuple[Host, Host]]:
     """An admin queue and an I/O queue."""
     with (
         admin(drive, **options) as first,
-        Host(drive.address, drive.nqn, queue=1, controller=first.controller, **options) as io,
+        Host(drive.address, drive.names.nqn, queue=1, controller=first.controller, **options) as io,
     ):
         yield first, io
 
@@ -88,9 +88,9 @@ def test_a_spoiled_transfer_is_refused_and_may_be_tried_again(drive: ServedDrive
 def test_who_it_is(drive: ServedDrive) -> None:
     with admin(drive) as host:
         controller = host.identify(1)
-        assert controller[4:24].decode().rstrip() == drive.serial
+        assert controller[4:24].decode().rstrip() == drive.names.serial
         assert controller[24:64].decode().rstrip() == "openpts SIMULATED client-qlc"
-        assert controller[768 : 768 + len(drive.nqn)].decode() == drive.nqn
+        assert controller[768 : 768 + len(drive.names.nqn)].decode() == drive.names.nqn
         assert struct.unpack_from("<Q", controller, 280)[0] == drive.capacity_bytes
         assert host.identify(2)[:8] == struct.pack("<II", 1, 0)
         namespace = host.identify(0, 1)
@@ -110,7 +110,7 @@ def test_discovery_tells_where_it_is(drive: ServedDrive) -> None:
         entry = log[1024:]
         assert entry[:3] == bytes([3, 1, 2])
         assert f"127.0.0.1:{entry[32:64].decode().strip()}" == drive.address
-        assert entry[256:512].rstrip(b"\0").decode() == drive.nqn
+        assert entry[256:512].rstrip(b"\0").decode() == drive.names.nqn
         assert entry[512:768].decode().strip() == "127.0.0.1"
 
 
@@ -121,7 +121,7 @@ def test_only_its_own_name_connects(drive: ServedDrive) -> None:
     ):
         pass
     assert refused.value.args == (0x182, 1 << 16 | 256)
-    with pytest.raises(ConnectionRefusedError), Host(drive.address, drive.nqn, queue=1, controller=77):
+    with pytest.raises(ConnectionRefusedError), Host(drive.address, drive.names.nqn, queue=1, controller=77):
         pass
 
 
@@ -213,16 +213,16 @@ def test_wear_that_it_had_before() -> None:
     with served(initial_wear_pct=42.0) as drive, admin(drive) as host:
         assert host.log(2, 512)[5] == 42
     with pytest.raises(UsageError, match="150 %"):
-        ServedDrive(order(initial_wear_pct=200.0))
+        serve_drive(order(initial_wear_pct=200.0))
     with pytest.raises(UsageError, match="no wear"):
-        ServedDrive(order("mlc?capacity=512MB", initial_wear_pct=1.0))
+        serve_drive(order("mlc?capacity=512MB", initial_wear_pct=1.0))
 
 
 def test_air() -> None:
     with served(ambient_c=50.0) as drive, admin(drive) as host:
         assert struct.unpack_from("<H", host.log(2, 512), 1)[0] >= 273 + 50
     with pytest.raises(UsageError, match="no temperature"):
-        ServedDrive(order("mlc?capacity=512MB", ambient_c=30.0))
+        serve_drive(order("mlc?capacity=512MB", ambient_c=30.0))
 
 
 @pytest.mark.parametrize("action", [BLOCK_ERASE, CRYPTO_ERASE, OVERWRITE | 1 << 4])
@@ -391,7 +391,7 @@ def test_contents_stay_in_a_file(tmp_path: Path) -> None:
     with served(data=data) as drive, both(drive) as (_, io):
         assert io.read(8, 4096).data == pattern(4096)
     with pytest.raises(TargetError, match="can't keep"):
-        ServedDrive(order("client-qlc?capacity=200MB", data=data))
+        serve_drive(order("client-qlc?capacity=200MB", data=data))
 
 
 def test_latency_follows_the_model(drive: ServedDrive) -> None:
@@ -425,18 +425,18 @@ def test_a_scaled_drive_has_all_its_addresses() -> None:
 
 def test_equal_orders_have_equal_names() -> None:
     with served() as one, served() as same, served(SMALL + "&seed=2") as other:
-        assert (one.nqn, one.serial) == (same.nqn, same.serial)
-        assert one.nqn != other.nqn
-        assert one.serial != other.serial
+        assert one.names == same.names
+        assert one.names.nqn != other.names.nqn
+        assert one.names.serial != other.names.serial
 
 
 def test_orders_that_make_no_sense() -> None:
     with served() as drive, pytest.raises(TargetError, match="can't listen"):
-        ServedDrive(replace(order(), address=drive.address))
+        serve_drive(replace(order(), address=drive.address))
     with pytest.raises(UsageError, match="no serial number"):
-        ServedDrive(order(serial="x" * 21))
+        serve_drive(order(serial="x" * 21))
     with pytest.raises(UsageError, match="no name"):
-        ServedDrive(order(nqn="drive"))
+        serve_drive(order(nqn="drive"))
     for text in ("127.0.0.1", "localhost:4420", "127.0.0.1:99999", ":4420", "127.0.0.1:x"):
         with pytest.raises(UsageError, match="no IP address"):
             checked_address(text)

@@ -1,0 +1,139 @@
+"""A simulated drive behind NVMe over TCP, in the Rust module: what it is told, and what it served."""
+
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+from uuid import UUID
+
+from openpts import _native
+from openpts.errors import TargetError, UsageError
+from openpts.simulation.presets import Preset
+
+TOO_LATE_SHARE: Final = 0.1
+"""Answers that are late by more than this share of the drive's own time make another drive of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What goes wrong on purpose; ``unreadable_lbas`` are those of the LBA format that it begins with."""
+
+    sanitize_fails: bool = False
+    format_fails: bool = False
+    purge_lies: bool = False
+    unreadable_lbas: tuple[int, ...] = ()
+    vanishes_after_ios: int | None = None
+
+
+SOUND: Final = Faults()
+"""Nothing goes wrong but by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriveNames:
+    """Who the drive says it is: ``nqn`` among NVMe subsystems, ``guid`` among all things."""
+
+    nqn: str
+    serial: str
+    guid: UUID
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """What was served. Lateness: how long after the model's moment answers went out; None without an I/O."""
+
+    ios: int
+    read_bytes: int
+    write_bytes: int
+    modelled_ns: int
+    late_ns: int
+    late_p50_ns: int | None
+    late_p99_ns: int | None
+    late_p99_9_ns: int | None
+    late_max_ns: int | None
+    connections: int
+
+    @property
+    def late_share(self) -> float:
+        """How much longer I/Os took than the model says, as a share of that."""
+        return self.late_ns / self.modelled_ns if self.modelled_ns else 0.0
+
+
+class ServedDrive:
+    """A drive that is served from now until ``stop``, or until it vanishes as it was told to."""
+
+    def __init__(
+        self,
+        preset: Preset,
+        names: DriveNames,
+        *,
+        address: str,
+        capacity_bytes: int,
+        scale: int,
+        seed: int,
+        worn_in: bool,
+        ambient_c: float | None,
+        initial_wear_pct: float,
+        sanitize_takes_s: float,
+        data: Path | None,
+        faults: Faults,
+    ) -> None:
+        """Make the drive and listen.
+
+        Raises UsageError for a drive that makes no sense, TargetError if the address or the file for the
+        contents can't be had.
+        """
+        self.preset = preset
+        self.names = names
+        self.scale = scale
+        self.seed = seed
+        try:
+            self._served = _native.ServedDrive(
+                preset.text,
+                address=address,
+                capacity_bytes=capacity_bytes,
+                scale=scale,
+                seed=seed,
+                worn_in=worn_in,
+                ambient_c=ambient_c,
+                initial_wear_pct=initial_wear_pct,
+                nqn=names.nqn,
+                serial=names.serial,
+                model=f"openpts SIMULATED {preset.name}",
+                firmware=version("openpts"),
+                guid=names.guid.bytes,
+                data=data,
+                sanitize_takes_s=sanitize_takes_s,
+                sanitize_fails=faults.sanitize_fails,
+                format_fails=faults.format_fails,
+                purge_lies=faults.purge_lies,
+                unreadable_bytes=[lba * preset.sector_bytes for lba in faults.unreadable_lbas],
+                vanishes_after_ios=faults.vanishes_after_ios,
+            )
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        except OSError as error:
+            raise TargetError(str(error)) from error
+
+    @property
+    def address(self) -> str:
+        """Where it listens, with the port's number."""
+        return self._served.address
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Size of the drive as hosts see it."""
+        return self._served.capacity_bytes
+
+    @property
+    def is_serving(self) -> bool:
+        """Whether hosts can still reach it."""
+        return self._served.is_serving()
+
+    def served(self) -> Served:
+        """What was served so far."""
+        return Served(**self._served.served())
+
+    def stop(self) -> None:
+        """End all connections; contents in a file are complete afterwards."""
+        self._served.stop()

@@ -18,7 +18,7 @@ from openpts.device.guard import open_target
 from openpts.device.io_gauges import disks_below, others_gauge
 from openpts.device.target import BlockTarget
 from openpts.engine.options import Demand, NativeOptions
-from openpts.gauge import Gauge
+from openpts.gauge import Gauge, Values
 from openpts.host.processor_gauges import processor_gauges
 from openpts.record.health import TelemetryPoint
 from openpts.runner.engines import native_engine
@@ -87,22 +87,27 @@ def test_io_on_other_drives_is_what_the_kernel_has_counted(tmp_path: Path, roots
     disks = [path.name for path in Path("/sys/block").iterdir() if "/virtual/" not in str(path.resolve())]
     if not disks:
         pytest.skip("this machine has no drive of its own")
-    with sampled(others_gauge((), roots)) as points:
-        before = sum(map(written_sectors, disks))
-        started_s = time.monotonic()
-        for number in range(8):
-            with (tmp_path / str(number)).open("wb") as file:
-                file.write(os.urandom(4 * MIB))
-                file.flush()
-                os.fsync(file.fileno())
-        seconds = time.monotonic() - started_s
-        time.sleep(max(3 * PERIOD_S, 1 - seconds))
-        counted_bytes = 512 * (sum(map(written_sectors, disks)) - before)
-    if counted_bytes < 32 * MIB:
+    gauge = others_gauge((), roots)
+
+    def written_bytes() -> int:
+        return 512 * sum(map(written_sectors, disks))
+
+    def read_at(at_ns: int) -> tuple[int, Values, int]:
+        """What the gauge says, between two readings of our own: counters only grow."""
+        sooner = written_bytes()
+        values = gauge.understand([path.read_bytes() for path in gauge.paths], at_ns)
+        return sooner, values, written_bytes()
+
+    first_sooner, _, first_later = read_at(0)
+    with (tmp_path / "file").open("wb") as file:
+        file.write(os.urandom(32 * MIB))
+        file.flush()
+        os.fsync(file.fileno())
+    last_sooner, values, last_later = read_at(10 * NS_PER_S)
+    if last_sooner - first_later < 32 * MIB:
         pytest.skip(f"{tmp_path} lies on no drive of this machine")
-    mean_bytes_per_s, seconds = mean_over(points, "others_write_bytes_per_s")
-    # what others write before and after is counted as well
-    assert mean_bytes_per_s * seconds == pytest.approx(counted_bytes, rel=0.3, abs=16 * MIB)
+    grown_bytes = 10 * values["others_write_bytes_per_s"]
+    assert last_sooner - first_later <= round(grown_bytes) <= last_later - first_sooner
 
 
 def test_what_others_read_from_the_target_is_told_from_our_own(
@@ -127,7 +132,8 @@ def test_what_others_read_from_the_target_is_told_from_our_own(
             time.sleep(2 * PERIOD_S)
     assert sample is not None
     assert sample.ios > 0
-    assert points[-1].value - points[0].value == 64 * MIB
+    # udev may have a look at a new drive as well
+    assert 64 * MIB <= points[-1].value - points[0].value <= 66 * MIB
     # in between it is right to what is in flight
     assert all(after.value - before.value >= -foreign.resolution for before, after in pairwise(points))
 

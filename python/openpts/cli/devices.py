@@ -10,7 +10,7 @@ from openpts.cli.devices_details import print_details
 from openpts.cli.devices_json import as_json_object
 from openpts.cli.devices_table import print_table
 from openpts.device.block_device import BlockDevice
-from openpts.device.discovery import list_device, list_devices
+from openpts.device.discovery import PATIENCE_S, list_device, list_devices
 from openpts.device.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
@@ -21,14 +21,27 @@ _WIDTH_OF_A_PIPE = 200
 @click.command()
 @click.argument("node", required=False, metavar="[NODE]")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object; docs/devices.md describes it.")
-def devices(node: str | None, as_json: bool) -> None:
+@click.option(
+    "--patience",
+    "patience_s",
+    type=click.FloatRange(min=0.1),
+    default=PATIENCE_S,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for the drives, all of them together; one that hangs costs its own line.",
+)
+def devices(node: str | None, as_json: bool, patience_s: float) -> None:
     """List the drives of this machine, and what speaks against testing each.
 
     With NODE, such as /dev/nvme0n1, all that is known of one drive and where it was read. Nothing is
     written. Without root, much of it can't be read.
     """
     roots = SystemRoots()
-    listings = list_devices(roots) if node is None else [list_device(_drive(node, roots), roots)]
+    listings = (
+        list_devices(roots, patience_s)
+        if node is None
+        else [list_device(_drive(node, roots), roots, patience_s)]
+    )
     if as_json:
         click.echo(json.dumps(as_json_object(listings), indent=2))
         return

@@ -60,7 +60,7 @@ def doctor(
         if not console.is_terminal and "COLUMNS" not in os.environ:
             console.width = _WIDTH_OF_A_PIPE
         for line in (*restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
-            console.print(line)
+            console.print(line, soft_wrap=True)
         if not to_restore:
             console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))
     if failed := [healing.text for healing in restored if not healing.put_back]:

@@ -16,15 +16,15 @@ from openpts.device.usage import Usage, read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 
-_PATIENCE_S: Final = 10.0
+PATIENCE_S: Final = 10.0
 
 
-def list_devices(roots: SystemRoots, patience_s: float = _PATIENCE_S) -> list[DeviceListing]:
+def list_devices(roots: SystemRoots, patience_s: float = PATIENCE_S) -> list[DeviceListing]:
     """Every whole drive, as far as it answers within ``patience_s``; none is woken, and none written to."""
     return _look_at(whole_drives(roots), roots, patience_s, may_wake=False)
 
 
-def list_device(device: BlockDevice, roots: SystemRoots, patience_s: float = _PATIENCE_S) -> DeviceListing:
+def list_device(device: BlockDevice, roots: SystemRoots, patience_s: float = PATIENCE_S) -> DeviceListing:
     """One drive, its first sectors looked into as before a test."""
     return _look_at([device], roots, patience_s, may_wake=True)[0]
 

@@ -37,7 +37,7 @@ def negotiated_link(device: BlockDevice) -> NegotiatedLink:
         case DeviceKind.ATA | DeviceKind.SCSI:
             return _scsi(device)
         case kind:
-            return NegotiatedLink(None, None, (), f"{kind} has no link to a drive")
+            return NegotiatedLink(None, None, (), f"{kind} shows no link")
 
 
 def _nvme(device: BlockDevice) -> NegotiatedLink:

@@ -58,7 +58,7 @@ LISTINGS = [
 
 @pytest.fixture(autouse=True)
 def machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(devices_module, "list_devices", lambda _roots: LISTINGS)
+    monkeypatch.setattr(devices_module, "list_devices", lambda _roots, _patience_s: LISTINGS)
 
 
 def _lines(width: int, monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -128,7 +128,7 @@ def test_json_has_a_version_and_an_object_for_each_drive() -> None:
 
 def test_the_details_name_the_place_of_each_fact(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "160")
-    monkeypatch.setattr(devices_module, "list_device", lambda _device, _roots: LISTINGS[0])
+    monkeypatch.setattr(devices_module, "list_device", lambda _device, _roots, _patience_s: LISTINGS[0])
     monkeypatch.setattr(devices_module, "_drive", lambda _node, _roots: None)
     output = CliRunner().invoke(devices, ["/dev/nvme0n1"]).output
     by_name = {line[:22].strip(): line[22:].split() for line in output.splitlines()}

@@ -116,6 +116,8 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("nomerges", "2", "synthetic"),
         ("max_sectors_kb", "1024 KiB of 2048 KiB", "both"),
         ("max_sectors_kb", "512 KiB of 2048 KiB", "neither"),
+        ("max_sectors_kb", "512 KiB of 512 KiB", "told only"),
+        ("max_sectors_kb", "512 KiB", "neither"),
         ("rq_affinity", "0", "neither"),
         ("poll_queues", "0", "both"),
         ("link", "Gen 4 x4 of Gen 4 x4", "both"),

@@ -23,12 +23,16 @@ LARGEST_BLOCK_KIB: Final = 1024
 """What the specification's tests issue at most in one I/O."""
 
 _PROCESSORS: Final = re.compile(r"(\d{1,5})(?:-(\d{1,5}))?")
+_SIZES: Final = re.compile(r"(\d+) KiB of (\d+) KiB")
 _DEPTHS: Final = re.compile(r"(\d+) of (\d+)")
 
 
 def _max_sectors(value: str) -> Suits | None:
-    most_kib = first_number(value)
-    return None if most_kib is None else BOTH if most_kib >= LARGEST_BLOCK_KIB else NEITHER
+    """A limit of the hardware itself is only told: it belongs to the drive."""
+    used_kib, found = first_number(value), _SIZES.fullmatch(value)
+    if used_kib is None or (found is not None and int(found[1]) >= int(found[2]) < LARGEST_BLOCK_KIB):
+        return None
+    return BOTH if used_kib >= LARGEST_BLOCK_KIB else NEITHER
 
 
 def _nr_requests(value: str) -> Suits | None:

@@ -1,0 +1,60 @@
+"""Writes the table of docs/doctor.md from the advice itself: `python -m docs.doctor_table`."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from openpts.host.tuning import LEFT_ALONE
+from openpts.vocabulary.host_advice.advice import Advice, Group
+from openpts.vocabulary.host_advice.table import ADVICE
+
+PAGE: Final = Path(__file__).with_name("doctor.md")
+BEGIN: Final = "<!-- table: made by python -m docs.doctor_table -->"
+END: Final = "<!-- end of the table -->"
+
+
+def table() -> str:
+    """All settings by group, as Markdown."""
+    return "\n".join(line for group in Group for line in _of_group(group))
+
+
+def _of_group(group: Group) -> Iterator[str]:
+    yield from (
+        f"\n### {group}\n",
+        "| Setting | Real-world | Synthetic | What it does to results | Changed by openpts |",
+    )
+    yield "|---|---|---|---|---|"
+    for advice in ADVICE:
+        if advice.group is group:
+            yield _row(advice)
+    yield ""
+
+
+def _row(advice: Advice) -> str:
+    name = advice.title
+    if advice.requirements:
+        name += f" [{', '.join(advice.requirements)}]"
+    if advice.key in LEFT_ALONE:
+        changed = f"no: {LEFT_ALONE[advice.key]}"
+    else:
+        changed = "-" if advice.suits is None else "yes"
+    if advice.key == "max_sectors_kb":
+        changed = "yes, as far as the hardware goes"
+    reason = f"{advice.reason} (a note at most)" if advice.is_minor else advice.reason
+    return f"| {name} | {advice.real_world} | {advice.synthetic} | {reason} | {changed} |"
+
+
+def with_table(text: str) -> str:
+    """The page with the table anew."""
+    before, _, rest = text.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{table()}\n{END}{after}"
+
+
+def main() -> None:
+    """Write the page."""
+    PAGE.write_text(with_table(PAGE.read_text(encoding="utf-8")), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

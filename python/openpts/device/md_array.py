@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.errors import TargetError
-from openpts.programs import ProgramError, Run, run_program
+from openpts.programs import Answer, ProgramError, Run, run_program
 from openpts.system_files import printable
 
 _LEVELS: Final = {
@@ -41,7 +41,11 @@ class MdMember:
 
 @dataclass(frozen=True, slots=True)
 class MdArray:
-    """The shape of an array: all that is needed to make it again; ``layout`` in mdadm's words, None if none."""
+    """The shape of an array and what it is known by: all that is needed to make it again.
+
+    ``layout`` is in mdadm's words, None where there is only one. ``uuid`` and ``name`` (``host:name``) are
+    those of its superblock, so that mdadm.conf knows it again; None where it has none.
+    """
 
     device: BlockDevice
     level: str
@@ -50,6 +54,8 @@ class MdArray:
     metadata: str
     has_bitmap: bool
     members: tuple[MdMember, ...]
+    uuid: str | None = None
+    name: str | None = None
 
     def __str__(self) -> str:
         """Such as ``raid5 of 3 drives, chunk 64 KiB, left-symmetric``."""
@@ -64,8 +70,8 @@ def is_array(device: BlockDevice) -> bool:
     return (device.folder / "md").is_dir()
 
 
-def read_array(device: BlockDevice) -> MdArray:
-    """The shape of an array that runs, from sysfs.
+def read_array(device: BlockDevice, run: Run = run_program) -> MdArray:
+    """The shape of an array that runs, from sysfs and mdadm.
 
     Raises TargetError where it is not whole, changes its shape, or is of a kind that can't be made again in
     the very same way.
@@ -80,7 +86,12 @@ def read_array(device: BlockDevice) -> MdArray:
         raise TargetError(
             f"{device.node} keeps its metadata as {metadata}: openpts only makes arrays of md's own again"
         )
-    members = _members(device)
+    members, others = _members(device)
+    if others:
+        raise TargetError(
+            f"{device.node} has {', '.join(others)} besides its members, and openpts makes no array with "
+            "spares or a journal again: take them out with mdadm --remove"
+        )
     wanted = device.integer("md/raid_disks") or 0
     if len(members) != wanted or (device.integer("md/degraded") or 0):
         raise TargetError(
@@ -93,6 +104,7 @@ def read_array(device: BlockDevice) -> MdArray:
             f"{device.node} is busy with a {busy}: see cat /proc/mdstat, and wait until it is done"
         )
     location = device.text("md/bitmap/location")
+    known_by = _export(device, run)
     return MdArray(
         device=device,
         level=level,
@@ -101,6 +113,8 @@ def read_array(device: BlockDevice) -> MdArray:
         metadata=metadata,
         has_bitmap=location not in {None, "none"},
         members=members,
+        uuid=known_by.get("MD_UUID"),
+        name=known_by.get("MD_NAME"),
     )
 
 
@@ -126,6 +140,13 @@ def create_array(array: MdArray, run: Run = run_program, *, assume_clean: bool) 
         f"--raid-devices={len(array.members)}",
         f"--bitmap={'internal' if array.has_bitmap else 'none'}",
     ]
+    if array.uuid:
+        command.append(f"--uuid={array.uuid}")
+    host, colon, name = (array.name or "").partition(":")
+    if name:
+        command += [f"--homehost={host}", f"--name={name}"]
+    elif host and not colon:
+        command.append(f"--name={host}")
     if array.chunk_bytes:
         command.append(f"--chunk={array.chunk_bytes // 1024}K")
     if array.layout:
@@ -146,16 +167,26 @@ def sync_progress(device: BlockDevice) -> float | None:
     return 0.0
 
 
-def _members(device: BlockDevice) -> tuple[MdMember, ...]:
-    """Members that have a place and are in step, by their places."""
-    found = []
+def _members(device: BlockDevice) -> tuple[tuple[MdMember, ...], tuple[str, ...]]:
+    """Members that have a place and are in step, by their places, and the names of all others."""
+    found, others = [], []
     for folder in sorted((device.folder / "md").glob("dev-*")):
         slot = device.integer(f"md/{folder.name}/slot")
         states = (device.text(f"md/{folder.name}/state") or "").split(",")
         block = folder / "block"
         if slot is not None and "in_sync" in states and block.exists():
             found.append(MdMember(slot, BlockDevice(block.resolve(), device.roots)))
-    return tuple(sorted(found, key=lambda member: member.slot))
+        elif "faulty" not in states:
+            others.append(f"{folder.name.removeprefix('dev-')} ({', '.join(states)})")
+    return tuple(sorted(found, key=lambda member: member.slot)), tuple(others)
+
+
+def _export(device: BlockDevice, run: Run) -> dict[str, str]:
+    """What mdadm says of an array, by its own names. Raises TargetError."""
+    command = ("mdadm", "--detail", "--export", str(device.node))
+    answer = _mdadm(command, f"look at {device.node}", run)
+    pairs = (line.split("=", 1) for line in answer.stdout.splitlines() if "=" in line)
+    return {key: printable(value) for key, value in pairs if printable(value)}
 
 
 def _layout(level: str, number: int) -> str | None:
@@ -170,10 +201,11 @@ def _layout(level: str, number: int) -> str | None:
     return f"n{near}"
 
 
-def _mdadm(command: tuple[str, ...], what: str, run: Run) -> None:
+def _mdadm(command: tuple[str, ...], what: str, run: Run) -> Answer:
     try:
         answer = run(command, _COMMAND_TIMEOUT_S, to_the_end=True)
     except ProgramError as error:
         raise TargetError(f"can't {what}: {error}") from error
     if answer.returncode != 0:
-        raise TargetError(f"can't {what}: {printable(answer.complaint)}")
+        raise TargetError(f"can't {what}: {answer.complaint}")
+    return answer

@@ -19,10 +19,12 @@ from openpts.engine.contract import CapturingEngine, EngineProgress
 from openpts.engine.options import CaptureSummary, Demand, NativeOptions
 from openpts.errors import UsageError
 from openpts.gauge import Gauge
+from openpts.host.tuning import host_changes
 from openpts.journal import Journal
-from openpts.runner.array_purge import ArrayPurge
+from openpts.runner.array_purge import BROUGHT_IN_STEP, ArrayPurge
 from openpts.runner.healing import Healing
 from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
@@ -145,11 +147,16 @@ class ArrayDevice:
     @classmethod
     @contextmanager
     def opened(
-        cls, path: BlockTarget, consent: Consent, roots: SystemRoots, journal: Journal
+        cls,
+        path: BlockTarget,
+        consent: Consent,
+        roots: SystemRoots,
+        journal: Journal,
+        healed: tuple[Healing, ...],
     ) -> Iterator["ArrayDevice"]:
         """The array, open by the guard, and closed at the end. Raises OpenptsError."""
         array = read_array(BlockDevice.of_node(path.path, roots))
-        device = cls(path, consent, ArrayPurge(array, consent.confirm_members, roots), roots, journal)
+        device = cls(path, consent, ArrayPurge(array, consent.confirm_members, roots), roots, journal, healed)
         device._open()
         try:
             yield device
@@ -209,7 +216,7 @@ class ArrayDevice:
         self._open()
         if self._engine is not None:
             self._engine.open(self._device)
-        return report, ()
+        return report, (written_again(report),) if report.detail.endswith(BROUGHT_IN_STEP) else ()
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """See the protocol."""
@@ -226,8 +233,9 @@ class ArrayDevice:
         return {} if self._opened is None else self._opened.host_settings()
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """See the protocol."""
-        return self._device.tuned_host(scenario)
+        """See the protocol; the array's own queue is made anew with it, and stays as it comes."""
+        changes = host_changes(self.roots, scenario, lasting=False)
+        return tuned_host(changes, scenario, self.roots, self.journal)
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
         """See the protocol."""
@@ -246,3 +254,14 @@ class ArrayDevice:
     def _close(self) -> None:
         self._opened = None
         self._held.close()
+
+
+def written_again(report: PurgeReport) -> Deviation:
+    """The entry of an array whose members were written to between the purge and the test."""
+    return Deviation(
+        rule_id="PTS-PRG-03",
+        clause="3.2",
+        required="a purge of the device",
+        used=report.detail,
+        effect="the members are not as if never written: parity or copies fill them",
+    )

@@ -1,12 +1,13 @@
 """Purges an array of md by its members: each one by its own method, then the array is made again."""
 
-from collections.abc import Iterable, Sequence
-from contextlib import ExitStack
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 from typing import Final
 
-from openpts.device.block_device import BlockDevice
+from openpts.device.block_device import BlockDevice, number_text
 from openpts.device.consent import Consent
 from openpts.device.guard import open_target
 from openpts.device.marks import choose_places, read_marks
@@ -17,7 +18,7 @@ from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import purge
 from openpts.device.serial_number import serial_number
 from openpts.device.target import BlockTarget
-from openpts.errors import PurgeError, RefusedError, TargetError
+from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RefusedError, TargetError
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, PurgeReport
@@ -27,6 +28,9 @@ from openpts.vocabulary.purge_choice import PurgeChoice
 _STALLED_S: Final = 600.0
 _LOOK_S: Final = 1.0
 _APPEARS_S: Final = 10.0
+
+BROUGHT_IN_STEP: Final = "the members were brought in step, which wrote to them"
+"""How a detail ends where the kernel computed parity or copies after the purge."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,31 +66,52 @@ class ArrayPurge:
         Nobody may have it open. Raises PurgeError, and TargetError where the array can't be stopped or made
         again: it is left in pieces then, and the text says so.
         """
-        capacity_bytes = self.array.device.capacity_bytes
-        stop_array(self.array, self.run)
-        try:
-            with ExitStack() as held:
-                # all of them at once, so that nobody puts the array together again meanwhile
-                opened = [self._open(member.device, held) for member in self.array.members]
-                reports = [
-                    purge(one, choice, _of_member(progress, one, number, len(opened)))
-                    for number, one in enumerate(opened)
-                ]
-                zeros = all(_reads_zeros(one) for one in opened)
-        except (PurgeError, TargetError, RefusedError) as error:
-            raise PurgeError(f"{error}; the array {self.array.device.node} was taken apart before") from error
-        create_array(self.array, self.run, assume_clean=zeros)
-        synced = "the members agree, for all of them read as zeros"
-        if not zeros:
+        with ExitStack() as pinned:
+            # while a node is open its name goes to no other drive, also if this one drops off the bus
+            for member in self.array.members:
+                pinned.enter_context(_pinned(member.device))
+            self.check(choice)
+            capacity_bytes = self.array.device.capacity_bytes
+            stop_array(self.array, self.run)
+            try:
+                reports, agree = self._purge_members(choice, progress)
+                self.check(choice)
+                create_array(self.array, self.run, assume_clean=agree)
+            except KeyboardInterrupt:
+                raise InterruptedRunError(f"stopped by the operator; {self._in_pieces}") from None
+            except OpenptsError as error:
+                raise PurgeError(f"{error}; {self._in_pieces}") from error
+        synced = "the members agree, for each promises zeros and sampled places read as zeros"
+        if not agree:
             self._wait_for_sync(progress)
-            synced = "the members were brought in step, which wrote to them"
+            synced = BROUGHT_IN_STEP
         self._check_capacity(capacity_bytes)
         return _together(self.array, reports, synced)
 
+    @property
+    def _in_pieces(self) -> str:
+        return f"the array {self.array.device.node} was taken apart before and is not there any more"
+
+    def _purge_members(self, choice: PurgeChoice, progress: Progress) -> tuple[list[PurgeReport], bool]:
+        """Reports of all members, and whether all of them hold zeros now. Raises OpenptsError."""
+        with ExitStack() as held:
+            # all of them at once, so that nobody puts the array together again meanwhile
+            opened = [self._open(member.device, held) for member in self.array.members]
+            reports = [
+                purge(one, choice, _of_member(progress, one, number, len(opened)))
+                for number, one in enumerate(opened)
+            ]
+            promised = all(_promises_zeros(report) for report in reports)
+            return reports, promised and all(_reads_zeros(one) for one in opened)
+
     def _open(self, device: BlockDevice, held: ExitStack) -> OpenTarget:
-        """A member by the guard; the array's own superblock on it was given up with it."""
+        """A member by the guard, by a serial number that the operator gave.
+
+        The array's own superblock on it was given up with it.
+        """
         serial = serial_number(device).value
-        consent = Consent(confirm_serial=serial, confirm_device_path=str(device.node), erase_signatures=True)
+        named = serial if serial in self.confirmed_serials else None
+        consent = Consent(confirm_serial=named, confirm_device_path=str(device.node), erase_signatures=True)
         return held.enter_context(open_target(BlockTarget(device.node), consent, self.roots))
 
     def _wait_for_sync(self, progress: Progress) -> None:
@@ -106,7 +131,7 @@ class ArrayPurge:
         deadline_s = monotonic() + _APPEARS_S
         while not device.node.exists() and monotonic() < deadline_s:
             sleep(_LOOK_S / 10)
-        again = read_array(device)
+        again = read_array(device, self.run)
         if device.capacity_bytes != before_bytes or len(again.members) != len(self.array.members):
             raise TargetError(
                 f"{device.node} was made again with {device.capacity_bytes:,} bytes of {len(again.members)} "
@@ -122,6 +147,27 @@ def _of_member(progress: Progress, target: OpenTarget, number: int, members: int
         progress(whole, f"{target.facts.path}, member {number + 1} of {members}: {text}")
 
     return tell
+
+
+@contextmanager
+def _pinned(device: BlockDevice) -> Iterator[None]:
+    """The node held open for reading, no claim. Raises TargetError if it is another device by now."""
+    try:
+        descriptor = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise TargetError(f"{device.node} can't be opened: {error.strerror}") from error
+    try:
+        if number_text(os.fstat(descriptor).st_rdev) != device.number:
+            raise TargetError(f"{device.node} has become another device: see dmesg")
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _promises_zeros(report: PurgeReport) -> bool:
+    """Whether the drive says itself that what was purged reads as zeros; samples alone prove no parity."""
+    fact = report.status.get("reads_as")
+    return fact is not None and fact.value == "zeros"
 
 
 def _reads_zeros(target: OpenTarget) -> bool:

@@ -10,12 +10,13 @@ from openpts.device.purge.method import Progress
 from openpts.device.reading import open_for_reading
 from openpts.device.room import SpaceNeed
 from openpts.device.simulated_target import names_simulated, parse_simulated_target
-from openpts.device.target import parse_target
+from openpts.device.target import BlockTarget, parse_target
 from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
 from openpts.journal import Journal
+from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
 from openpts.runner.simulated_device import SimulatedDevice
@@ -104,6 +105,10 @@ def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iter
         return
     target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
     healed = heal_before_run(target, journal, roots) if for_writing else ()
+    if for_writing and consent.confirm_members and isinstance(target, BlockTarget):
+        with ArrayDevice.opened(target, consent, roots, journal, healed) as array:
+            yield array
+        return
     with (
         open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened,
         write_cache_control(opened, roots, journal) as cache,

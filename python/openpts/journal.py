@@ -6,11 +6,11 @@ machine that lost power, stay and are found by the next one, by ``openpts unlock
 --restore``.
 """
 
+import fcntl
 import os
 import secrets
 import time
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -24,6 +24,10 @@ from openpts.system_files import SystemRoots, read_text
 
 _SUFFIX: Final = ".json"
 _START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted from the state, which follows the name
+
+
+_LOCKS: Final[dict[str, int]] = {}
+"""Descriptors that hold the locks of this process's own entries, by their numbers."""
 
 
 class JournalError(OpenptsError):
@@ -40,7 +44,10 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """The process that made a change; its number alone may have been given to another since."""
+    """The process that made a change, by its own numbers: in a container they are others than outside.
+
+    Whether it still lives, its lock on the entry tells.
+    """
 
     pid: int
     started: str
@@ -50,10 +57,6 @@ class Owner:
     def this_process(cls, roots: SystemRoots) -> "Owner":
         """We ourselves."""
         return cls(os.getpid(), _start_time(os.getpid(), roots), _boot_id(roots))
-
-    def lives(self, roots: SystemRoots) -> bool:
-        """Whether that very process is still there."""
-        return self.boot_id == _boot_id(roots) and self.started == _start_time(self.pid, roots) != ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +97,8 @@ class Journal:
         entry = Entry(kind, dict(subject), dict(found), Owner.this_process(self.roots))
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            _write_synchronized(self._path(entry), msgspec.json.format(msgspec.json.encode(entry)))
+            content = msgspec.json.format(msgspec.json.encode(entry))
+            _LOCKS[entry.entry_id] = _write_locked(self._path(entry), content)
         except OSError as error:
             raise JournalError(f"{self.folder} can't be written: {error.strerror}") from error
         return entry
@@ -106,19 +110,14 @@ class Journal:
             _synchronize(self.folder)
         except OSError as error:
             raise JournalError(f"{self._path(entry)} can't be removed: {error.strerror}") from error
-
-    @contextmanager
-    def noted(self, kind: Kind, subject: Mapping[str, str], found: Mapping[str, str]) -> Iterator[Entry]:
-        """An entry for the time of the block; it stays after one that failed: nobody put anything back."""
-        entry = self.add(kind, subject, found)
-        yield entry
-        self.remove(entry)
+        if (lock := _LOCKS.pop(entry.entry_id, None)) is not None:
+            os.close(lock)
 
     def entries(self) -> tuple[Entry, ...]:
         """All of them, the oldest first. Raises JournalError if one can't be read: it may hold a password."""
         try:
-            paths = sorted(self.folder.glob(f"*{_SUFFIX}"))
-            found = [msgspec.json.decode(path.read_bytes(), type=Entry) for path in paths]
+            contents = [_content(path) for path in self.folder.glob(f"*{_SUFFIX}")]
+            found = [msgspec.json.decode(content, type=Entry) for content in contents if content is not None]
         except OSError as error:
             raise JournalError(f"{self.folder} can't be read: {error.strerror}") from error
         except msgspec.DecodeError as error:
@@ -127,24 +126,51 @@ class Journal:
 
     def left_behind(self) -> tuple[Entry, ...]:
         """Entries whose process is gone: what they tell of was not put back. Raises JournalError."""
-        return tuple(entry for entry in self.entries() if not entry.owner.lives(self.roots))
+        return tuple(entry for entry in self.entries() if not self._is_held(entry))
+
+    def _is_held(self, entry: Entry) -> bool:
+        """Whether its process still lives, in whatever container: the lock ends with it."""
+        try:
+            fd = os.open(self._path(entry), os.O_RDONLY | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return True  # taken out just now, by its own process or by whoever put it back
+        except OSError as error:
+            raise JournalError(f"{self._path(entry)} can't be read: {error.strerror}") from error
+        try:
+            fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(fd)
+        return False
 
     def _path(self, entry: Entry) -> Path:
         return self.folder / f"{entry.entry_id}{_SUFFIX}"
 
 
-def _write_synchronized(path: Path, content: bytes) -> None:
-    """Whole or not at all, also after a power cut."""
+def _write_locked(path: Path, content: bytes) -> int:
+    """Whole or not at all, also after a power cut; the descriptor holds the lock as long as we live."""
     partial = path.with_suffix(".part")
     fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         with os.fdopen(fd, "wb", closefd=False) as file:
             file.write(content)
         os.fsync(fd)
-    finally:
+        partial.replace(path)
+        _synchronize(path.parent)
+    except BaseException:
         os.close(fd)
-    partial.replace(path)
-    _synchronize(path.parent)
+        raise
+    return fd
+
+
+def _content(path: Path) -> bytes | None:
+    """What an entry's file holds; None if it was taken out since its name was read."""
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
 
 
 def _synchronize(folder: Path) -> None:

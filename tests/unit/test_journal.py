@@ -3,6 +3,7 @@
 import multiprocessing
 import os
 import signal
+from multiprocessing.synchronize import Event
 from pathlib import Path
 
 import pytest
@@ -18,19 +19,13 @@ def _note_and_die(folder: Path) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
-def test_an_entry_lasts_as_long_as_its_block(tmp_path: Path) -> None:
+def test_an_entry_lasts_until_it_is_taken_out(tmp_path: Path) -> None:
     journal = Journal(tmp_path / "a/b")
-    with journal.noted(Kind.HOST_SETTING, {"path": "/sys/x"}, FOUND) as entry:
-        assert journal.entries() == (entry,)
-        assert journal.left_behind() == ()
+    entry = journal.add(Kind.HOST_SETTING, {"path": "/sys/x"}, FOUND)
+    assert journal.entries() == (entry,)
+    assert journal.left_behind() == ()
+    journal.remove(entry)
     assert journal.entries() == ()
-
-
-def test_a_block_that_failed_leaves_its_entry(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    with pytest.raises(ValueError, match="broken"), journal.noted(Kind.WRITE_CACHE, SUBJECT, FOUND):
-        raise ValueError("broken")
-    assert [entry.found for entry in journal.entries()] == [FOUND]
 
 
 def test_a_killed_process_leaves_its_entry_behind(tmp_path: Path) -> None:
@@ -43,20 +38,37 @@ def test_a_killed_process_leaves_its_entry_behind(tmp_path: Path) -> None:
     assert Journal(tmp_path).left_behind() == ()
 
 
-def test_another_process_with_the_same_number_is_not_the_owner(tmp_path: Path) -> None:
-    journal = Journal(tmp_path)
-    entry = journal.add(Kind.WRITE_CACHE, SUBJECT, FOUND)
-    path = next(tmp_path.glob("*.json"))
-    path.write_text(path.read_text().replace(entry.owner.started, "1"))
-    assert len(journal.left_behind()) == 1
+def _note_and_wait(folder: Path, noted: Event, done: Event) -> None:
+    Journal(folder).add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+    noted.set()
+    done.wait(60)
 
 
-def test_an_entry_of_another_boot_is_left_behind(tmp_path: Path) -> None:
+def test_an_entry_of_a_process_that_lives_is_not_left_behind(tmp_path: Path) -> None:
+    """By its lock, so that it is seen from any container as well, where its number says nothing."""
+    context = multiprocessing.get_context("fork")
+    noted, done = context.Event(), context.Event()
+    process = context.Process(target=_note_and_wait, args=(tmp_path, noted, done))
+    process.start()
+    try:
+        assert noted.wait(60)
+        assert len(Journal(tmp_path).entries()) == 1
+        assert Journal(tmp_path).left_behind() == ()
+    finally:
+        done.set()
+        process.join()
+    assert len(Journal(tmp_path).left_behind()) == 1
+
+
+def test_an_entry_that_another_takes_out_meanwhile_is_no_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     journal = Journal(tmp_path)
-    entry = journal.add(Kind.WRITE_CACHE, SUBJECT, FOUND)
-    path = next(tmp_path.glob("*.json"))
-    path.write_text(path.read_text().replace(entry.owner.boot_id, "0"))
-    assert len(journal.left_behind()) == 1
+    gone, stays = (journal.add(Kind.WRITE_CACHE, SUBJECT, FOUND) for _ in range(2))
+    listed = list(tmp_path.glob("*.json"))
+    journal.remove(gone)
+    monkeypatch.setattr(Path, "glob", lambda _folder, _pattern: listed)
+    assert journal.entries() == (stays,)
 
 
 def test_entries_are_for_their_user_alone(tmp_path: Path) -> None:

@@ -24,12 +24,20 @@ def sanitize_log(
 
 
 def identify_namespace(
-    *, flbas: int = 0, dps: int = 0, nuse: int = 1000, ncap: int = 1000, nsfeat: int = 0, dlfeat: int = 1
+    *,
+    flbas: int = 0,
+    dps: int = 0,
+    nuse: int = 1000,
+    ncap: int = 1000,
+    nsfeat: int = 0,
+    dlfeat: int = 1,
+    nvmcap: int = 0,
 ) -> bytes:
     """Identify Namespace with formats 0: 512 B, 1: 512 + 8 B, 2: 4096 B, 17: 4096 + 64 B."""
     data = bytearray(4096)
     struct.pack_into("<QQQB", data, 0, 1000, ncap, nuse, nsfeat)
     data[26], data[29], data[33] = flbas, dps, dlfeat
+    data[48:64] = nvmcap.to_bytes(16, "little")
     for index, (metadata, shift) in {0: (0, 9), 1: (8, 9), 2: (0, 12), 17: (64, 12)}.items():
         struct.pack_into("<HB", data, 128 + 4 * index, metadata, shift)
     return bytes(data)
@@ -43,6 +51,7 @@ class Drive:
     logs: Sequence[bytes | Exception] = ()
     namespaces: Sequence[bytes] = (identify_namespace(),)
     nvme: Answer = field(default_factory=lambda: Answer((), 0, "", "", 0))
+    allocated: Sequence[int] | Exception = (1,)
     commands: list[list[str]] = field(default_factory=list)
     now_s: float = 0.0
 
@@ -56,8 +65,14 @@ class Drive:
                 raise answer
             return answer
 
+        def allocated(_fd: int) -> tuple[int, ...]:
+            if isinstance(self.allocated, Exception):
+                raise self.allocated
+            return tuple(self.allocated)
+
         return NvmeQuestions(
             controller=lambda _fd: self.controller,
+            allocated=allocated,
             namespace=lambda _fd, _nsid: namespaces.pop(0) if len(namespaces) > 1 else namespaces[0],
             sanitize_log=log,
         )

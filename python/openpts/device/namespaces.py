@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Final
 
 # nvme0n2, and not nvme0c1n2, which is one path to it
-_NAMESPACE: Final = re.compile(r"nvme[0-9]+n[0-9]+")
+NAMESPACE: Final = re.compile(r"nvme[0-9]+n[0-9]+")
+"""The kernel's names of namespaces."""
 _ONE_PATH: Final = re.compile(r"nvme([0-9]+)c[0-9]+n([0-9]+)")
 
 
 def namespaces_of(controller: Path) -> tuple[str, ...]:
     """Kernel names of the namespaces that a controller's folder in sysfs leads to."""
     names = (namespace_behind(folder.name) for folder in sorted(controller.glob("nvme*")))
-    return tuple(name for name in names if _NAMESPACE.fullmatch(name))
+    return tuple(name for name in names if NAMESPACE.fullmatch(name))
 
 
 def namespace_behind(name: str) -> str:

@@ -1,4 +1,4 @@
-"""NVMe admin commands: Identify Controller, log pages, Get and Set Features of the volatile write cache."""
+"""NVMe admin commands: Identify, log pages, Get and Set Features of the volatile write cache."""
 
 import ctypes
 import fcntl
@@ -18,6 +18,8 @@ _TIMEOUT_MS: Final = 5000
 _IDENTIFY: Final = 0x06
 _IDENTIFY_NAMESPACE: Final = 0x00
 _IDENTIFY_CONTROLLER: Final = 0x01
+_IDENTIFY_ALLOCATED: Final = 0x10
+_NSIDS: Final = struct.Struct(f"<{IDENTIFY_BYTES // 4}I")
 _IDENTIFY_UUID_LIST: Final = 0x17
 _GET_LOG_PAGE: Final = 0x02
 _SMART_LOG: Final = 0x02
@@ -43,6 +45,22 @@ def identify_namespace(fd: int, nsid: int) -> bytes:
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
     _admin_command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, buffer, nsid=nsid)
     return buffer.raw
+
+
+def allocated_namespaces(fd: int) -> tuple[int, ...]:
+    """NSIDs of all namespaces of the NVM subsystem, attached to whatever controller or to none, by number.
+
+    What has Namespace Management (bit 3 of OACS) has this list. Raises NvmeCommandError.
+    """
+    found: list[int] = []
+    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
+    while True:
+        above = found[-1] if found else 0
+        _admin_command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, buffer, nsid=above)
+        page = [nsid for nsid in _NSIDS.unpack(buffer.raw) if nsid > above]
+        found += page
+        if len(page) < IDENTIFY_BYTES // 4:
+            return tuple(found)
 
 
 def identify_uuid_list(fd: int) -> bytes:
@@ -85,7 +103,8 @@ def volatile_write_cache_enabled(fd: int) -> bool:
 def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
     """Set feature 06h until the controller's next reset; of all its namespaces. Raises NvmeCommandError.
 
-    ``fd`` is a target that the guard has opened for writing.
+    ``fd`` is a target that the guard has opened, or one opened for reading by whoever puts back what a run
+    has changed: no block is written.
     """
     _admin_command(fd, _SET_FEATURES, _VOLATILE_WRITE_CACHE, None, cdw11=int(enabled))
 

@@ -7,11 +7,10 @@ from pathlib import Path
 from typing import Final, Self
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.namespaces import NAMESPACE
 from openpts.system_files import SystemRoots, read_text
 
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
-# nvme0n2, and not nvme0c1n2, which is one path to it
-_NAMESPACE: Final = re.compile(r"nvme[0-9]+n[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")
 
 
@@ -56,7 +55,7 @@ class NvmeSubsystem:
     @property
     def namespaces(self) -> tuple[BlockDevice, ...]:
         """All namespaces that the kernel shows, of all controllers, by name."""
-        found = {folder for place in self.places for folder in _folders(place, _NAMESPACE)}
+        found = {folder for place in self.places for folder in _folders(place, NAMESPACE)}
         return tuple(
             BlockDevice(folder, self.roots)
             for folder in sorted(found, key=lambda folder: [int(n) for n in _DIGITS.findall(folder.name)])

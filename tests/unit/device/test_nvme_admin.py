@@ -10,6 +10,7 @@ import pytest
 
 from openpts.device.nvme_admin import (
     NvmeCommandError,
+    allocated_namespaces,
     identify_controller,
     identify_namespace,
     identify_uuid_list,
@@ -72,6 +73,20 @@ def test_identify_controller_reads_4096_bytes(controller) -> None:
     assert identified.version == "1.4"
     assert identified.has_volatile_write_cache
     assert identified.features == ("Format NVM", "Deallocate", "Write Zeroes", "volatile write cache")
+
+
+@pytest.mark.parametrize("count", [0, 2, 1024, 1500])
+def test_the_list_of_namespaces_is_read_to_its_end(count: int, controller) -> None:
+    """CNS 10h tells at most 1024 at once, those above the NSID that is given."""
+
+    def answer(command: NvmePassthruCommand) -> int:
+        assert (command.opcode, command.cdw10, command.data_len) == (0x06, 0x10, 4096)
+        above = [nsid for nsid in range(3, 3 + count) if nsid > command.nsid][:1024]
+        ctypes.memmove(command.addr, struct.pack(f"<{len(above)}I", *above).ljust(4096, b"\0"), 4096)
+        return 0
+
+    controller(answer)
+    assert allocated_namespaces(3) == tuple(range(3, 3 + count))
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
 from openpts.device.purge.waiting import Clock
 from openpts.errors import PurgeError
-from openpts.programs import Answer, ProgramMissingError
+from openpts.programs import Answer, ProgramError, ProgramMissingError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
@@ -194,6 +194,78 @@ def test_a_format_of_all_namespaces_names_the_others(
     os.close(sibling.fd)
 
 
+MANAGES = 0xA  # OACS: Format NVM, Namespace Management
+
+
+@pytest.mark.parametrize("method", [formatting, sanitizing])
+@pytest.mark.parametrize(
+    ("allocated", "reason"),
+    [
+        ((1, 2, 7), "would erase namespaces 2 and 7 as well, which this machine does not show"),
+        (NvmeCommandError("NVMe status 0x4002"), "would erase 1.02 MB more than this machine shows"),
+    ],
+)
+def test_a_namespace_that_this_machine_does_not_show_is_in_the_way_of_what_erases_it(
+    method: Callable[[Drive], NvmeFormat | NvmeSanitize],
+    allocated: Sequence[int] | Exception,
+    reason: str,
+    target: OpenTarget,
+) -> None:
+    """It is detached, or attached to the host on the drive's other port."""
+    told = replace(controller(oacs=MANAGES, fna=2, sanicap=2), tnvmcap=2_048_000, unvmcap=512_000)
+    drive = Drive(told, [DONE], [identify_namespace(nvmcap=512_000)], allocated=allocated)
+    assert target.device is not None
+    capability = method(drive).capability(target.device)
+    assert not capability.supported
+    assert reason in capability.reason
+    with pytest.raises(PurgeError, match=reason):
+        method(drive).carry_out(target, nobody)
+    assert drive.commands == []
+
+
+def test_a_format_that_reaches_one_namespace_minds_no_other(device: BlockDevice) -> None:
+    drive = Drive(controller(oacs=MANAGES), allocated=(1, 2))
+    assert formatting(drive).capability(device).supported
+
+
+def test_a_drive_whose_namespaces_are_all_shown_is_sanitized(device: BlockDevice, roots: SystemRoots) -> None:
+    other = add_namespace(roots, "nvme0n2")
+    told = replace(controller(oacs=MANAGES, sanicap=2), tnvmcap=1_024_000, unvmcap=0)
+    for allocated in ((1, 2), NvmeCommandError("NVMe status 0x4002")):
+        drive = Drive(told, [DONE], [identify_namespace()], allocated=allocated)
+        capability = sanitizing(drive).capability(device)
+        assert (capability.supported, capability.reaches) == (True, (str(other.node),))
+
+
+def test_a_drive_that_tells_neither_namespaces_nor_space_is_not_sanitized(device: BlockDevice) -> None:
+    drive = Drive(
+        controller(oacs=MANAGES, sanicap=2), [DONE], allocated=NvmeCommandError("NVMe status 0x4002")
+    )
+    capability = sanitizing(drive).capability(device)
+    assert not capability.supported
+    assert "can't be told (NVMe status 0x4002)" in capability.reason
+    drive.controller = replace(drive.controller, nn=1)
+    assert sanitizing(drive).capability(device).supported
+
+
+@pytest.mark.parametrize("method", [formatting, sanitizing])
+def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(
+    method: Callable[[Drive], NvmeFormat | NvmeSanitize], target: OpenTarget, roots: SystemRoots
+) -> None:
+    """As from a machine so busy that nvme-cli takes longer than its limit to tell its version."""
+    add_namespace(roots, "nvme0n2")
+    drive = Drive(controller(fna=2, sanicap=2), [DONE])
+
+    def late(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        if list(command) == ["nvme", "version"]:
+            raise ProgramError("nvme did not end within 20 s and was killed")
+        return drive.run(command, timeout_s, to_the_end=to_the_end)
+
+    with pytest.raises(PurgeError, match="nvme did not end within 20 s"):
+        replace(method(drive), run=late).carry_out(target, nobody)
+    assert drive.commands == []
+
+
 def test_without_nvme_cli_nothing_can_be_done(device: BlockDevice) -> None:
     def missing(command: object, timeout_s: float, *, to_the_end: bool = False) -> Answer:
         raise ProgramMissingError("the program nvme is missing: install the package nvme-cli")
@@ -254,6 +326,24 @@ def test_the_wait_ends_with_the_log(target: OpenTarget) -> None:
     assert detail.startswith("completed successfully; nothing written since")
     assert [share for share, _ in told if share is not None] == [1.0, 0.25, 0.75]
     assert (None, "waiting for the drive, Interrupted system call") in told
+
+
+@pytest.mark.parametrize("before", [sanitize_log(0xFFFF, 1, BLOCK_ALLOWING_EXIT), DONE])
+def test_a_log_that_still_tells_of_the_last_sanitize_is_not_its_end(
+    before: bytes, target: OpenTarget
+) -> None:
+    logs = [before, before, before, sanitize_log(0x8000, 2, BLOCK_ALLOWING_EXIT), DONE]
+    drive = Drive(controller(sanicap=2), logs)
+    shares: list[float | None] = []
+    sanitizing(drive).carry_out(target, lambda share, _: shares.append(share))
+    assert 0.5 in shares
+    assert drive.now_s == 3
+
+
+def test_a_log_that_never_changes_is_believed_after_a_minute(target: OpenTarget) -> None:
+    drive = Drive(controller(sanicap=2), [DONE])
+    assert sanitizing(drive).carry_out(target, nobody).startswith("completed successfully")
+    assert 60 <= drive.now_s < 65
 
 
 def test_a_sanitize_that_fails_says_what_can_be_done(target: OpenTarget) -> None:

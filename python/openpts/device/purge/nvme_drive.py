@@ -10,6 +10,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice, DeviceKind, number_text
 from openpts.device.nvme_admin import (
     NvmeCommandError,
+    allocated_namespaces,
     identify_controller,
     identify_namespace,
     read_log,
@@ -50,6 +51,7 @@ class NvmeQuestions:
     controller: Callable[[int], NvmeController] = identify_controller
     namespace: Callable[[int, int], bytes] = identify_namespace
     sanitize_log: Callable[[int], bytes] = _sanitize_log
+    allocated: Callable[[int], tuple[int, ...]] = allocated_namespaces
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +123,6 @@ def without(error: NoAnswerError) -> Capability:
     return Capability(False, str(error), foreign=isinstance(error, NotNvmeError))
 
 
-def of_all(capability: Capability, device: BlockDevice) -> Capability:
-    """A capability that reaches all namespaces of the subsystem."""
-    others = tuple(str(other.node) for other in NvmeSubsystem.of(device).besides(device))
-    return Capability(capability.supported, capability.reason, capability.duration_s, others)
-
-
 def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     """The character device for commands to exactly the drive that we hold. Raises PurgeError.
 
@@ -147,13 +143,6 @@ def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     if told.strip() != serial.strip():
         raise PurgeError(f"{target.facts.path} has serial number {serial}, but {controller.name} has {told}")
     return device.roots.dev / controller.name
-
-
-def check_held(target: OpenTarget, capability: Capability) -> None:
-    """Raise PurgeError if a command would reach a namespace that the guard doesn't hold for us."""
-    held = {sibling.facts.path for sibling in target.siblings}
-    if strangers := [node for node in capability.reaches if node not in held]:
-        raise PurgeError(f"{', '.join(strangers)} would be erased as well, and nobody confirmed that")
 
 
 def status_facts(target: OpenTarget, questions: NvmeQuestions) -> Facts:

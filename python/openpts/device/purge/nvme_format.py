@@ -12,15 +12,14 @@ from openpts.device.purge.nvme_drive import (
     NvmeQuestions,
     ask,
     ask_closed,
-    check_held,
     controller_node,
     namespace_id,
-    of_all,
     status_facts,
     without,
 )
 from openpts.device.purge.nvme_failure import what_helps
 from openpts.device.purge.nvme_namespace import NvmeNamespace
+from openpts.device.purge.nvme_reach import check_held, of_all
 from openpts.device.purge.watched_program import run_watched
 from openpts.errors import PurgeError
 from openpts.programs import Answer, ProgramError, Run, run_program
@@ -69,7 +68,7 @@ class NvmeFormat:
             return Capability(False, f"has no cryptographic erase in Format NVM ({told})")
         capability = Capability(True, told)
         reaches_all = controller.fna & (_FORMATS_ALL | _ERASES_ALL)
-        return of_all(capability, device) if reaches_all else capability
+        return of_all(capability, device, controller, self.questions) if reaches_all else capability
 
     # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:

@@ -10,6 +10,7 @@ from typing import Final
 IDENTIFY_NAMESPACE_BYTES: Final = 4096
 
 _NSFEAT_AT, _FLBAS_AT, _DPS_AT, _DLFEAT_AT = 24, 26, 29, 33
+_NVMCAP: Final = slice(48, 64)
 _LBA_FORMATS_AT: Final = 128
 _BLANK_WORDS: Final = {1: "zeros", 2: "ones"}
 
@@ -18,13 +19,15 @@ _BLANK_WORDS: Final = {1: "zeros", 2: "ones"}
 class NvmeNamespace:
     """The fields by their names in the specification; sizes are in logical blocks.
 
-    ``format_index``, ``extended``, ``protection`` and ``protection_first`` are what a Format NVM command
-    must repeat to leave the format as it is. ``metadata_bytes`` belong to each block.
+    ``nvmcap`` is in bytes, 0 where the drive doesn't report it. ``format_index``, ``extended``,
+    ``protection`` and ``protection_first`` are what a Format NVM command must repeat to leave the format as
+    it is. ``metadata_bytes`` belong to each block.
     """
 
     nsze: int
     ncap: int
     nuse: int
+    nvmcap: int
     nsfeat: int
     dlfeat: int
     format_index: int
@@ -51,6 +54,7 @@ class NvmeNamespace:
             nsze=nsze,
             ncap=ncap,
             nuse=nuse,
+            nvmcap=int.from_bytes(data[_NVMCAP], "little"),
             nsfeat=data[_NSFEAT_AT],
             dlfeat=data[_DLFEAT_AT],
             format_index=index,

@@ -12,15 +12,15 @@ from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.nvme_drive import (
     NoAnswerError,
+    NvmeAnswers,
     NvmeQuestions,
     ask_closed,
-    check_held,
     controller_node,
-    of_all,
     status_facts,
     without,
 )
 from openpts.device.purge.nvme_failure import what_helps
+from openpts.device.purge.nvme_reach import check_held, of_all
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog
 from openpts.device.purge.nvme_sanitize_wait import SanitizeWait
 from openpts.device.purge.waiting import CLOCK, Clock
@@ -72,17 +72,18 @@ class NvmeSanitize:
             answers = ask_closed(device, self.questions, self.run)
         except NoAnswerError as error:
             return without(error)
-        told = f"Identify Controller: SANICAP {answers.controller.sanicap:#x}"
-        if answers.sanitize is None or not answers.controller.sanicap & _CAPABILITY_BIT[self.action]:
-            return Capability(False, f"has no Sanitize with {self.action.words} ({told})")
-        return of_all(Capability(True, told, self._estimate_s(answers.sanitize)), device)
+        return self._capability(answers, device)
 
     # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol. An interrupt ends the wait, not the sanitize."""
         device = target.device
         assert device is not None  # noqa: S101 only drives have such methods
-        capability = self.capability(device)
+        try:
+            answers = ask_closed(device, self.questions, self.run)
+        except NoAnswerError as error:
+            raise PurgeError(f"{self.title} of {target.facts.path} failed: {error}") from error
+        capability = self._capability(answers, device)
         check_held(target, capability)
         node = controller_node(target, self.questions)
         command = ["nvme", "sanitize", str(node), f"--sanact={self.action.number}"]
@@ -94,6 +95,7 @@ class NvmeSanitize:
             target,
             self.title,
             self._dword_10(),
+            before=answers.sanitize,
             estimate_s=capability.duration_s,
             questions=self.questions,
             clock=self.clock,
@@ -116,6 +118,13 @@ class NvmeSanitize:
     def status(self, target: OpenTarget) -> Facts:
         """See the protocol: the log, NUSE, the format, and what deallocated blocks read as."""
         return status_facts(target, self.questions)
+
+    def _capability(self, answers: NvmeAnswers, device: BlockDevice) -> Capability:
+        told = f"Identify Controller: SANICAP {answers.controller.sanicap:#x}"
+        if answers.sanitize is None or not answers.controller.sanicap & _CAPABILITY_BIT[self.action]:
+            return Capability(False, f"has no Sanitize with {self.action.words} ({told})")
+        capability = Capability(True, told, self._estimate_s(answers.sanitize))
+        return of_all(capability, device, answers.controller, self.questions)
 
     def _estimate_s(self, log: SanitizeLog) -> float | None:
         estimate_s = log.estimates_s.get(self.action)

@@ -27,13 +27,16 @@ _NEVER_BEGUN_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SanitizeWait:
-    """One wait. ``command`` is dword 10 of the sanitize; ``limit_s`` is when to give up."""
+    """One wait. ``command`` is dword 10 of the sanitize, ``before`` what the log told before it was sent;
+    ``limit_s`` is when to give up.
+    """
 
     target: OpenTarget
     title: str
     serial: str | None
     nsid: int
     command: int
+    before: SanitizeLog | None
     limit_s: float
     questions: NvmeQuestions
     clock: Clock
@@ -45,6 +48,7 @@ class SanitizeWait:
         title: str,
         command: int,
         *,
+        before: SanitizeLog | None,
         estimate_s: float | None,
         questions: NvmeQuestions,
         clock: Clock,
@@ -55,7 +59,7 @@ class SanitizeWait:
         one_pass_s = target.facts.user_capacity_bytes / _SLOWEST_BYTES_PER_S
         limit_s = max(_FLOOR_S, one_pass_s, _ESTIMATES * (estimate_s or 0))
         serial, nsid = serial_number(device).value, namespace_id(device)
-        return cls(target, title, serial, nsid, command, limit_s, questions, clock)
+        return cls(target, title, serial, nsid, command, before, limit_s, questions, clock)
 
     def to_the_end(self, progress: Progress) -> SanitizeLog:
         """The log when it says that all is done.
@@ -64,7 +68,7 @@ class SanitizeWait:
         """
         clock = self.clock
         started_s = heard_s = clock.now_s()
-        last = "no word of it yet"
+        last, begun = "no word of it yet", False
         while True:
             now_s = clock.now_s()
             try:
@@ -75,7 +79,9 @@ class SanitizeWait:
                 progress(None, f"waiting for the drive, {error}")
             else:
                 heard_s, last = now_s, str(log)
-                if self._is_over(log, now_s - started_s):
+                # every sanitize of a kind has the same dword 10: an old success looks like a new one
+                begun = begun or log != self.before or now_s - started_s >= _NEVER_BEGUN_S
+                if begun and self._is_over(log, now_s - started_s):
                     return log
                 progress(log.share_done, f"sanitizing for {now_s - started_s:.0f} s")
             if now_s - started_s > self.limit_s:

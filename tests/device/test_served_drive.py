@@ -45,7 +45,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         timeout_s=900,
         script=f"""
         set -x
-        export PYTHONPATH={os.environ.get('PYTHONPATH', '')}
+        export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
         modprobe nvme-tcp || exit 10
         {_SERVE}
         served {SERIAL} 4420 --sanitize-takes 2 'client-qlc?capacity=200MB' || exit 11
@@ -82,7 +82,9 @@ def run(folder: Path) -> Run:
 
 def test_it_is_listed_as_a_drive(folder: Path) -> None:
     (listed,) = [
-        each for each in json.loads((folder / "devices.json").read_text()) if each["serial"] == SERIAL
+        each
+        for each in json.loads((folder / "devices.json").read_text())["devices"]
+        if each["serial"] == SERIAL
     ]
     assert listed["model"] == "openpts SIMULATED client-qlc"
     methods = {each["name"]: each["supported"] for each in listed["purge_methods"]}

@@ -76,10 +76,12 @@ def chosen_word(text: str | None) -> str | None:
 def read_mounts(roots: SystemRoots, process: str = "self") -> tuple[Mount, ...]:
     """All mounts of this mount namespace, or of another process's, in the order in which they were made.
 
-    Raises OSError if the kernel's list can't be read and ValueError if a line makes no sense: a
-    mount that was overlooked would cost somebody's data.
+    None of another process in a chroot without mounts. Raises OSError if the kernel's list can't be read
+    and ValueError if a line makes no sense: a mount that was overlooked would cost somebody's data.
     """
     content = (roots.proc / process / "mountinfo").read_bytes()
+    if not content and process != "self":
+        return ()
     # by \n alone: a mount point may hold any other character that ends a line elsewhere
     return tuple(_parse_mount(os.fsdecode(line)) for line in content.removesuffix(b"\n").split(b"\n"))
 

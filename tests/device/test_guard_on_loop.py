@@ -293,6 +293,36 @@ def test_what_happens_between_the_look_and_the_claim_is_seen(
         open_target(BlockTarget(node), _confirmed(node), roots).__enter__()
 
 
+def test_the_operators_word_is_asked_for_again_while_the_drive_is_held(
+    attach, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node = attach()
+    _let_pass_once("unconfirmed", monkeypatch)
+    with pytest.raises(RefusedError, match=r"refused \[confirmation\]"):
+        open_target(BlockTarget(node), Consent(), roots).__enter__()
+    assert check(BlockTarget(node), roots) == ()
+
+
+def test_what_may_be_erased_with_a_drive_is_asked_for_again_while_it_is_held(
+    attach, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    node, stranger = attach(), attach()
+    _let_pass_once("not_a_sibling", monkeypatch)
+    consent = Consent(confirm_device_path=str(node), confirm_namespaces=(stranger,))
+    with pytest.raises(RefusedError, match=r"refused \[namespaces\]"):
+        open_target(BlockTarget(node), consent, roots).__enter__()
+    assert check(BlockTarget(node), roots) == check(BlockTarget(stranger), roots) == ()
+
+
+def _let_pass_once(question: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the drive of the first answer had been another one than that which is opened then."""
+    asked = getattr(guard, question)
+    first = iter([None])
+    monkeypatch.setattr(
+        guard, question, lambda *given: next(first) if first.__length_hint__() else asked(*given)
+    )
+
+
 def test_a_drive_without_a_medium(attach, run, roots: SystemRoots) -> None:
     attach()
     empty = Path(run("losetup", "--find"))

@@ -110,7 +110,7 @@ def secretive(_device: BlockDevice, usage: Usage) -> str | None:
         return None
     first, *others = usage.secretive
     more = f" and {len(others)} others" if others else ""
-    return f"process {first}{more} can't be asked what it has open"
+    return f"what {first}{more} may have open can't be seen"
 
 
 def signed(device: BlockDevice, _usage: Usage) -> str | None:

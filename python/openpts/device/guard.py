@@ -2,15 +2,16 @@
 
 A drive is guilty until proven unused. The kernel's own lists are asked first, then whether the
 drive can be claimed exclusively and what lies on it, then the operator must have named it twice.
-All but the operator's word is asked again while we hold the drive, because it may have been put
-to use in between.
+All of it is asked again while we hold the drive, because it may have been put to use in between, or
+its name may have become another drive's.
 """
 
 import errno
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, number_text
@@ -24,6 +25,9 @@ from openpts.device.usage import Usage, read_usage
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+
+_Word = Callable[[], Refusal | None]
+"""Asks whether the operator's word is against a drive."""
 
 _HINTS: Final = {
     errno.EACCES: "run openpts as root",
@@ -88,8 +92,9 @@ def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
 def _open_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> OpenTarget:
     device = BlockDevice.of_node(target.path, roots)
     _check_free(device, consent, roots)
-    refuse([unconfirmed(target, device, consent)])
-    return _claim(device, consent, roots)
+    word = partial(unconfirmed, target, device, consent)
+    refuse([word()])
+    return _claim(device, word, consent, roots)
 
 
 def _open_siblings(
@@ -98,9 +103,10 @@ def _open_siblings(
     """The namespaces that may be erased with a drive, each by the same rules as the drive itself."""
     for path in dict.fromkeys(consent.confirm_namespaces):
         device = BlockDevice.of_node(path, roots)
-        refuse([not_a_sibling(opened, device)])
+        word = partial(not_a_sibling, opened, device)
+        refuse([word()])
         _check_free(device, consent, roots)
-        sibling = _claim(device, consent, roots)
+        sibling = _claim(device, word, consent, roots)
         held.callback(os.close, sibling.fd)
         yield sibling
 
@@ -110,12 +116,13 @@ def _check_free(device: BlockDevice, consent: Consent, roots: SystemRoots) -> No
     refuse(refusal for refusal in found if not _waived(refusal, consent))
 
 
-def _claim(device: BlockDevice, consent: Consent, roots: SystemRoots) -> OpenTarget:
+def _claim(device: BlockDevice, word: _Word, consent: Consent, roots: SystemRoots) -> OpenTarget:
     fd = _open_exclusively(device, os.O_RDWR | os.O_DIRECT)
     if fd is None:
         raise RefusedError(str(_busy(device)))
     try:
         _check_held(fd, device, consent, roots)
+        refuse([word()])
         facts = _facts(fd, device)
     except BaseException:
         os.close(fd)

@@ -10,7 +10,8 @@ from openpts.system_files import Mount, SystemRoots, printable, read_mounts, rea
 def mounted(roots: SystemRoots) -> Iterator[Claim]:
     """A claim for each mount of a device.
 
-    Raises OSError if the kernel's list of our own can't be read and ValueError if a line makes no sense.
+    Raises OSError if the kernel's list of a process that lives can't be read, and ValueError if a line of it
+    makes no sense.
     """
     own = read_mounts(roots)
     yield from _claims(own, "", roots)
@@ -27,25 +28,31 @@ def _claims(mounts: tuple[Mount, ...], where: str, roots: SystemRoots) -> Iterat
 
 
 def _of_others(roots: SystemRoots) -> Iterator[Claim]:
-    """Once for each other mount namespace; what can't be read there shows as a claim that has no name."""
-    seen = {_namespace(roots.proc / "self")}
+    """Those of other mount namespaces, and of each root directory in them: a chroot sees a part only."""
+    seen = {_view(roots.proc / "self")}
     for process in sorted(roots.proc.glob("[0-9]*")):
-        namespace = _namespace(process)
-        if namespace is None or namespace in seen:
+        view = _view(process)
+        if view is None or view in seen:
             continue
-        seen.add(namespace)
+        command = read_text(process / "comm") or "unknown"
+        who = f"process {process.name} ({command})"
         try:
             mounts = read_mounts(roots, process.name)
-        except (OSError, ValueError):
-            continue  # it has ended
-        command = read_text(process / "comm") or "unknown"
-        where = f" in the mount namespace of process {process.name} ({command})"
-        yield from _claims(mounts, where, roots)
+        except (OSError, ValueError) as error:
+            if _view(process) is None:
+                continue  # it has ended: the next one with this view is asked
+            raise ValueError(f"{who}: {error}") from error
+        seen.add(view)
+        yield from _claims(mounts, f" in the mount namespace of {who}", roots)
 
 
-def _namespace(process: Path) -> str | None:
+def _view(process: Path) -> tuple[str, str] | None:
+    """Mount namespace and root directory of a process; None of one that has ended, or won't tell.
+
+    Who won't tell doesn't show what it has open either, and counts against every drive by that.
+    """
     try:
-        return str((process / "ns/mnt").readlink())
+        return str((process / "ns/mnt").readlink()), str((process / "root").readlink())
     except OSError:
         return None
 

@@ -19,11 +19,17 @@ from openpts.system_files import SystemRoots, printable, read_text
 
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
 _GENERIC: Final = re.compile(r"ng[0-9]+(c[0-9]+)?n[0-9]+")
+# the number of the machine's own PID namespace, a constant of the kernel's interface (PROC_PID_INIT_INO)
+_WHOLE_MACHINE: Final = "pid:[4026531836]"
+# the machine's first process uses no drive itself, and may be beyond even root's sight
+_INIT: Final = "1"
+# of systemd, older and newer, and of eudev
+_UDEV: Final = frozenset({"systemd-udevd", "udevd", "(udev-worker)", "udev-worker"})
 
 
 @dataclass(frozen=True, slots=True)
 class OpenNodes:
-    """``secretive``: processes, by number and name, that don't show what they have open."""
+    """``secretive``: processes, as one names them in a sentence, that don't show what they have open."""
 
     claims: tuple[Claim, ...]
     secretive: tuple[str, ...]
@@ -36,24 +42,33 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Path]) -> OpenNodes:
     """
     inodes = {status.inode: path for path in files if (status := node_status(path)) is not None}
     claims: list[Claim] = []
-    secretive = []
+    secretive = list(_out_of_sight(roots))
     for process in roots.proc.glob("[0-9]*"):
         if process.name == str(os.getpid()):
             continue
         command = read_text(process / "comm") or "unknown"
-        if "udev" in command:
+        if command in _UDEV:
             continue
+        who = f"process {process.name} ({command})"
         try:
-            descriptors = list((process / "fd").iterdir())
+            for descriptor in (process / "fd").iterdir():
+                claims += _claims(descriptor, f"is open in {who}", inodes, roots)
         except PermissionError:
-            secretive.append(f"{process.name} ({command})")
-            continue
+            # a process that ends in the middle of the question looks the same
+            if process.name != _INIT and process.exists():
+                secretive.append(who)
         except OSError:
             continue  # it has just ended
-        text = f"is open in process {process.name} ({command})"
-        for descriptor in descriptors:
-            claims += _claims(descriptor, text, inodes, roots)
     return OpenNodes(tuple(claims), tuple(secretive))
+
+
+def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:
+    """In a container, however privileged, the rest of the machine's processes isn't even listed."""
+    try:
+        namespace = str((roots.proc / "self/ns/pid").readlink())
+    except FileNotFoundError:
+        return ()  # a kernel that can't part them
+    return () if namespace == _WHOLE_MACHINE else ("the processes outside of this container",)
 
 
 def _claims(
@@ -61,7 +76,7 @@ def _claims(
 ) -> Iterator[Claim]:
     try:
         leads_to = str(descriptor.readlink())
-    except OSError:
+    except FileNotFoundError:
         return  # closed meanwhile
     if not leads_to.startswith("/"):
         return  # a socket, a pipe

@@ -94,8 +94,9 @@ QUIET_RULES: Final = (
     ),
     Rule(
         "hidden-process",
-        "every other process shows what it has open",
-        "run as root, see ls -l /proc/[0-9]*/fd",
+        "every other process of the machine can be seen, and shows what it has open",
+        "run as root, on the machine itself or in a container that sees all of its processes (--pid=host); "
+        "see ls -l /proc/[0-9]*/fd",
         evidence.secretive,
     ),
     Rule(

@@ -51,7 +51,7 @@ def read_usage(roots: SystemRoots) -> Usage:
     except (OSError, ValueError) as error:
         raise RefusedError(
             f"refused [usage]: whether a device is mounted can't be told, {printable(str(error))}; "
-            f"see {roots.proc}/self/mountinfo"
+            f"see {roots.proc}/[0-9]*/mountinfo"
         ) from error
     loops = tuple(_loops(roots))
     files = frozenset(claim.path for claim in loops if claim.path is not None)

@@ -77,11 +77,18 @@ def test_a_drive_that_another_array_uses_as_well_is_refused(server: SystemRoots)
 
 
 def test_a_process_that_cannot_be_asked_counts_against_every_drive(server: SystemRoots) -> None:
-    usage = Usage((), ("4242 (qemu)", "5 (x)", "6 (y)"))
+    usage = Usage((), ("process 4242 (qemu)", "process 5 (x)", "process 6 (y)"))
     (refusal,) = quiet_refusals(BlockDevice.of_name("nvme0n1", server), usage)
     assert str(refusal).startswith(
-        "refused [hidden-process]: process 4242 (qemu) and 2 others can't be asked what it has open; run as"
+        "refused [hidden-process]: what process 4242 (qemu) and 2 others may have open can't be seen; run as"
     )
+
+
+def test_in_a_container_the_remedy_says_how_its_processes_can_be_seen(server: SystemRoots) -> None:
+    usage = Usage((), ("the processes outside of this container",))
+    (refusal,) = quiet_refusals(BlockDevice.of_name("nvme0n1", server), usage)
+    assert refusal.evidence == "what the processes outside of this container may have open can't be seen"
+    assert "--pid=host" in refusal.remedy
 
 
 def test_every_rule_has_a_name_of_its_own_and_says_what_to_do() -> None:

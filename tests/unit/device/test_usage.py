@@ -1,15 +1,17 @@
 import os
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from openpts.device import mounted
 from openpts.device.block_device import BlockDevice
 from openpts.device.claims import ClaimKind
 from openpts.device.open_nodes import drives_behind
 from openpts.device.usage import read_usage
 from openpts.errors import RefusedError
-from openpts.system_files import SystemRoots
+from openpts.system_files import Mount, SystemRoots, read_mounts
 
 
 @pytest.mark.parametrize(
@@ -89,22 +91,72 @@ def _append(roots: SystemRoots, line: str) -> None:
         mountinfo.write(f"{line}\n")
 
 
+def _process(roots: SystemRoots, number: str, namespace: str, mountinfo: str = "", root: str = "/") -> Path:
+    folder = roots.proc / number
+    (folder / "ns").mkdir(parents=True)
+    (folder / "ns/mnt").symlink_to(namespace)
+    (folder / "root").symlink_to(root)
+    (folder / "comm").write_text("containerd-shim")
+    if number != "self":
+        (folder / "mountinfo").write_text(mountinfo)
+    return folder
+
+
+def _mount_of_container(roots: SystemRoots) -> str | None:
+    return read_usage(roots).of_device(ClaimKind.MOUNT, BlockDevice.of_name("nvme0n1", roots))
+
+
+ON_NVME = "90 27 259:0 / /data rw - ext4 /dev/nvme0n1 rw\n"
+IN_701 = "is mounted at /data in the mount namespace of process 701 (containerd-shim)"
+
+
 def test_a_mount_in_another_namespace_is_found_once_with_a_process_in_it(server: SystemRoots) -> None:
-    for process, namespace in (
-        ("self", "mnt:[1]"),
-        ("700", "mnt:[1]"),
-        ("701", "mnt:[2]"),
-        ("702", "mnt:[2]"),
-    ):
-        folder = server.proc / process
-        (folder / "ns").mkdir(parents=True)
-        (folder / "ns/mnt").symlink_to(namespace)
-        (folder / "comm").write_text("containerd-shim")
-    (server.proc / "701/mountinfo").write_text("90 27 259:0 / /data rw - ext4 /dev/nvme0n1 rw\n")
-    disk = BlockDevice.of_name("nvme0n1", server)
-    evidence = read_usage(server).of_device(ClaimKind.MOUNT, disk)
-    where = "in the mount namespace of process 701 (containerd-shim)"
-    assert evidence == f"{disk.node} is mounted at /data {where}"
+    _process(server, "self", "mnt:[1]")
+    _process(server, "700", "mnt:[1]", "of our own namespace: not read again")
+    _process(server, "701", "mnt:[2]", ON_NVME)
+    _process(server, "702", "mnt:[2]", "read already")
+    assert _mount_of_container(server) == f"{server.dev}/nvme0n1 {IN_701}"
+
+
+def test_a_process_that_ends_while_it_is_asked_hides_no_mount_of_the_others(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _process(server, "self", "mnt:[1]")
+    ends = _process(server, "700", "mnt:[2]")
+    _process(server, "701", "mnt:[2]", ON_NVME)
+
+    def read(roots: SystemRoots, process: str = "self") -> tuple[Mount, ...]:
+        if process == "700":
+            shutil.rmtree(ends)
+        return read_mounts(roots, process)
+
+    monkeypatch.setattr(mounted, "read_mounts", read)
+    assert _mount_of_container(server) == f"{server.dev}/nvme0n1 {IN_701}"
+
+
+def test_a_process_in_a_chroot_hides_no_mount_of_the_others(server: SystemRoots) -> None:
+    _process(server, "self", "mnt:[1]")
+    _process(server, "700", "mnt:[2]", "", root="/run/empty")
+    _process(server, "701", "mnt:[2]", ON_NVME)
+    assert _mount_of_container(server) == f"{server.dev}/nvme0n1 {IN_701}"
+
+
+def test_a_list_of_mounts_that_makes_no_sense_of_a_process_that_lives_frees_nothing(
+    server: SystemRoots,
+) -> None:
+    _process(server, "self", "mnt:[1]")
+    _process(server, "701", "mnt:[2]", "90 27\n")
+    with pytest.raises(RefusedError, match=r"refused \[usage\].*process 701 .*not a line of mountinfo"):
+        read_usage(server)
+
+
+def test_a_list_of_mounts_that_cannot_be_read_of_a_process_that_lives_frees_nothing(
+    server: SystemRoots,
+) -> None:
+    _process(server, "self", "mnt:[1]")
+    (_process(server, "701", "mnt:[2]") / "mountinfo").unlink()
+    with pytest.raises(RefusedError, match=r"refused \[usage\].*701/mountinfo"):
+        read_usage(server)
 
 
 def test_every_drive_of_a_btrfs_file_system_is_in_use(server: SystemRoots) -> None:
@@ -192,4 +244,52 @@ def test_a_process_that_hides_what_it_has_open_is_named(
         return iter(())
 
     monkeypatch.setattr(Path, "iterdir", listing)
-    assert read_usage(server).secretive == ("4242 (qemu-system-x86)",)
+    assert read_usage(server).secretive == ("process 4242 (qemu-system-x86)",)
+
+
+def test_a_process_that_lists_what_it_has_open_and_no_more_is_named_but_for_the_first(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (server.proc / "1/fd").mkdir(parents=True)
+    (server.proc / "1/fd/3").symlink_to("/dev/sda")
+    follow = Path.readlink
+
+    def refused(link: Path) -> Path:
+        if link.parts[-2] == "fd":
+            raise PermissionError
+        return follow(link)
+
+    monkeypatch.setattr(Path, "readlink", refused)
+    assert read_usage(server).secretive == ("process 4242 (qemu-system-x86)",)
+
+
+@pytest.mark.parametrize(
+    ("namespace", "secretive"),
+    [
+        ("pid:[4026531836]", ()),
+        ("pid:[4026532281]", ("the processes outside of this container",)),
+    ],
+)
+def test_in_a_container_the_processes_outside_count_as_hidden(
+    namespace: str, secretive: tuple[str, ...], server: SystemRoots
+) -> None:
+    (server.proc / "self/ns").mkdir()
+    (server.proc / "self/ns/pid").symlink_to(namespace)
+    assert read_usage(server).secretive == secretive
+
+
+@pytest.mark.parametrize(
+    ("name", "counts"),
+    [
+        ("systemd-udevd", False),
+        ("udevd", False),
+        ("(udev-worker)", False),
+        ("udev-worker", False),
+        ("eudevour", True),
+        ("udev-backup", True),
+    ],
+)
+def test_only_udev_itself_may_have_a_drive_open(name: str, counts: bool, server: SystemRoots) -> None:
+    (server.proc / "77/comm").write_text(f"{name}\n")
+    evidence = read_usage(server).of_device(ClaimKind.OPEN, BlockDevice.of_name("sda", server))
+    assert (evidence is not None) is counts

@@ -7,6 +7,8 @@ behind one of the blocks, since it may leave them programmed. A discard only tel
 forget. What takes hours and wears the drive comes last, and what is no purge is never taken unasked.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
@@ -22,6 +24,7 @@ from openpts.device.purge.sanitize_kind import SanitizeKind
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.errors import UsageError
+from openpts.programs import Answer, Run, run_program
 
 METHODS: Final[tuple[PurgeMethod, ...]] = (
     NvmeFormat.user_data(),
@@ -43,9 +46,34 @@ METHODS: Final[tuple[PurgeMethod, ...]] = (
 )
 
 
-def capabilities(device: BlockDevice) -> tuple[tuple[PurgeMethod, Capability], ...]:
+def capabilities(device: BlockDevice, run: Run = run_program) -> tuple[tuple[PurgeMethod, Capability], ...]:
     """Each method with whether the drive has it, the best first; asks the drive and changes nothing."""
-    return tuple((method, method.capability(device)) for method in METHODS)
+    once = _each_question_once(run)
+    return tuple((method, _asking_by(once, method).capability(device)) for method in METHODS)
+
+
+def _each_question_once(run: Run) -> Run:
+    """Methods of one kind of drive ask the same: what is answered holds for all of one look."""
+    answers: dict[tuple[str, ...], Answer] = {}
+
+    def ask(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        question = tuple(command)
+        if question not in answers:
+            answers[question] = run(command, timeout_s, to_the_end=to_the_end)
+        return answers[question]
+
+    return ask
+
+
+def _asking_by(run: Run, method: PurgeMethod) -> PurgeMethod:
+    """The method with another way to run programs, for those that do."""
+    match method:
+        case (
+            NvmeFormat() | NvmeSanitize() | AtaSanitize() | AtaSecurityErase() | ScsiSanitize() | ScsiFormat()
+        ):
+            return replace(method, run=run)
+        case _:
+            return method
 
 
 def method_named(name: str) -> PurgeMethod:

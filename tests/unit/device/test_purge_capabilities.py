@@ -1,0 +1,25 @@
+from collections import Counter
+from collections.abc import Sequence
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.purge.methods import METHODS, capabilities
+from openpts.programs import Answer
+from openpts.system_files import SystemRoots
+
+
+@pytest.mark.parametrize(("name", "program"), [("nvme0n1", "nvme"), ("sda", "hdparm"), ("sdb", "sg_opcodes")])
+def test_a_drive_is_asked_the_same_question_once_by_all_methods(
+    name: str, program: str, server: SystemRoots
+) -> None:
+    asked: Counter[tuple[str, ...]] = Counter()
+
+    def run(command: Sequence[str], _timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        asked[tuple(command)] += 1
+        return Answer(tuple(command), 1, "", "no such device", 1)
+
+    found = capabilities(BlockDevice.of_name(name, server), run)
+    assert program in {command[0] for command in asked}
+    assert set(asked.values()) == {1}
+    assert [method for method, _ in found] == list(METHODS)

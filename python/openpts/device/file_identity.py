@@ -13,6 +13,7 @@ _ONLY_OF_DRIVES: Final = (
     "serial",
     "firmware",
     "form_factor",
+    "media",
     "nand_type",
     "features",
     "pcie",

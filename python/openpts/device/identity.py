@@ -8,6 +8,7 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.drive_name import first_attribute, model
 from openpts.device.file_identity import file_facts
 from openpts.device.interface import hardware_folder, host_bus_adapter, interface
+from openpts.device.media import media
 from openpts.device.nvme_admin import NvmeCommandError, identify_controller
 from openpts.device.nvme_identify import NvmeController
 from openpts.device.pcie import pci_functions, pcie_link
@@ -53,6 +54,7 @@ def drive_facts(
         "firmware": _firmware(device),
         "interface": interface(device, controller),
         "form_factor": _form_factor(device),
+        "media": _media(device),
         "nand_type": _NO_NAND_FIELD,
         "features": _features(device, controller, controller_source),
         "sector": _sector(device),
@@ -66,6 +68,12 @@ def _capacity(target: TargetFacts) -> Fact:
     size_bytes = target.user_capacity_bytes
     source = "st_size" if target.kind is TargetKind.FILE else "BLKGETSIZE64"
     return Fact(f"{format_capacity(size_bytes)} ({size_bytes:,} bytes)", source)
+
+
+def _media(device: BlockDevice) -> Fact:
+    """Flash or platters, and how fast these turn."""
+    found = media(device)
+    return Fact(None if found.kind is None else str(found), found.source)
 
 
 def _sector(device: BlockDevice) -> Fact:

@@ -57,7 +57,7 @@ def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) ->
     facts = drive_facts(device, device.roots, None, _NOT_IDENTIFIED)
     return DeviceListing(
         path=str(device.node),
-        facts=facts | {"media": Fact(str(turns) if turns.kind else None, turns.source)},
+        facts=facts,
         capacity_bytes=device.capacity_bytes,
         sector_bytes=device.integer("queue/logical_block_size"),
         physical_sector_bytes=device.integer("queue/physical_block_size"),

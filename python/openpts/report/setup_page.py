@@ -33,6 +33,7 @@ _DUT = (
     ("Firmware revision", "firmware"),
     ("Interface and speed", "interface"),
     ("Form factor", "form_factor"),
+    ("Media", "media"),
     ("Media type", "nand_type"),
     ("Other features", "features"),
 )

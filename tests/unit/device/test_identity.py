@@ -55,7 +55,7 @@ def test_an_nvme_drive(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> 
         "capacity": "3,841 GB (3,840,755,982,336 bytes)",
         "interface": "NVMe 1.4 over PCIe",
         "form_factor": None,
-        "media": "solid state",
+        "media": None,
         "nand_type": None,
         "features": "Format NVM, Deallocate, Write Zeroes, volatile write cache",
         "sector": "512 B logical, 4096 B physical",

@@ -104,21 +104,27 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
 def _finish(
     process: "subprocess.Popen[str]", name: str, timeout_s: float, *, to_the_end: bool
 ) -> tuple[str, str]:
-    """Both outputs. An interrupt kills the program, or is raised anew when it has ended."""
+    """Both outputs. An interrupt kills the program, or is raised anew when it has ended or was killed."""
     deadline_s = time.monotonic() + timeout_s
-    interrupt: BaseException | None = None
+    interrupt: KeyboardInterrupt | None = None
     while True:
         try:
             outputs = process.communicate(timeout=max(0.0, deadline_s - time.monotonic()))
         except subprocess.TimeoutExpired as error:
             _kill(process)
+            if interrupt is not None:
+                raise interrupt from error
             raise ProgramError(f"{name} did not end within {timeout_s:g} s and was killed") from error
-        except BaseException as error:
+        except KeyboardInterrupt as error:
             if not to_the_end:
                 _kill(process)
                 raise
             interrupt = interrupt or error
             continue
+        except BaseException:
+            if not to_the_end:
+                _kill(process)
+            raise
         if interrupt is not None:
             raise interrupt
         return outputs

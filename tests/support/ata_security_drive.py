@@ -49,6 +49,7 @@ class AtaSecurityDrive:
     locked: bool = False
     frozen: bool = False
     attempts_left: int = ATTEMPTS
+    world_wide_name: int | None = None
     prepared: bool = False
     erasure_unfinished: bool = False
     erased: int = 0
@@ -155,6 +156,9 @@ class AtaSecurityDrive:
         words = list(identity.words)
         words[82] |= self.supported << 1
         words[89], words[90] = 42, 1
+        if self.world_wide_name is not None:
+            words[87] |= 1 << 8
+            words[108:112] = (self.world_wide_name >> shift & 0xFFFF for shift in (48, 32, 16, 0))
         words[128] = (
             self.supported
             | (self.password is not None) << 1

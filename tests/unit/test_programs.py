@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import threading
 import time
 from pathlib import Path
@@ -62,4 +63,30 @@ def test_an_interrupt_waits_for_what_must_come_to_its_end(tmp_path: Path) -> Non
     _interrupt_after(0.3)
     with pytest.raises(KeyboardInterrupt):
         run_program(["sh", "-c", f"sleep 1; touch {done}"], 30, to_the_end=True)
+    assert done.exists()
+
+
+def test_an_interrupt_is_not_forgotten_where_the_program_never_ends() -> None:
+    _interrupt_after(0.3)
+    with pytest.raises(KeyboardInterrupt):
+        run_program(["sleep", "60"], 1.0, to_the_end=True)
+
+
+def test_an_error_that_comes_again_and_again_is_raised_and_the_program_left_to_its_end(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done = tmp_path / "done"
+    asked: list[subprocess.Popen[str]] = []
+
+    def fail(process: "subprocess.Popen[str]", timeout: float) -> tuple[str, str]:
+        assert timeout > 0
+        asked.append(process)
+        raise MemoryError if len(asked) < 5 else AssertionError("it would spin for ever")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(subprocess.Popen, "communicate", fail)
+        with pytest.raises(MemoryError):
+            run_program(["sh", "-c", f"sleep 0.3; touch {done}"], 30, to_the_end=True)
+    (process,) = asked
+    process.communicate(timeout=20)
     assert done.exists()

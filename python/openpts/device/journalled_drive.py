@@ -1,12 +1,15 @@
 """How the journal names a drive, and how that drive is found again under another name of the kernel."""
 
 from collections.abc import Mapping
+from typing import Final
 
-from openpts.device.block_device import BlockDevice
+from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.drive_name import model
 from openpts.device.serial_number import serial_number
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
+
+_NAA: Final = "naa."
 
 
 def drive_subject(device: BlockDevice) -> dict[str, str]:
@@ -17,10 +20,26 @@ def drive_subject(device: BlockDevice) -> dict[str, str]:
 
 
 def is_drive(device: BlockDevice, subject: Mapping[str, str]) -> bool:
-    """Whether it is the drive of a subject: serial number and model tell, or the node of one without."""
-    keys = ("serial", "model") if "serial" in subject else ("serial", "model", "node")
-    found = drive_subject(device)
-    return all(found.get(key) == subject.get(key) for key in keys)
+    """Whether it is the drive of a subject: serial number and model tell, or the node of one without.
+
+    There are drives with equal ones: the world wide names of ATA drives tell those apart, where both are
+    known.
+    """
+    return is_same_drive(drive_subject(device), subject) and not _is_named_otherwise(device, subject)
+
+
+def _is_named_otherwise(device: BlockDevice, subject: Mapping[str, str]) -> bool:
+    """The kernel has the name of an ATA drive from itself; an adapter's may be the adapter's own."""
+    wwid = device.whole.wwid or ""
+    if "wwn" not in subject or device.kind is not DeviceKind.ATA or not wwid.startswith(_NAA):
+        return False
+    return wwid.removeprefix(_NAA).lower() != subject["wwn"].lower()
+
+
+def is_same_drive(one: Mapping[str, str], other: Mapping[str, str]) -> bool:
+    """Whether two subjects are of one drive; of one controller, whichever of its namespaces they are of."""
+    keys = ("serial", "model") if "serial" in other else ("serial", "model", "node")
+    return all(one.get(key) == other.get(key) for key in keys)
 
 
 def find_drive(subject: Mapping[str, str], roots: SystemRoots) -> BlockDevice:

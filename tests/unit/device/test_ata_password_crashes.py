@@ -17,15 +17,14 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import OpenptsError
 from openpts.journal import Entry, Journal, Kind
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.data.system_trees import build_system
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
+from tests.support.held_drive import give_node, held
 
 
 class Killed(BaseException):
@@ -75,15 +74,11 @@ def _live(drive: AtaSecurityDrive, folder: Path, life: Life) -> None:
     drive.after = lambda what: pass_moment("after", what)
 
 
-def _target(roots: SystemRoots) -> OpenTarget:
-    facts = TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", 2**30, 512)
-    return OpenTarget(-1, facts, BlockDevice.of_name("sda", roots))
-
-
 def _erase(drive: AtaSecurityDrive, folder: Path, roots: SystemRoots, life: Life) -> None:
     _live(drive, folder, life)
     method = AtaSecurityErase(run=drive, journal=lambda: MortalJournal(folder, life=life))
-    method.carry_out(_target(roots), lambda _share, _text: None)
+    with held(BlockDevice.of_name("sda", roots), 2**30) as target:
+        method.carry_out(target, lambda _share, _text: None)
 
 
 def _unlock(drive: AtaSecurityDrive, folder: Path, roots: SystemRoots, life: Life) -> None:
@@ -107,6 +102,7 @@ def _moments_of_an_erase(manners: Manners, folder: Path, roots: SystemRoots) -> 
 @pytest.fixture
 def roots(server: SystemRoots) -> SystemRoots:
     (server.proc / "self").mkdir(parents=True, exist_ok=True)
+    give_node(BlockDevice.of_name("sda", server))
     return server
 
 
@@ -173,6 +169,7 @@ class AnyHistory(RuleBasedStateMachine):
         self.folder = tempfile.TemporaryDirectory()
         self.roots = build_system("server", Path(self.folder.name))
         (self.roots.proc / "self").mkdir(parents=True, exist_ok=True)
+        give_node(BlockDevice.of_name("sda", self.roots))
         self.journal = Path(self.folder.name) / "journal"
         self.drive = AtaSecurityDrive(manners)
 

@@ -1,6 +1,6 @@
 """ATA SANITIZE DEVICE, on answers recorded of real drives and on the words of hdparm's own source."""
 
-from dataclasses import dataclass, field
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -9,48 +9,27 @@ from hypothesis import strategies as st
 
 from openpts.device.ata_identify import parse_identify_words
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.ata_commands import fixed_senses, refusal
 from openpts.device.purge.ata_sanitize import AtaSanitize, SanitizeStatus, parse_status
 from openpts.device.purge.sanitize_kind import SanitizeKind
-from openpts.device.purge.waiting import Clock
 from openpts.errors import PurgeError
-from openpts.programs import Answer, Run
+from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.support.ata_security_drive import AtaSecurityDrive
+from tests.support.held_drive import held
+from tests.support.hours import Hours
 from tests.support.recorded_exchanges import RecordedExchange
-
-
-@dataclass
-class Hours:
-    """A clock on which every sleep passes at once."""
-
-    passed_s: float = 0.0
-    naps: list[float] = field(default_factory=list)
-
-    @property
-    def clock(self) -> Clock:
-        def sleep(seconds: float) -> None:
-            self.passed_s += seconds
-            self.naps.append(seconds)
-
-        return Clock(lambda: self.passed_s, sleep)
 
 
 def _answer(stdout: str = "", stderr: str = "", returncode: int = 0) -> Answer:
     return Answer(("hdparm",), returncode, stdout, stderr, 1)
 
 
-def _target(roots: SystemRoots, capacity_bytes: int = 10**12) -> OpenTarget:
-    facts = TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", capacity_bytes, 512)
-    return OpenTarget(-1, facts, BlockDevice.of_name("sda", roots))
-
-
 def _carry_out(run: Run, roots: SystemRoots, hours: Hours) -> tuple[str, list[float | None]]:
     shares: list[float | None] = []
     method = AtaSanitize(SanitizeKind.BLOCK, run, hours.clock)
-    return method.carry_out(_target(roots), lambda share, _text: shares.append(share)), shares
+    with held(BlockDevice.of_name("sda", roots)) as target:
+        return method.carry_out(target, lambda share, _text: shares.append(share)), shares
 
 
 def test_a_recorded_block_erase_is_followed_to_its_end(server: SystemRoots) -> None:
@@ -163,7 +142,7 @@ def test_an_operation_that_fails_at_its_end_is_explained(server: SystemRoots) ->
         [
             _answer("Operation started in background\n"),
             _answer("    State:    SD2 Sanitize operation In Process\n    Progress: 0x1000 (6%)\n"),
-            *[_answer("", "Drive in SD3 Sanitize Operation Failed state\n", 5)] * 2,
+            _answer("", "Drive in SD3 Sanitize Operation Failed state\n", 5),
         ]
     )
     with pytest.raises(PurgeError, match=r"blocks could not be sanitized \(SD3\): .*serves data only after"):
@@ -172,11 +151,39 @@ def test_an_operation_that_fails_at_its_end_is_explained(server: SystemRoots) ->
 
 def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server: SystemRoots) -> None:
     gone = _answer("", "/dev/sda: No such file or directory\n", 2)
-    answers = iter([_answer("Operation started in background\n"), gone, gone])
+    answers = chain([_answer("Operation started in background\n")], repeat(gone))
     with pytest.raises(
-        PurgeError, match=r"how it ended can't be told: .*No such file.*goes on inside the drive"
+        PurgeError, match=r"how ATA SANITIZE.* ended can't be told: for 9.*No such file.*goes on inside"
     ):
         _carry_out(lambda *_, **__: next(answers), server, Hours())
+
+
+@pytest.mark.parametrize("reset", [_answer("", "SG_IO: Input/output error\n", 5), None])
+def test_looks_that_tell_nothing_end_no_sanitize_of_hours(reset: Answer | None, server: SystemRoots) -> None:
+    running = "    State:    SD2 Sanitize operation In Process\n    Progress: 0x8000 (50%)\n"
+    ended = "    State:    SD0 Sanitize Idle\n    Last Sanitize Operation Completed Without Error\n"
+    answers = iter([_answer("started\n"), _answer(running), *[reset] * 30, _answer(running), _answer(ended)])
+
+    def run(*_: object, **__: object) -> Answer:
+        answer = next(answers)
+        if answer is None:
+            raise ProgramError("hdparm did not end within 60 s and was killed")
+        return answer
+
+    _, shares = _carry_out(run, server, Hours())
+    assert [share for share in shares if share is not None] == [0.5, 0.5]
+
+
+def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRoots) -> None:
+    sent: list[object] = []
+    device = BlockDevice.of_name("sda", server)
+    with held(device) as target:
+        (device.folder / "dev").write_text("8:160\n")
+        with pytest.raises(PurgeError, match="is no longer the drive that was opened"):
+            AtaSanitize(SanitizeKind.BLOCK, lambda command, *_, **__: sent.append(command)).carry_out(
+                target, lambda *_: None
+            )
+    assert sent == []
 
 
 def test_an_end_without_success_is_a_failure(server: SystemRoots) -> None:
@@ -203,8 +210,11 @@ def test_an_overwrite_is_one_pass_no_purge_and_has_the_time_that_a_disk_needs(se
 
     method = AtaSanitize(SanitizeKind.OVERWRITE, run, hours.clock)
     assert not method.is_purge
-    with pytest.raises(PurgeError, match="has not ended after 282 h"):
-        method.carry_out(_target(server, 20 * 10**12), lambda *_: None)
+    with (
+        held(BlockDevice.of_name("sda", server), 20 * 10**12) as target,
+        pytest.raises(PurgeError, match="has not ended after 282 h"),
+    ):
+        method.carry_out(target, lambda *_: None)
     command, to_the_end = asked[0]
     assert command[1:-1] == (
         "--yes-i-know-what-i-am-doing",

@@ -1,26 +1,37 @@
 """ATA Security Erase on a drive that behaves as the standard says, and on ones that don't."""
 
+import errno
 import os
+import shutil
 import time
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
-from openpts.device.purge.ata_password import PASSWORD, take_password_off
+from openpts.device.journalled_drive import find_drive
+from openpts.device.purge.ata_password import (
+    PASSWORD,
+    identify_disk,
+    is_noted_drive,
+    is_noted_identity,
+    take_password_off,
+)
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
-from openpts.programs import ProgramError, ProgramMissingError
+from openpts.programs import Answer, ProgramError, ProgramMissingError, Run
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
+from tests.support.held_drive import give_node, held
 
 
 @pytest.fixture
 def roots(server: SystemRoots) -> SystemRoots:
     (server.proc / "self").mkdir(parents=True, exist_ok=True)
+    give_node(BlockDevice.of_name("sda", server))
     return server
 
 
@@ -34,10 +45,9 @@ def _method(drive: AtaSecurityDrive, journal: Journal, *, enhanced: bool = False
 
 
 def _erase(drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots, *, enhanced: bool = False) -> list:
-    facts = TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", 2**30, 512)
-    target = OpenTarget(-1, facts, BlockDevice.of_name("sda", roots))
     told: list[tuple[float | None, str]] = []
-    _method(drive, journal, enhanced=enhanced).carry_out(target, lambda *said: told.append(said))
+    with held(BlockDevice.of_name("sda", roots), 2**30) as target:
+        _method(drive, journal, enhanced=enhanced).carry_out(target, lambda *said: told.append(said))
     return told
 
 
@@ -320,3 +330,120 @@ def test_a_drive_in_use_is_not_erased_again(
         left_locked, journal, roots
     )
     assert left_locked.erased == 0
+
+
+def _twin(roots: SystemRoots) -> BlockDevice:
+    """Another drive with the serial number and the model of sda, as some makers have sold."""
+    sda = BlockDevice.of_name("sda", roots)
+    home = sda.folder.parents[1].with_name("9:0:0:0")
+    shutil.copytree(sda.folder.parents[1], home, symlinks=True)
+    folder = (home / "block/sda").rename(home / "block/sdt")
+    (folder / "device").unlink()
+    (folder / "device").symlink_to(home)
+    for place in ("block", "class/block"):
+        (roots.sys / place / "sdt").symlink_to(folder)
+    return give_node(BlockDevice.of_name("sdt", roots))
+
+
+@pytest.fixture
+def two_alike(roots: SystemRoots, left_locked: AtaSecurityDrive) -> tuple[Run, list[str], BlockDevice]:
+    """Both answer with the same IDENTIFY DEVICE; to what was sent which commands."""
+    sent: list[str] = []
+
+    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        sent.append(f"{Path(command[-1]).name} {command[1] if command[1] == '--Istdout' else command[-3]}")
+        return left_locked((*command[:-1], "/dev/sda"), timeout_s, to_the_end=to_the_end)
+
+    return run, sent, _twin(roots)
+
+
+def test_of_two_drives_alike_the_world_wide_name_decides(
+    two_alike: tuple[Run, list[str], BlockDevice], journal: Journal, roots: SystemRoots
+) -> None:
+    run, sent, twin = two_alike
+    sda = BlockDevice.of_name("sda", roots)
+    (entry,) = journal.entries()
+    noted = replace(entry, subject={**entry.subject, "wwn": "5002538f00000001"})
+    (twin.folder / "device/wwid").write_text("naa.5002538f00000002\n")
+    (sda.folder / "device/wwid").write_text("naa.5002538F00000001\n")
+    assert is_noted_drive(sda, noted, run)
+    assert find_drive(noted.subject, roots) == sda
+    assert sent == []
+
+
+def test_of_two_drives_alike_in_everything_the_operator_decides(
+    two_alike: tuple[Run, list[str], BlockDevice], journal: Journal, roots: SystemRoots
+) -> None:
+    run, sent, twin = two_alike
+    (entry,) = journal.entries()
+    with pytest.raises(
+        TargetError, match=r"several drives answer to .*name the one that is meant, as in openpts unlock /"
+    ):
+        take_password_off(entry, roots, run)
+    assert {command.split()[1] for command in sent} == {"--Istdout"}
+    sent.clear()
+    assert "the password was taken off" in take_password_off(entry, roots, run, named=twin)
+    assert {command.split()[0] for command in sent} == {"sdt"}
+
+
+def test_a_drive_with_another_world_wide_name_is_not_touched(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    (entry,) = journal.entries()
+    left_locked.world_wide_name = 0x5002538F00000001
+    device = BlockDevice.of_name("sda", roots)
+    identity = identify_disk(device, left_locked)
+    assert identity is not None
+    assert is_noted_identity(identity, entry.subject)
+    assert is_noted_identity(identity, {**entry.subject, "wwn": "5002538f00000001"})
+    other = replace(entry, subject={**entry.subject, "wwn": "5002538f00000002"})
+    with pytest.raises(
+        TargetError, match=r"world wide name 5002538f00000001, not .*world wide name 5002538f00000002"
+    ):
+        take_password_off(other, roots, left_locked, named=device)
+    assert set(left_locked.commands) == {"--Istdout"}
+
+
+def test_the_node_is_held_while_commands_go_to_it_and_claimed_for_an_erasure(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_locked.erasure_unfinished = True
+    node = roots.dev / "sda"
+    holds: list[tuple[str, int]] = []
+
+    def count(what: str) -> None:
+        nodes = [link.readlink() for link in Path("/proc/self/fd").iterdir() if link.is_symlink()]
+        holds.append((what, nodes.count(node)))
+
+    left_locked.before = count
+    (entry,) = journal.entries()
+    take_password_off(entry, roots, left_locked)
+    assert {number for what, number in holds if "erase" not in what and "erasure" not in what} == {1}
+    assert {number for what, number in holds if "erase" in what or "erasure" in what} == {2}
+
+
+def test_a_locked_drive_that_somebody_has_claimed_is_not_erased_again(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left_locked.erasure_unfinished = True
+    really = os.open
+
+    def claimed(path: object, flags: int, *rest: int) -> int:
+        if flags & os.O_EXCL and str(path).endswith("/sda"):
+            raise OSError(errno.EBUSY, "Device or resource busy")
+        return really(path, flags, *rest)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(os, "open", claimed)
+    said = _refused(left_locked, journal, roots)
+    assert "can't be opened: Device or resource busy; it must be erased again before it unlocks" in said
+    assert left_locked.erased == 0
+
+
+def test_a_name_that_has_become_another_drives_is_sent_nothing(
+    left_locked: AtaSecurityDrive, journal: Journal, roots: SystemRoots
+) -> None:
+    (BlockDevice.of_name("sda", roots).folder / "dev").write_text("8:160\n")
+    assert "sda has become another device; see dmesg, then run openpts unlock" in _refused(
+        left_locked, journal, roots
+    )
+    assert left_locked.commands == []

@@ -1,5 +1,7 @@
 """SANITIZE and FORMAT UNIT of SCSI drives: answers recorded in the lab, and ones made after SPC."""
 
+from collections.abc import Iterable
+from itertools import chain, repeat
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.sanitize_kind import SanitizeKind
 from openpts.device.purge.scsi_commands import Sense, parse_sense
 from openpts.device.purge.scsi_format import ScsiFormat
@@ -16,7 +17,9 @@ from openpts.device.purge.waiting import Clock
 from openpts.errors import PurgeError
 from openpts.programs import Answer, ProgramMissingError, Run
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
+from openpts.vocabulary.facts import Fact
+from tests.support.held_drive import held
+from tests.support.hours import Hours
 from tests.support.recorded_exchanges import RecordedExchange
 
 AT_ONCE = Clock(lambda: 0.0, lambda _: None)
@@ -31,8 +34,11 @@ def _sas(roots: SystemRoots) -> BlockDevice:
     return BlockDevice.of_name("sdb", roots)
 
 
-def _target(roots: SystemRoots) -> OpenTarget:
-    return OpenTarget(-1, TargetFacts(TargetKind.BLOCK, "sdb", "/dev/sdb", 10**12, 512), _sas(roots))
+def _carry_out(method: ScsiSanitize | ScsiFormat, roots: SystemRoots) -> tuple[str, list[float | None]]:
+    """The detail, and the shares that were told."""
+    shares: list[float | None] = []
+    with held(_sas(roots)) as target:
+        return method.carry_out(target, lambda share, _text: shares.append(share)), shares
 
 
 def _block(run: Run) -> ScsiSanitize:
@@ -41,15 +47,15 @@ def _block(run: Run) -> ScsiSanitize:
 
 def test_a_sanitize_is_begun_and_followed_to_its_end(server: SystemRoots) -> None:
     run = RecordedExchange("made-up-scsi-sanitize")
-    method, shares = _block(run), []
+    method = _block(run)
     assert method.capability(_sas(server)).supported
-    assert method.carry_out(_target(server), lambda share, _: shares.append(share)) == "BLOCK ERASE"
-    assert shares == [0.25, 0.75]
-    assert method.status(_target(server)) == {
-        "scsi_sense": Fact(
-            "nothing in progress, no failure (sense key 0h, code 00h/00h)", "REQUEST SENSE after the purge"
-        )
-    }
+    assert _carry_out(method, server) == ("BLOCK ERASE", [0.25, 0.75])
+    with held(_sas(server)) as target:
+        assert method.status(target) == {
+            "scsi_sense": Fact(
+                "nothing in progress, no failure (sense key 0h, code 00h/00h)", "REQUEST SENSE"
+            )
+        }
 
 
 def test_one_that_fails_inside_the_drive_is_a_failure(server: SystemRoots) -> None:
@@ -57,27 +63,68 @@ def test_one_that_fails_inside_the_drive_is_a_failure(server: SystemRoots) -> No
     with pytest.raises(
         PurgeError, match=r"failed: the sanitize command failed \(sense key 3h, code 31h/03h\)"
     ):
-        _block(run).carry_out(_target(server), lambda *_: None)
+        _carry_out(_block(run), server)
 
 
 def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server: SystemRoots) -> None:
-    answers = iter([Answer(("sg_sanitize",), 0, "", "", 1), Answer(("sg_requests",), 52, "", "", 1)])
+    hours = Hours()
+    answers = chain([DONE], repeat(Answer(("sg_requests",), 52, "", "", 1)))
     with pytest.raises(
-        PurgeError, match=r"how SCSI SANITIZE.* ended can't be told: .*goes on inside the drive"
+        PurgeError,
+        match=r"how SCSI SANITIZE.* ended can't be told: for 9[0-9]{2} s .*goes on inside the drive",
     ):
-        _block(lambda *_, **__: next(answers)).carry_out(_target(server), lambda *_: None)
+        _carry_out(_sanitizing(answers, hours), server)
+
+
+DONE = Answer(("sg_sanitize",), 0, "", "", 1)
+AT_HALF = "70 00 02 00 00 00 00 0a 00 00 00 00 04 1b 00 80 80 00"
+ENDED = "70 00 00 00 00 00 00 0a 00 00 00 00 00 00 00 00 00 00"
+
+
+def _sense(data: str) -> Answer:
+    return Answer(("sg_requests",), 0, f" 00     {data[:47]}\n 10     {data[48:]}\n", "", 1)
+
+
+def _sanitizing(answers: Iterable[Answer], hours: Hours) -> ScsiSanitize:
+    left = iter(answers)
+    return ScsiSanitize(SanitizeKind.BLOCK, lambda *_, **__: next(left), hours.clock)
+
+
+@pytest.mark.parametrize(
+    "look",
+    [
+        Answer(("sg_requests",), 52, "", "open error: No such device or address", 1),
+        _sense("70 00 06 00 00 00 00 0a 00 00 00 00 29 02 00 00 00 00"),  # unit attention: a bus reset
+        _sense("70 00 02 00 00 00 00 0a 00 00 00 00 04 01 00 00 00 00"),  # not ready: becoming ready
+    ],
+    ids=["no answer", "unit attention", "becoming ready"],
+)
+def test_looks_that_tell_nothing_end_no_format_of_hours(look: Answer, server: SystemRoots) -> None:
+    hours = Hours()
+    answers = [DONE, _sense(AT_HALF), *[look] * 30, _sense(AT_HALF), look, _sense(ENDED)]
+    detail, shares = _carry_out(_sanitizing(answers, hours), server)
+    assert detail == "BLOCK ERASE"
+    assert [share for share in shares if share is not None] == [0.5, 0.5]
+
+
+def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRoots) -> None:
+    sent: list[object] = []
+    method = _block(lambda command, *_, **__: sent.append(command))
+    with held(_sas(server)) as target:
+        (_sas(server).folder / "dev").write_text("8:160\n")
+        with pytest.raises(PurgeError, match="is no longer the drive that was opened"):
+            method.carry_out(target, lambda *_: None)
+    assert sent == []
 
 
 def test_a_format_keeps_the_protection_type(server: SystemRoots) -> None:
     disk = _sas(server).folder / "device/scsi_disk/1:0:0:0"
     disk.mkdir(parents=True, exist_ok=True)
     (disk / "protection_type").write_text("1\n")
-    run, shares = RecordedExchange("made-up-scsi-format"), []
+    run = RecordedExchange("made-up-scsi-format")
     method = ScsiFormat(run, AT_ONCE)
     assert method.capability(_sas(server)).supported
-    detail = method.carry_out(_target(server), lambda share, _: shares.append(share))
-    assert detail == "block size 512 B and protection type 1 kept"
-    assert shares == [0.5]
+    assert _carry_out(method, server) == ("block size 512 B and protection type 1 kept", [0.5])
     (disk / "protection_type").write_text("7\n")
     assert "protection type 7" in method.capability(_sas(server)).reason
 
@@ -118,7 +165,7 @@ def test_a_recorded_sanitize_that_ended_with_0_after_a_host_error_is_a_failure(s
     method = ScsiSanitize(SanitizeKind.OVERWRITE, run, AT_ONCE)
     assert not method.is_purge
     with pytest.raises(PurgeError, match=r"failed: sg_sanitize: .*DID_ERROR"):
-        method.carry_out(_target(server), lambda *_: None)
+        _carry_out(method, server)
 
 
 def test_a_drive_at_work_is_left_alone(server: SystemRoots) -> None:

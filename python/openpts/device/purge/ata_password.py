@@ -6,12 +6,14 @@ in the documentation, and is in the journal before the drive has it.
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Final
 
 from openpts.device.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
+from openpts.device.purge.held_drive import held_node
 from openpts.device.rules import quiet_refusals
 from openpts.device.usage import read_usage
 from openpts.errors import TargetError
@@ -50,18 +52,27 @@ def erase_limit_s(identity: AtaIdentity, *, enhanced: bool) -> float:
     return max((minutes or 0) * 60.0, identity.capacity_bytes / _BYTES_PER_S) + _MARGIN_S
 
 
-def take_password_off(entry: Entry, roots: SystemRoots, run: Run) -> str:
-    """Find the drive of an entry and free it of the password, as free_of_password does."""
-    return free_of_password(_find(entry.subject, roots, run), entry, run)
+def take_password_off(entry: Entry, roots: SystemRoots, run: Run, *, named: BlockDevice | None = None) -> str:
+    """Find the drive of an entry and free it of the password, as free_of_password does.
+
+    ``named`` is the drive that the operator means, which decides where several answer to the entry.
+    """
+    return free_of_password(named or _find(entry.subject, roots, run), entry, run)
 
 
-def free_of_password(device: BlockDevice, entry: Entry, run: Run) -> str:
+def free_of_password(device: BlockDevice, entry: Entry, run: Run, *, ours: bool = False) -> str:
     """Unlock a drive and disable the password of its entry; what was done, for the operator.
 
-    A drive that does not unlock before its erasure has ended is erased again. Raises TargetError, with what
-    the operator can do, if the drive does not answer or still has a password then.
+    A drive that does not unlock before its erasure has ended is erased again; ``ours``: the guard holds it
+    for us, or else nobody may have claimed it for that. Raises TargetError, with what the operator can do, if
+    the drive does not answer or still has a password then.
     """
     drive = AtaDrive(device.node, run)
+    with held_node(device, f"see dmesg, then {_unlock_by(drive)}"):
+        return _free(drive, device, entry, ours=ours)
+
+
+def _free(drive: AtaDrive, device: BlockDevice, entry: Entry, *, ours: bool) -> str:
     name = f"{drive_text(entry.subject)}, now {device.node},"
     if (process := hdparm_at_work(device.node, device.roots)) is not None:
         raise TargetError(
@@ -69,15 +80,19 @@ def free_of_password(device: BlockDevice, entry: Entry, run: Run) -> str:
             f"is gone; an erasure can take hours: wait until that process has ended, then {_unlock_by(drive)}"
         )
     before = _identity(drive)
-    if (before.serial, before.model) != (
-        entry.subject.get("identify_serial"),
-        entry.subject.get("identify_model"),
-    ):
-        raise TargetError(f"{device.node} is {before.model} {before.serial}, not {drive_text(entry.subject)}")
+    if not is_noted_identity(before, entry.subject):
+        raise TargetError(
+            f"{device.node} is {before.model} {before.serial}{_wwn_text(before.world_wide_name)}, not "
+            f"{drive_text(entry.subject)}{_wwn_text(entry.subject.get('wwn'))}"
+        )
     if not before.security.enabled:
         return f"{name} has no password: nothing had to be taken off"
     _refuse_hopeless(drive, before.security)
-    return f"{name} {_take_off(drive, device, before, entry.found)}"
+    return f"{name} {_take_off(drive, device, before, entry.found, ours=ours)}"
+
+
+def _wwn_text(wwn: str | None) -> str:
+    return f", world wide name {wwn}" if wwn else ""
 
 
 def password_state(entry: Entry, roots: SystemRoots, run: Run) -> str:
@@ -118,19 +133,27 @@ def _find(subject: Mapping[str, str], roots: SystemRoots, run: Run) -> BlockDevi
     except TargetError:
         disks = (BlockDevice(folder.resolve(), roots) for folder in sorted((roots.sys / "block").glob("*")))
         found = [disk for disk in disks if _answers_to(disk, subject, run)]
-        if len(found) != 1:
+        if not found:
             raise
+        if len(found) > 1:
+            nodes = ", ".join(str(disk.node) for disk in found)
+            raise TargetError(
+                f"several drives answer to {drive_text(subject)}: {nodes}; name the one that is meant, as in "
+                f"openpts unlock {found[0].node}"
+            ) from None
         return found[0]
 
 
 def _answers_to(disk: BlockDevice, subject: Mapping[str, str], run: Run) -> bool:
     identity = identify_disk(disk, run)
-    if identity is None or identity.serial is None:
+    return identity is not None and identity.serial is not None and is_noted_identity(identity, subject)
+
+
+def is_noted_identity(identity: AtaIdentity, subject: Mapping[str, str]) -> bool:
+    """Whether IDENTIFY DEVICE is of the drive of an entry; the world wide name counts where both have one."""
+    if (identity.serial, identity.model) != (subject.get("identify_serial"), subject.get("identify_model")):
         return False
-    return (identity.serial, identity.model) == (
-        subject.get("identify_serial"),
-        subject.get("identify_model"),
-    )
+    return identity.world_wide_name is None or subject.get("wwn") in {None, identity.world_wide_name}
 
 
 def _refuse_hopeless(drive: AtaDrive, security: AtaSecurity) -> None:
@@ -146,12 +169,14 @@ def _refuse_hopeless(drive: AtaDrive, security: AtaSecurity) -> None:
         )
 
 
-def _take_off(drive: AtaDrive, device: BlockDevice, before: AtaIdentity, found: Mapping[str, str]) -> str:
+def _take_off(
+    drive: AtaDrive, device: BlockDevice, before: AtaIdentity, found: Mapping[str, str], *, ours: bool
+) -> str:
     """What was done, as the end of a sentence. Raises TargetError if the password is still there."""
     password, done = found["password"], "the password was taken off"
     refused = _attempt(lambda: drive.disable_password(password))
     if (now := _identity(drive).security).locked:
-        refused = _erase_again(drive, device, before, found) or refused
+        refused = _erase_again(drive, device, before, found, ours=ours) or refused
         done = "did not unlock before its erasure had ended, so it was erased again, and the password is gone"
         if (now := _identity(drive).security).enabled:
             refused = _attempt(lambda: drive.disable_password(password)) or refused
@@ -168,15 +193,17 @@ def _take_off(drive: AtaDrive, device: BlockDevice, before: AtaIdentity, found: 
 
 
 def _erase_again(
-    drive: AtaDrive, device: BlockDevice, before: AtaIdentity, found: Mapping[str, str]
+    drive: AtaDrive, device: BlockDevice, before: AtaIdentity, found: Mapping[str, str], *, ours: bool
 ) -> str | None:
     """Finish an erasure that was cut off; what the drive had against it. Raises TargetError."""
-    # nobody can use a locked drive, but only the kernel's lists can say so
-    if refusals := quiet_refusals(device, read_usage(device.roots)):
-        raise TargetError(f"{drive.node} must be erased again before it unlocks, but {refusals[0]}")
-    enhanced = found["erase"] == "enhanced"
-    limit_s = erase_limit_s(before, enhanced=enhanced)
-    return _attempt(lambda: drive.erase(found["password"], limit_s, enhanced=enhanced))
+    must = "it must be erased again before it unlocks"
+    with nullcontext() if ours else held_node(device, f"{must}: see fuser -v {device.node}", alone=True):
+        # nobody can use a locked drive, but only the kernel's lists can say so
+        if refusals := quiet_refusals(device, read_usage(device.roots)):
+            raise TargetError(f"{drive.node}: {must}, but {refusals[0]}")
+        enhanced = found["erase"] == "enhanced"
+        limit_s = erase_limit_s(before, enhanced=enhanced)
+        return _attempt(lambda: drive.erase(found["password"], limit_s, enhanced=enhanced))
 
 
 def _attempt(command: Callable[[], None]) -> str | None:

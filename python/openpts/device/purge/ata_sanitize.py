@@ -11,9 +11,10 @@ from openpts.device.ata_identify import AtaIdentity
 from openpts.device.block_device import BlockDevice
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
+from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.sanitize_kind import SanitizeKind
-from openpts.device.purge.waiting import CLOCK, GOES_ON, Clock, Look, wait_while_running
+from openpts.device.purge.waiting import CLOCK, Clock, NothingToldError, wait_while_running
 from openpts.errors import PurgeError
 from openpts.programs import Answer, Run, run_program
 from openpts.vocabulary.facts import Fact, Facts
@@ -109,19 +110,16 @@ class AtaSanitize:
     # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol."""
-        device = target.device
-        if device is None:
-            raise PurgeError(f"{self.title} of {target.facts.path} failed: it is a file")
+        device = held_drive(target, self.title)
         drive = AtaDrive(device.node, self.run)
         what = f"{self.title} of {device.node}"
         try:
             drive.start_sanitize(_ARGUMENTS[self.kind])
-            limit_s = self.kind.limit_s(target.facts.user_capacity_bytes)
-            wait_while_running(lambda: _look(drive), what, limit_s, progress, self.clock)
-            status = parse_status(drive.sanitize_status())
         except AtaCommandError as error:
             raise PurgeError(f"{what} failed: {error}") from error
-        if status.failed or status.complaint or status.completed is False:
+        limit_s = self.kind.limit_s(target.facts.user_capacity_bytes)
+        status = wait_while_running(lambda: _look(drive), what, limit_s, progress, self.clock)
+        if status.failed or status.completed is False:
             raise PurgeError(f"{what} failed: {_explain_end(status)}")
         return f"{_COMMANDS[self.kind]}; {status}"
 
@@ -133,7 +131,7 @@ class AtaSanitize:
             status = parse_status(AtaDrive(target.device.node, self.run).sanitize_status())
         except AtaCommandError as error:
             return {"ata_sanitize": Fact(None, str(error))}
-        return {"ata_sanitize": Fact(str(status), "SANITIZE STATUS EXT after the purge")}
+        return {"ata_sanitize": Fact(str(status), "SANITIZE STATUS EXT")}
 
     def _against(self, identity: AtaIdentity) -> str | None:
         if self.kind.value not in identity.sanitizes:
@@ -172,9 +170,14 @@ def parse_status(answer: Answer) -> SanitizeStatus:
     )
 
 
-def _look(drive: AtaDrive) -> Look:
-    status = parse_status(drive.sanitize_status())
-    return Look(status.running, status.share)
+def _look(drive: AtaDrive) -> SanitizeStatus:
+    try:
+        status = parse_status(drive.sanitize_status())
+    except AtaCommandError as error:
+        raise NothingToldError(str(error)) from error
+    if status.complaint and not status.failed:
+        raise NothingToldError(status.complaint)
+    return status
 
 
 def _state_against(status: SanitizeStatus) -> str | None:
@@ -205,6 +208,4 @@ def _explain_end(status: SanitizeStatus) -> str:
             f"the drive says that blocks could not be sanitized (SD3): {status.complaint}; it serves data "
             "only after a sanitize that succeeds: try once more, and take the drive out of use if that fails"
         )
-    if status.complaint:
-        return f"how it ended can't be told: {status.complaint}; {GOES_ON}"
     return "the drive says that it did not complete without error"

@@ -13,8 +13,10 @@ from openpts.device.purge.ata_password import (
     POWER_CYCLE,
     erase_limit_s,
     free_of_password,
+    is_noted_identity,
     note_password,
 )
+from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.errors import OpenptsError, PurgeError, TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
@@ -76,9 +78,7 @@ class AtaSecurityErase:
         Raises TargetError where that could not be done, so that nobody tries another method on the drive:
         the password is in the journal for ``openpts unlock`` then.
         """
-        device = target.device
-        if device is None:
-            raise PurgeError(f"{self.title} of {target.facts.path} failed: it is a file")
+        device = held_drive(target, self.title)
         try:
             return self._erase(device, progress)
         except (AtaCommandError, JournalError) as error:
@@ -92,7 +92,7 @@ class AtaSecurityErase:
             security = AtaDrive(target.device.node, self.run).identify().security
         except AtaCommandError as error:
             return {"ata_security": Fact(None, str(error))}
-        return {"ata_security": Fact(str(security), "IDENTIFY DEVICE word 128 after the purge")}
+        return {"ata_security": Fact(str(security), "IDENTIFY DEVICE word 128")}
 
     def _erase(self, device: BlockDevice, progress: Progress) -> str:
         drive = AtaDrive(device.node, self.run)
@@ -138,7 +138,7 @@ class AtaSecurityErase:
     def _free(self, device: BlockDevice, entry: Entry, error: BaseException) -> None:
         """Take the password off after something went wrong, or say that it may still be there."""
         try:
-            free_of_password(device, entry, self.run)
+            free_of_password(device, entry, self.run, ours=True)
         except OpenptsError as failure:
             reason = str(error) or type(error).__name__
             raise TargetError(
@@ -149,7 +149,7 @@ class AtaSecurityErase:
     def _against(self, device: BlockDevice, identity: AtaIdentity) -> str | None:
         """Why the drive can't be erased now, with what to do; None if nothing is against it."""
         for entry in self.journal().entries():
-            if entry.kind is Kind.DRIVE_PASSWORD and entry.subject.get("identify_serial") == identity.serial:
+            if entry.kind is Kind.DRIVE_PASSWORD and is_noted_identity(identity, entry.subject):
                 return (
                     f"openpts set a password on it at {entry.made_at} and has not taken it off: see to that "
                     f"first, with openpts unlock {device.node}"

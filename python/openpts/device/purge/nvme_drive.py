@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.block_device import BlockDevice, DeviceKind, number_text
+from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.nvme_admin import (
     NvmeCommandError,
     allocated_namespaces,
@@ -18,6 +18,7 @@ from openpts.device.nvme_admin import (
 from openpts.device.nvme_identify import NvmeController
 from openpts.device.nvme_subsystem import NvmeSubsystem
 from openpts.device.open_target import OpenTarget
+from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability
 from openpts.device.purge.nvme_namespace import NvmeNamespace
 from openpts.device.purge.nvme_sanitize_log import (
@@ -129,9 +130,7 @@ def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     Our descriptor keeps the kernel from giving the namespace's name to another drive; whether the
     controller with that name is the one that answers on it is looked at right before each command.
     """
-    device = target.device
-    if device is None or number_text(os.fstat(target.fd).st_rdev) != device.number:
-        raise PurgeError(f"{target.facts.path} is no longer the drive that was opened: see dmesg")
+    device = held_drive(target, "a command")
     controller = NvmeSubsystem.of(device).live_controller
     if controller is None:
         raise PurgeError(f"{target.facts.path} has lost its controller: see dmesg")

@@ -16,7 +16,7 @@ _HEX_LINE: Final = re.compile(
 _FIXED_FORMAT: Final = (0x70, 0x71)
 _DESCRIPTOR_FORMAT: Final = (0x72, 0x73)
 _SENSE_KEY_SPECIFIC: Final = 0x02
-_NO_SENSE, _NOT_READY = 0x0, 0x2
+_NO_SENSE, _NOT_READY, _UNIT_ATTENTION = 0x0, 0x2, 0x6
 _IN_PROGRESS: Final = {
     (0x04, 0x04): "format in progress",
     (0x04, 0x1B): "sanitize in progress",
@@ -51,6 +51,11 @@ class Sense:
     def failure(self) -> str | None:
         """That a format or sanitize failed, in words; None if it does not say so."""
         return _FAILURES.get(self.code)
+
+    @property
+    def is_of_something_else(self) -> bool:
+        """Whether it tells of a reset, or of a drive not ready, which hides how an operation stands."""
+        return self.key in {_NOT_READY, _UNIT_ATTENTION} and not self.running and self.failure is None
 
     def __str__(self) -> str:
         text = _IN_PROGRESS.get(self.code) or self.failure

@@ -4,9 +4,10 @@ from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.open_target import OpenTarget
+from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
-from openpts.device.purge.scsi_commands import ScsiCommandError, ScsiDrive
-from openpts.device.purge.waiting import GOES_ON, Clock, Look, wait_while_running
+from openpts.device.purge.scsi_commands import ScsiCommandError, ScsiDrive, Sense
+from openpts.device.purge.waiting import Clock, NothingToldError, wait_while_running
 from openpts.errors import PurgeError
 from openpts.programs import Run
 from openpts.vocabulary.facts import Fact, Facts
@@ -46,20 +47,14 @@ def scsi_capability(
 
 def carry_out_inside(target: OpenTarget, title: str, order: ScsiOrder, progress: Progress) -> None:
     """Begin an operation that goes on inside a drive, and wait for its end. Raises PurgeError."""
-    device = target.device
-    if device is None:
-        raise PurgeError(f"{title} of {target.facts.path} failed: it is a file")
+    device = held_drive(target, title)
     drive = ScsiDrive(device.node, order.run)
     what = f"{title} of {device.node}"
     try:
         drive.tell(order.command)
     except ScsiCommandError as error:
         raise PurgeError(f"{what} failed: {error}") from error
-    try:
-        wait_while_running(lambda: _look(drive), what, order.limit_s, progress, order.clock)
-        sense = drive.request_sense()
-    except ScsiCommandError as error:
-        raise PurgeError(f"how {what} ended can't be told: {error}; {GOES_ON}") from error
+    sense = wait_while_running(lambda: _look(drive), what, order.limit_s, progress, order.clock)
     if sense.failure is not None:
         raise PurgeError(f"{what} failed: {sense}")
 
@@ -72,9 +67,14 @@ def scsi_status(target: OpenTarget, run: Run) -> Facts:
         sense = ScsiDrive(target.device.node, run).request_sense()
     except ScsiCommandError as error:
         return {"scsi_sense": Fact(None, str(error))}
-    return {"scsi_sense": Fact(str(sense), "REQUEST SENSE after the purge")}
+    return {"scsi_sense": Fact(str(sense), "REQUEST SENSE")}
 
 
-def _look(drive: ScsiDrive) -> Look:
-    sense = drive.request_sense()
-    return Look(sense.running, sense.share)
+def _look(drive: ScsiDrive) -> Sense:
+    try:
+        sense = drive.request_sense()
+    except ScsiCommandError as error:
+        raise NothingToldError(str(error)) from error
+    if sense.is_of_something_else:
+        raise NothingToldError(str(sense))
+    return sense

@@ -3,13 +3,15 @@
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol, TypeVar
 
 from openpts.device.purge.method import Progress
 from openpts.errors import PurgeError
 
 _FIRST_LOOK_S: Final = 1.0
 _LONGEST_LOOK_S: Final = 10.0
+# a bus is reset within seconds, a drive behind an expander comes back within minutes
+_SILENT_FOR_S: Final = 900.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,31 +26,57 @@ CLOCK: Final = Clock()
 GOES_ON: Final = "what was begun goes on inside the drive by itself whenever it has power"
 
 
-@dataclass(frozen=True, slots=True)
-class Look:
-    """What a drive said of its operation: whether it goes on, and which share is done (None: not told)."""
+class NothingToldError(Exception):
+    """A drive did not say how its operation stands; the text says what came instead."""
 
-    running: bool
-    share: float | None = None
+
+class Status(Protocol):
+    """What a drive said of its operation."""
+
+    @property
+    def running(self) -> bool:
+        """Whether it goes on."""
+
+    @property
+    def share(self) -> float | None:
+        """Which share is done, 0 to 1; None: not told."""
+
+
+_Told = TypeVar("_Told", bound=Status)
 
 
 def wait_while_running(
-    look: Callable[[], Look], what: str, limit_s: float, progress: Progress, clock: Clock = CLOCK
-) -> None:
-    """Look after a second, and then less and less often, until the operation has ended.
+    look: Callable[[], _Told], what: str, limit_s: float, progress: Progress, clock: Clock = CLOCK
+) -> _Told:
+    """Look after a second, and then less and less often; the last status, when the operation has ended.
 
     Not at once: a drive may need a moment until it says that it is at work. It goes on whatever happens here:
-    an interrupt only ends the waiting. Raises PurgeError after ``limit_s``, and whatever ``look`` raises.
+    an interrupt only ends the waiting. ``look`` may raise NothingToldError for some minutes: the reset of a
+    bus ends no format. Raises PurgeError after that, and after ``limit_s``.
     """
-    started_s = clock.now_s()
+    started_s = heard_s = clock.now_s()
     clock.sleep(_FIRST_LOOK_S)
     pause_s = _FIRST_LOOK_S
-    while (seen := look()).running:
-        if clock.now_s() - started_s > limit_s:
+    while True:
+        now_s = clock.now_s()
+        try:
+            seen = look()
+        except NothingToldError as error:
+            if now_s - heard_s > _SILENT_FOR_S:
+                raise PurgeError(
+                    f"how {what} ended can't be told: for {now_s - heard_s:.0f} s the drive has not said how "
+                    f"it stands: {error}; {GOES_ON}"
+                ) from error
+            progress(None, f"{what}: waiting for the drive, {error}")
+        else:
+            if not seen.running:
+                return seen
+            heard_s = now_s
+            progress(seen.share, f"{what}: goes on inside the drive, and can't be stopped")
+        if now_s - started_s > limit_s:
             raise PurgeError(
                 f"{what} has not ended after {limit_s / 3600:.0f} h; the drive goes on with it by itself, "
                 "also after a power cycle, and can't be used before"
             )
-        progress(seen.share, f"{what}: goes on inside the drive, and can't be stopped")
         clock.sleep(pause_s)
         pause_s = min(pause_s * 1.5, _LONGEST_LOOK_S)

@@ -98,7 +98,7 @@ class Journal:
         try:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
             content = msgspec.json.format(msgspec.json.encode(entry))
-            _LOCKS[entry.entry_id] = _write_locked(self._path(entry), content)
+            _LOCKS[entry.entry_id] = _write_locked(self.path_of(entry), content)
         except OSError as error:
             raise JournalError(f"{self.folder} can't be written: {error.strerror}") from error
         return entry
@@ -106,10 +106,10 @@ class Journal:
     def remove(self, entry: Entry) -> None:
         """Take an entry out, because what it tells of is put back. Raises JournalError."""
         try:
-            self._path(entry).unlink(missing_ok=True)
+            self.path_of(entry).unlink(missing_ok=True)
             _synchronize(self.folder)
         except OSError as error:
-            raise JournalError(f"{self._path(entry)} can't be removed: {error.strerror}") from error
+            raise JournalError(f"{self.path_of(entry)} can't be removed: {error.strerror}") from error
         if (lock := _LOCKS.pop(entry.entry_id, None)) is not None:
             os.close(lock)
 
@@ -131,11 +131,11 @@ class Journal:
     def _is_held(self, entry: Entry) -> bool:
         """Whether its process still lives, in whatever container: the lock ends with it."""
         try:
-            fd = os.open(self._path(entry), os.O_RDONLY | os.O_CLOEXEC)
+            fd = os.open(self.path_of(entry), os.O_RDONLY | os.O_CLOEXEC)
         except FileNotFoundError:
             return True  # taken out just now, by its own process or by whoever put it back
         except OSError as error:
-            raise JournalError(f"{self._path(entry)} can't be read: {error.strerror}") from error
+            raise JournalError(f"{self.path_of(entry)} can't be read: {error.strerror}") from error
         try:
             fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -144,7 +144,8 @@ class Journal:
             os.close(fd)
         return False
 
-    def _path(self, entry: Entry) -> Path:
+    def path_of(self, entry: Entry) -> Path:
+        """Its file, whose lock tells whether its process lives."""
         return self.folder / f"{entry.entry_id}{_SUFFIX}"
 
 

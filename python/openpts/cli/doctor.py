@@ -50,8 +50,9 @@ def doctor(
         raise UsageError("--apply and --restore contradict each other")
     roots, journal = SystemRoots(), Journal.of_machine()
     physician = Doctor.for_target(target, Scenario(scenario_word), roots)
-    restored = restore(journal, roots) if to_restore else ()
-    changes = physician.apply(journal) if to_apply else ()
+    restored, changes = physician.apply(journal) if to_apply else ((), ())
+    if to_restore:
+        restored = restore(journal, roots)
     findings = physician.findings()
     if as_json:
         click.echo(json.dumps(audit_in_json(target, physician, findings, changes, restored), indent=2))

@@ -21,6 +21,7 @@ from openpts.device.consent import Consent
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.errors import UsageError
 from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone
+from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 
 _TELL_EVERY_S: Final = 30.0
@@ -57,7 +58,10 @@ def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: A
     result: dict[str, Any] = {"target": target, "methods": [_method_object(*each) for each in methods]}
     if not only_list:
         display = _Display(log)
-        report = purge_alone(PurgeOrder(target, _consent(**consent), choice), display.hear)
+        order = PurgeOrder(target, _consent(**consent), choice)
+        report = purge_alone(
+            order, display.hear, lambda healing: click.echo(printable(healing.text), file=log)
+        )
         display.clear()
         for line in (report.detail, *purge_lines(report)):
             click.echo(line, file=log)

@@ -3,14 +3,16 @@
 Nothing here survives a restart of the machine, so that an entry of an earlier one has nothing to put back.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from openpts.host.services import active_units
 from openpts.host.setting_file import HostSettingError, read_setting, write_setting
-from openpts.journal import Entry, Journal, Kind, Owner
+from openpts.host.shared_settings import new_group, objection, relied_upon, shared_with, still_needed
+from openpts.journal import Entry, Journal, JournalError, Kind, Owner
+from openpts.journal_turn import turn, turn_if_possible
 from openpts.programs import ProgramError, Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.tuning import Change, ChangeReport, Means
@@ -19,15 +21,6 @@ _UNIT_TIMEOUT_S: Final = 30.0
 _ACTIVE: Final = "active"
 STOPPED: Final = "stopped"
 """What is wanted of a unit."""
-
-UNTIL_ASKED: Final = "asked"
-UNTIL_THE_END: Final = "the run ends"
-"""Until when a change is to last; what a run that was killed has left behind is put back by the next one."""
-
-
-def is_of_a_run(entry: Entry) -> bool:
-    """Whether a change was made for a run only."""
-    return entry.kind is Kind.HOST_SETTING and entry.subject.get("until") == UNTIL_THE_END
 
 
 @dataclass(slots=True)
@@ -42,58 +35,93 @@ class _Changed:
 
 @dataclass(frozen=True, slots=True)
 class HostChanger:
-    """Makes changes on one machine; ``until`` says what they are made for."""
+    """Makes changes on one machine; ``until`` says what they are made for.
+
+    ``entries`` is what there is to put back. It grows before each change, so that it is right however
+    ``make`` ends.
+    """
 
     roots: SystemRoots
     journal: Journal
     until: str
     run: Run = run_program
+    entries: list[Entry] = field(default_factory=list)
 
-    def make(self, changes: Sequence[Change]) -> tuple[tuple[ChangeReport, ...], tuple[Entry, ...]]:
-        """Make those changes that are none yet, and tell of each; with the entries to be put back.
+    def make(self, changes: Sequence[Change]) -> tuple[ChangeReport, ...]:
+        """Make those changes that are none yet, and tell of each.
 
-        Some settings are reset when another one changes, so that all are looked at once more at the end.
-        Raises JournalError, before anything is changed that isn't in it.
+        What another run has set already is noted as ours as well: whoever ends last puts it back. Some
+        settings are reset when another one changes, so that all are looked at once more at the end. Raises
+        JournalError, before anything is changed that isn't in it.
         """
-        made = [self._make(change) for change in changes]
-        for one in made:
-            if one.entry is not None and not one.failure and self._now(one.change) != one.change.wanted:
-                one.failure = self._set(one.change)
-        reports = tuple(
+        with turn(self.journal) as noted:
+            others = relied_upon(noted, self.roots)
+            made = [self._make(change, others) for change in (*changes, *_stopped_by(others, changes))]
+            for one in made:
+                if one.entry is not None and not one.failure and self._now(one.change) != one.change.wanted:
+                    one.failure = self._set(one.change)
+        return tuple(
             ChangeReport(one.change.key, one.change.place, one.found, one.change.wanted, one.failure)
             for one in made
             if one.entry is not None or one.failure
         )
-        return reports, tuple(one.entry for one in made if one.entry is not None)
 
-    def put_back(self, entries: Sequence[Entry]) -> tuple[str, ...]:
+    def put_back(self) -> tuple[str, ...]:
         """Put back what ``make`` changed, the last first; lines on what could not be. Those entries stay."""
         complaints = []
-        for entry in reversed(entries):
-            try:
-                put_back_setting(entry, self.roots, self.run)
-            except HostSettingError as error:
-                complaints.append(str(error))
-            else:
-                self.journal.remove(entry)
+        with turn_if_possible(self.journal) as noted:
+            if noted.trouble:
+                complaints.append(noted.trouble)
+            for entry in tuple(reversed(self.entries)):
+                try:
+                    if still_needed(entry, noted, self.roots) is None:
+                        put_back_setting(entry, self.roots, self.run)
+                    self._forget(entry)
+                except (HostSettingError, JournalError) as error:
+                    complaints.append(str(error))
         return tuple(complaints)
 
-    def _make(self, change: Change) -> _Changed:
+    def _make(self, change: Change, others: Sequence[Entry]) -> _Changed:
         found = self._now(change)
-        if found == change.wanted:
-            return _Changed(change, found)
         if found is None:
             return _Changed(change, None, failure="its value can't be read")
-        one = _Changed(change, found)
-        subject = {"means": change.means.value, "place": change.place, "until": self.until}
-        if change.means is Means.FILE:
-            subject["inode"] = str(Path(change.place).stat().st_ino)
-        one.entry = self.journal.add(Kind.HOST_SETTING, subject, {"value": found})
-        one.failure = self._set(change)
-        if one.failure and self._now(change) == found:
-            self.journal.remove(one.entry)
-            one.entry = None
+        if found != change.wanted and (reason := objection(change, others)):
+            return _Changed(change, found, failure=reason)
+        shared = shared_with(change, found, self.until, others)
+        if found == change.wanted and shared is None:
+            return _Changed(change, found)
+        one = _Changed(change, found if shared is None else shared.found["value"])
+        try:
+            subject = self._subject(change, shared)
+        except OSError as error:
+            return _Changed(change, found, failure=error.strerror or str(error))
+        one.entry = self.journal.add(Kind.HOST_SETTING, subject, {"value": one.found or found})
+        self.entries.append(one.entry)
+        if found != change.wanted:
+            one.failure = self._set(change)
+            if one.failure and self._now(change) == found:
+                self._forget(one.entry)
+                one.entry = None
         return one
+
+    def _subject(self, change: Change, shared: Entry | None) -> dict[str, str]:
+        """Raises OSError if there is no such file any more."""
+        subject = {
+            "means": change.means.value,
+            "key": change.key,
+            "place": change.place,
+            "wanted": change.wanted,
+            "until": self.until,
+            "group": new_group() if shared is None else shared.subject["group"],
+        }
+        # the numbers of /proc/sys are made up anew whenever the kernel needs its memory
+        if change.means is Means.FILE and Path(change.place).is_relative_to(self.roots.sys.resolve()):
+            subject["inode"] = str(Path(change.place).stat().st_ino)
+        return subject
+
+    def _forget(self, entry: Entry) -> None:
+        self.journal.remove(entry)
+        self.entries.remove(entry)
 
     def _now(self, change: Change) -> str | None:
         if change.means is Means.FILE:
@@ -113,6 +141,15 @@ class HostChanger:
         return ""
 
 
+def _stopped_by(others: Sequence[Entry], changes: Sequence[Change]) -> Iterator[Change]:
+    """Units that are stopped only because of others: a list of what is to be stopped has but active ones."""
+    places = {change.place for change in changes}
+    for other in others:
+        if other.subject["means"] == Means.UNIT and (place := other.subject["place"]) not in places:
+            places.add(place)
+            yield Change(other.subject["key"], Means.UNIT, place, STOPPED)
+
+
 def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
     """Put back one setting; the line tells what became of it. Raises HostSettingError."""
     place, value = entry.subject["place"], entry.found["value"]
@@ -123,10 +160,10 @@ def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
         return f"{place}: started again"
     path = Path(place)
     try:
-        is_the_same = str(path.stat().st_ino) == entry.subject["inode"]
+        inode = str(path.stat().st_ino)
     except OSError:
         return f"{place}: gone with its device, nothing is left to put back"
-    if not is_the_same:
+    if entry.subject.get("inode", inode) != inode:
         return f"{place}: of another device now, nothing is left to put back"
     try:
         write_setting(path, value, roots)

@@ -10,8 +10,9 @@ from openpts.device.nearby_cpus import parse_cpu_list
 from openpts.device.target import BlockTarget, parse_target
 from openpts.device.way_settings import way_settings
 from openpts.device.way_tuning import way_changes
-from openpts.host.changes import UNTIL_ASKED, HostChanger
+from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
+from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run
 from openpts.host.tuning import LEFT_ALONE, host_changes
 from openpts.journal import Journal, Kind
 from openpts.programs import Run, run_program
@@ -64,10 +65,14 @@ class Doctor:
             found.append(Finding(advice, fact, grade, _remedy(advice, grade, changeable)))
         return tuple(found)
 
-    def apply(self, journal: Journal) -> tuple[ChangeReport, ...]:
-        """Change what can be changed, until ``restore`` puts it back. Raises JournalError."""
-        reports, _ = HostChanger(self.roots, journal, UNTIL_ASKED, self.run).make(self._changes())
-        return reports
+    def apply(self, journal: Journal) -> tuple[tuple[Healing, ...], tuple[ChangeReport, ...]]:
+        """Change what can be changed, until ``restore`` puts it back. Raises JournalError.
+
+        What runs that were killed have left is put back before: it is not what is to come back one day.
+        """
+        healed = heal(journal, self.roots, {Kind.HOST_SETTING}, concerns=is_of_a_run, run=self.run)
+        changer = HostChanger(self.roots, journal, UNTIL_ASKED, self.run)
+        return healed, changer.make(self._changes())
 
     def _facts(self) -> Facts:
         if self.disk is None:

@@ -10,6 +10,7 @@ from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener, RunEnded
+from openpts.runner.stop_signals import ending_signals
 
 
 @contextmanager
@@ -41,13 +42,14 @@ def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[], N
 
 @contextmanager
 def terminate_as_interrupt() -> Iterator[None]:
-    """A SIGTERM stops a run as Ctrl-C does: what was measured is kept."""
+    """SIGTERM, or a terminal that is lost, stops a run as Ctrl-C does: what was measured is kept."""
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = signal.signal(signal.SIGTERM, interrupt)
+    before = {number: signal.signal(number, interrupt) for number in ending_signals()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,9 +1,6 @@
 """Puts back what runs that were killed have left behind, by the journal: before a run, or when asked to."""
 
-import fcntl
-import os
-from collections.abc import Callable, Collection, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Final, Protocol
 
@@ -11,10 +8,12 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import drive_text, is_drive
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.target import BlockTarget, Target
-from openpts.device.write_cache_control import put_back_write_cache
+from openpts.device.write_cache_control import cache_still_needed, put_back_write_cache
 from openpts.errors import OpenptsError, RefusedError
-from openpts.host.changes import is_of_a_run, put_back_setting
+from openpts.host.changes import put_back_setting
+from openpts.host.shared_settings import is_of_a_run, still_needed
 from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.journal_turn import Noted, claimed, turn
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
 
@@ -32,6 +31,12 @@ HEALERS: Final[Mapping[Kind, Healer]] = {
     Kind.DRIVE_PASSWORD: take_password_off,
 }
 """Who can put back what."""
+
+_NEEDS: Final[Mapping[Kind, Callable[[Entry, Noted, SystemRoots], str | None]]] = {
+    Kind.WRITE_CACHE: cache_still_needed,
+    Kind.HOST_SETTING: still_needed,
+}
+"""Who can say that others rely on what an entry tells of, so that it must stay as it is for now."""
 
 # A password is for its owner to take off, with `openpts unlock`: a run that did so by itself would hide that
 # a drive was locked.
@@ -59,15 +64,26 @@ def heal(
     *,
     concerns: Callable[[Entry], bool] = _any_entry,
     run: Run = run_program,
+    healers: Mapping[Kind, Healer] | None = None,
 ) -> tuple[Healing, ...]:
     """Put back what was left behind of these kinds, and take it out of the journal.
 
     The latest change first, so that what was found before the first of several is what remains. Raises
-    JournalError; what can't be put back is no error, but told, and stays.
+    JournalError; what can't be put back is no error, but told, and stays. ``healers`` stand in for HEALERS.
     """
-    with _alone_in(journal):
-        entries = [entry for entry in journal.left_behind() if entry.kind in kinds and concerns(entry)]
-        return tuple(_healed(entry, journal, roots, run) for entry in reversed(entries))
+    work = _Work(journal, roots, run, HEALERS if healers is None else healers)
+    meant = [entry for entry in journal.left_behind() if entry.kind in kinds and concerns(entry)]
+    # taking a password off may take the hours of an erasure
+    long = [entry for entry in meant if entry.kind not in _NEEDS]
+    done = [healing for entry in reversed(long) if (healing := work.healed_alone(entry))]
+    if len(long) < len(meant):
+        with turn(journal) as noted:
+            left = [entry for entry in noted.entries if not noted.lives(entry)]
+            short = [e for e in left if e.kind in kinds and e.kind in _NEEDS and concerns(e)]
+            for entry in reversed(short):
+                done.append(work.healed(entry, noted))
+                noted = noted.without(entry) if done[-1].put_back else noted  # noqa: PLW2901
+    return tuple(done)
 
 
 def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tuple[Healing, ...]:
@@ -82,36 +98,49 @@ def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tup
             return is_of_a_run(entry)  # what `openpts doctor --apply` has set is to last
         return device is not None and is_drive(device, entry.subject)
 
-    for entry in journal.left_behind():
-        if device is not None and entry.kind is Kind.DRIVE_PASSWORD and is_on_it(entry):
+    left_behind = [entry.entry_id for entry in journal.left_behind()]
+    for entry in journal.entries():
+        if device is None or entry.kind is not Kind.DRIVE_PASSWORD or not is_on_it(entry):
+            continue
+        if entry.entry_id in left_behind:
             raise RefusedError(
                 f"a run of {entry.made_at} was cut off while openpts had a password on "
                 f"{drive_text(entry.subject)}: take it off with `openpts unlock {target}`"
             )
+        raise RefusedError(
+            f"another openpts is at work with the password of {drive_text(entry.subject)}, which was set "
+            f"{entry.made_at} by process {entry.owner.pid}: wait until it has ended"
+        )
     return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
 
 
-def _healed(entry: Entry, journal: Journal, roots: SystemRoots, run: Run) -> Healing:
-    try:
-        text = HEALERS[entry.kind](entry, roots, run)
-    except OpenptsError as error:
-        return Healing(entry, put_back=False, text=f"the {entry.kind} could not be put back: {error}")
-    journal.remove(entry)
-    return Healing(entry, put_back=True, text=text)
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What it takes to put one entry after the other back."""
+
+    journal: Journal
+    roots: SystemRoots
+    run: Run
+    healers: Mapping[Kind, Healer]
+
+    def healed(self, entry: Entry, noted: Noted) -> Healing:
+        """Put back, or left to others who rely on it; taken out of the journal in both cases."""
+        try:
+            needed = _NEEDS[entry.kind](entry, noted, self.roots) if entry.kind in _NEEDS else None
+            text = needed or self.healers[entry.kind](entry, self.roots, self.run)
+        except OpenptsError as error:
+            return _failed(entry, error)
+        self.journal.remove(entry)
+        return Healing(entry, put_back=True, text=text)
+
+    def healed_alone(self, entry: Entry) -> Healing | None:
+        """As long as it takes, in nobody's way; None if somebody else has put it back by now."""
+        try:
+            with claimed(self.journal, entry) as still_there:
+                return self.healed(entry, Noted()) if still_there else None
+        except JournalError as error:
+            return _failed(entry, error)
 
 
-@contextmanager
-def _alone_in(journal: Journal) -> Iterator[None]:
-    """Two that heal at once would undo what the first of them has changed anew by then."""
-    try:
-        fd = os.open(journal.folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    except FileNotFoundError:
-        yield
-        return
-    except OSError as error:
-        raise JournalError(f"{journal.folder} can't be read: {error.strerror}") from error
-    try:
-        fcntl.flock(fd, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(fd)
+def _failed(entry: Entry, error: OpenptsError) -> Healing:
+    return Healing(entry, put_back=False, text=f"the {entry.kind} could not be put back: {error}")

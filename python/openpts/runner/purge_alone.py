@@ -1,6 +1,6 @@
 """A purge by itself, without a test after it: what the drive has, the purge, and its proof."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice
@@ -12,7 +12,7 @@ from openpts.device.purge.purge import purge
 from openpts.device.target import FileTarget, parse_target
 from openpts.journal import Journal
 from openpts.runner.ending import terminate_as_interrupt
-from openpts.runner.healing import heal_before_run
+from openpts.runner.healing import Healing, heal_before_run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.purge_choice import PurgeChoice
@@ -38,10 +38,11 @@ def methods_of(target: str) -> Sequence[tuple[PurgeMethod, Capability]]:
     return capabilities(BlockDevice.of_node(parsed.path, SystemRoots()))
 
 
-def purge_alone(order: PurgeOrder, progress: Progress) -> PurgeReport:
-    """Purge a drive or a file and prove it. Raises OpenptsError."""
+def purge_alone(order: PurgeOrder, progress: Progress, tell: Callable[[Healing], None]) -> PurgeReport:
+    """Purge a drive or a file and prove it; ``tell`` hears what was put back before. Raises OpenptsError."""
     target, roots = parse_target(order.target), SystemRoots()
     with terminate_as_interrupt():
-        heal_before_run(target, Journal.of_machine(), roots)
+        for healing in heal_before_run(target, Journal.of_machine(), roots):
+            tell(healing)
         with open_target(target, order.consent, roots) as opened:
             return purge(opened, order.choice, progress)

@@ -1,9 +1,15 @@
-"""Ctrl-C and SIGTERM as a wish that is looked at between two polls, so that no result gets lost in flight."""
+"""Ctrl-C, SIGTERM and a lost terminal as a wish, looked at between polls: no result gets lost in flight."""
 
 import signal
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Self
+
+
+def ending_signals() -> tuple[signal.Signals, ...]:
+    """Those that others send to end us; a terminal that is lost is none where ``nohup`` says so."""
+    hang_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
+    return (signal.SIGTERM, *hang_up)
 
 
 @dataclass(slots=True)
@@ -14,7 +20,7 @@ class StopSignals:
     _before: dict[int, signal.Handlers | None] = field(default_factory=dict)
 
     def __enter__(self) -> Self:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in (signal.SIGINT, *ending_signals()):
             self._before[number] = signal.signal(number, self._note)  # type: ignore[assignment]
         return self
 

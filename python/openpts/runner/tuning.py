@@ -4,10 +4,11 @@ import struct
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 
-from openpts.host.changes import UNTIL_THE_END, HostChanger
+from openpts.host.changes import HostChanger
 from openpts.host.setting_file import HostSettingError, held_open
+from openpts.host.shared_settings import UNTIL_THE_END
 from openpts.host.sleep_inhibitor import no_sleep
-from openpts.journal import Entry, Journal
+from openpts.journal import Journal
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.host_advice.processor import SHALLOW_US
@@ -31,12 +32,10 @@ def tuned_host(
     changer = HostChanger(roots, journal, UNTIL_THE_END, run)
     with ExitStack() as held:
         reports = _hold(held, scenario, roots)
-        entries: tuple[Entry, ...] = ()
         try:
-            made, entries = changer.make(changes)
-            yield (*reports, *made)
+            yield (*reports, *changer.make(changes))
         finally:
-            complaints = changer.put_back(entries)
+            complaints = changer.put_back()
     if complaints:
         raise HostSettingError(f"{'; '.join(complaints)}: `openpts doctor --restore` tries again")
 

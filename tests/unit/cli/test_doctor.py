@@ -19,6 +19,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import ChangeReport
 from tests.data.system_trees import laptop
+from tests.support.processes import in_process
 from tests.unit.host.recorded_systemd import RecordedSystemd
 
 __all__ = ["laptop"]
@@ -91,7 +92,7 @@ def test_changes_are_told_once_for_all_processors() -> None:
 @pytest.mark.parametrize("scenario", list(Scenario))
 def test_the_json_keeps_to_its_schema(scenario: Scenario, laptop: SystemRoots) -> None:
     examined, journal = examine(laptop, scenario), Journal(laptop.sys.parent / "journal", laptop)
-    changes = examined.apply(journal)
+    _, changes = in_process(lambda: examined.apply(journal))
     restored = restore(journal, laptop, examined.run)
     content = audit_in_json("/dev/sdb", examined, examined.findings(), changes, restored)
     jsonschema.validate(content, SCHEMA)

@@ -1,9 +1,10 @@
 """The write cache is set, read back and put back, or it is said why not."""
 
 import os
+import shutil
 import signal
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from pathlib import Path
@@ -15,9 +16,10 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.nvme_admin import NvmeCommandError
 from openpts.device.nvme_identify import NvmeController
 from openpts.device.open_target import OpenTarget
-from openpts.device.write_cache_control import WriteCacheControl, put_back_write_cache
+from openpts.device.write_cache_control import WriteCacheControl, cache_still_needed, put_back_write_cache
 from openpts.errors import RunFailedError, TargetError
 from openpts.journal import Journal, Kind
+from openpts.journal_turn import turn
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
@@ -93,8 +95,10 @@ def test_what_is_as_required_is_left_alone(
     found = controller(False)
     with control_of(drive("nvme0n1", server), server) as cache:
         assert cache.require(False).source == "NVMe Get Features, 06h"
-        assert journal.entries() == ()
+        (entry,) = journal.entries()  # for others to see that somebody relies on it
+        assert put_back_write_cache(entry, server, run_program).endswith("found and left it as WCD")
     assert found.asked == []
+    assert journal.entries() == ()
 
 
 def test_what_was_found_first_is_in_the_journal_before_the_change_and_until_it_is_put_back(
@@ -290,3 +294,83 @@ def test_a_cache_that_does_not_come_back_is_an_error(
     monkeypatch.setattr(write_cache_control, "_write_attribute", lambda device, attribute, text: None)
     with pytest.raises(TargetError, match=r"reads back as WCD .* and was WCE"):
         put_back_write_cache(entry, server, run_program)
+
+
+def second_namespace(server: SystemRoots) -> OpenTarget:
+    """Another namespace of the controller of nvme0n1, as far as the journal can tell."""
+    first = BlockDevice.of_name("nvme0n1", server)
+    folder = first.folder.with_name("nvme0n2")
+    shutil.copytree(first.folder, folder, symlinks=True)
+    for place in ("block", "class/block"):
+        (server.sys / place / "nvme0n2").symlink_to(folder)
+    return replace(drive("nvme0n1", server), device=BlockDevice.of_name("nvme0n2", server))
+
+
+@pytest.mark.parametrize("first_ends_first", [True, False])
+def test_runs_on_two_namespaces_leave_the_one_cache_as_the_first_of_them_found_it(
+    first_ends_first: bool, controller: Callable[..., Controller], server: SystemRoots, journal: Journal
+) -> None:
+    found = controller(True)
+    with ExitStack() as first, ExitStack() as second:
+        one = first.enter_context(control_of(drive("nvme0n1", server), server))
+        other = second.enter_context(control_of(second_namespace(server), server))
+        assert one.require(False).actual == other.require(False).actual == "WCD"
+        before, after = (first, second) if first_ends_first else (second, first)
+        before.close()
+        assert not found.enabled
+        after.close()
+    assert found.enabled
+    assert journal.entries() == ()
+
+
+@pytest.mark.parametrize("as_found", [True, False])
+def test_a_run_does_not_change_the_cache_that_another_measures_with(
+    as_found: bool, controller: Callable[..., Controller], server: SystemRoots
+) -> None:
+    found = controller(as_found)
+    with (
+        control_of(drive("nvme0n1", server), server) as one,
+        control_of(second_namespace(server), server) as other,
+    ):
+        one.require(False)
+        report = other.require(True)
+        assert (report.actual, found.enabled) == ("WCD", False)
+        told = f"left as it is: another run (process {os.getpid()}) measures with this cache"
+        assert told in report.source
+        assert one.require(False).actual == "WCD"
+    assert found.enabled is as_found
+
+
+def test_a_run_that_first_found_all_well_puts_back_what_it_changed_later(
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
+) -> None:
+    found = controller(False)
+    with control_of(drive("nvme0n1", server), server) as cache:
+        cache.require(False)
+        cache.require(True)
+        (entry,) = journal.entries()
+        assert (entry.found, found.enabled) == ({"state": "WCD"}, True)
+    assert not found.enabled
+
+
+def test_a_killed_run_beside_a_living_one_leaves_the_cache_to_that(
+    controller: Callable[..., Controller], server: SystemRoots, journal: Journal
+) -> None:
+    found = controller(True)
+
+    def set_and_die() -> None:
+        with control_of(drive("nvme0n1", server), server) as cache:
+            cache.require(False)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    process = get_context("fork").Process(target=set_and_die)
+    process.start()
+    process.join()
+    found.enabled = False  # in that process
+    with control_of(second_namespace(server), server) as other:
+        other.require(False)
+        (gone, _) = journal.entries()
+        with turn(journal) as noted:
+            needed = cache_still_needed(gone, noted, server)
+        assert needed is not None
+        assert needed.endswith(f"left as it is for another run (process {os.getpid()})")

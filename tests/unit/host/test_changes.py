@@ -3,22 +3,20 @@
 import multiprocessing
 import os
 import signal
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from openpts.host import changes
-from openpts.host.changes import (
-    STOPPED,
-    UNTIL_ASKED,
-    UNTIL_THE_END,
-    HostChanger,
-    is_of_a_run,
-    put_back_setting,
-)
+from openpts.host.changes import STOPPED, HostChanger, put_back_setting
 from openpts.host.setting_file import HostSettingError, read_setting, write_setting
+from openpts.host.shared_settings import UNTIL_ASKED, UNTIL_THE_END, is_of_a_run
 from openpts.host.tuning import host_changes
-from openpts.journal import Journal
+from openpts.journal import Entry, Journal, JournalError
+from openpts.programs import Answer
+from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import Change, Means
@@ -51,7 +49,7 @@ def make_all(roots: SystemRoots, until: str = UNTIL_ASKED) -> HostChanger:
 def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop: SystemRoots) -> None:
     run = RecordedSystemd("fstrim.timer", "apt-daily.timer")
     one = changer(laptop, run)
-    reports, entries = one.make(host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run))
+    reports = one.make(host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run))
     assert {report.key for report in reports} == {
         "p_states",
         "turbo",
@@ -62,7 +60,7 @@ def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop: SystemRoots) -> 
         "trim_timer",
         "updates",
     }
-    assert [report.failure for report in reports] == [""] * len(entries)
+    assert [report.failure for report in reports] == [""] * len(one.entries)
     policy = laptop.sys / CPUS / "cpufreq/policy1"
     assert (policy / "scaling_governor").read_text() == "performance"
     assert (policy / "scaling_min_freq").read_text() == (policy / "scaling_max_freq").read_text() == "4200000"
@@ -71,7 +69,7 @@ def test_a_laptop_is_set_up_for_a_synthetic_measurement(laptop: SystemRoots) -> 
     disabled = {path.parent.name: path.read_text().strip() for path in laptop.sys.rglob("state*/disable")}
     assert disabled == {"state0": "0", "state1": "1", "state2": "1"}
     assert run.ordered == [("stop", "fstrim.timer"), ("stop", "apt-daily.timer")]
-    assert journal_of(laptop).entries() == entries
+    assert journal_of(laptop).entries() == tuple(one.entries)
 
 
 def test_the_preference_is_set_before_the_governor_that_locks_it(laptop: SystemRoots) -> None:
@@ -91,7 +89,7 @@ def test_all_is_put_back_the_last_change_first(laptop: SystemRoots) -> None:
     before = settings_of(laptop)
     one = make_all(laptop)
     assert settings_of(laptop) != before
-    assert one.put_back(journal_of(laptop).entries()) == ()
+    assert one.put_back() == ()
     assert settings_of(laptop) == before
     assert isinstance(one.run, RecordedSystemd)
     assert sorted(one.run.active) == ["fstrim.timer", "man-db.timer"]
@@ -101,10 +99,9 @@ def test_all_is_put_back_the_last_change_first(laptop: SystemRoots) -> None:
 def test_what_is_right_already_is_left_alone(laptop: SystemRoots) -> None:
     make_all(laptop)
     entries = journal_of(laptop).entries()
-    reports, new = changer(laptop).make(
-        host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=RecordedSystemd())
-    )
-    assert (reports, new) == ((), ())
+    again = changer(laptop)
+    wanted = host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=RecordedSystemd())
+    assert (again.make(wanted), again.entries) == ((), [])
     assert journal_of(laptop).entries() == entries
 
 
@@ -168,11 +165,12 @@ def test_what_the_kernel_does_not_take_is_told_and_leaves_no_entry(
 
     monkeypatch.setattr(changes, "write_setting", refuse)
     path = laptop.sys / "firmware/acpi/platform_profile"
-    reports, entries = changer(laptop).make([Change("power_profile", Means.FILE, str(path), "performance")])
+    one = changer(laptop)
+    reports = one.make([Change("power_profile", Means.FILE, str(path), "performance")])
     assert [(report.found, report.failure) for report in reports] == [
         ("low-power", "the kernel refuses this value here")
     ]
-    assert entries == journal_of(laptop).entries() == ()
+    assert tuple(one.entries) == journal_of(laptop).entries() == ()
 
 
 def test_what_is_set_back_by_a_later_change_is_set_again(
@@ -190,7 +188,7 @@ def test_what_is_set_back_by_a_later_change_is_set_again(
             profile.write_text("balanced")
 
     monkeypatch.setattr(changes, "write_setting", write_with_a_side_effect)
-    reports, _ = changer(laptop).make(
+    reports = changer(laptop).make(
         [
             Change("power_profile", Means.FILE, str(profile), "performance"),
             Change("turbo", Means.FILE, str(turbo), "0"),
@@ -202,9 +200,9 @@ def test_what_is_set_back_by_a_later_change_is_set_again(
 
 def test_a_unit_that_may_not_be_stopped_says_why(laptop: SystemRoots) -> None:
     one = changer(laptop, RefusingSystemd("fstrim.timer"))
-    reports, entries = one.make([Change("trim_timer", Means.UNIT, "fstrim.timer", STOPPED)])
+    reports = one.make([Change("trim_timer", Means.UNIT, "fstrim.timer", STOPPED)])
     assert "Interactive authentication required" in reports[0].failure
-    assert entries == ()
+    assert one.entries == []
 
 
 def test_nothing_but_settings_of_the_kernel_is_written(laptop: SystemRoots, tmp_path: Path) -> None:
@@ -219,3 +217,113 @@ def test_nothing_but_settings_of_the_kernel_is_written(laptop: SystemRoots, tmp_
     with pytest.raises(HostSettingError, match="does not exist"):
         write_setting(laptop.sys / "new", "1", laptop)
     assert not (laptop.sys / "new").exists()
+
+
+def test_a_number_of_proc_says_nothing_about_a_setting(laptop: SystemRoots) -> None:
+    """The kernel makes up new ones when it has dropped what it kept of such a file."""
+    path = laptop.proc / "sys/kernel/numa_balancing"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("1\n")
+    one = changer(laptop)
+    one.make([Change("numa_balancing", Means.FILE, str(path), "0")])
+    again = path.with_name("again")
+    again.write_text("0\n")
+    again.rename(path)
+    assert one.put_back() == ()
+    assert path.read_text().strip() == "1"
+
+
+def test_a_device_that_goes_away_while_it_is_changed_is_told(
+    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    profile = laptop.sys / "firmware/acpi/platform_profile"
+    turbo = laptop.sys / CPUS / "intel_pstate/no_turbo"
+
+    def read_and_unplug(path: Path) -> str | None:
+        value = read_setting(path)
+        if path == profile:
+            path.unlink(missing_ok=True)
+        return value
+
+    monkeypatch.setattr(changes, "read_setting", read_and_unplug)
+    one = changer(laptop)
+    reports = one.make(
+        [
+            Change("turbo", Means.FILE, str(turbo), "0"),
+            Change("power_profile", Means.FILE, str(profile), "performance"),
+        ]
+    )
+    assert [report.failure for report in reports] == ["", "No such file or directory"]
+    assert (one.put_back(), turbo.read_text()) == ((), "1")
+
+
+class _HangingSystemd(RecordedSystemd):
+    """One that is interrupted while it stops a unit."""
+
+    def __call__(self, command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
+        """As Ctrl-C: systemd goes on, and we are told when it is done."""
+        answer = super().__call__(command, timeout_s, to_the_end=to_the_end)
+        if command[1] == "stop":
+            os.kill(os.getpid(), signal.SIGINT)
+        return answer
+
+
+def test_an_interrupt_while_changes_are_made_puts_back_those_before_it(laptop: SystemRoots) -> None:
+    before, run = settings_of(laptop), _HangingSystemd("fstrim.timer")
+    journal = journal_of(laptop)
+    wanted = host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=run)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        tuned_host(wanted, Scenario.REAL_WORLD, laptop, journal, run),
+    ):
+        raise AssertionError("nobody measures then")
+    assert (settings_of(laptop), run.active, journal.entries()) == (before, ["fstrim.timer"], ())
+
+
+def test_a_journal_that_fails_while_changes_are_made_leaves_none_of_them(
+    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, journal, add = settings_of(laptop), journal_of(laptop), Journal.add
+    noted = 0
+
+    def add_until_full(self: Journal, *of: Any) -> Entry:
+        nonlocal noted
+        noted += 1
+        if noted > 5:
+            raise JournalError("no space left")
+        return add(self, *of)
+
+    monkeypatch.setattr(Journal, "add", add_until_full)
+    wanted = host_changes(laptop, Scenario.SYNTHETIC, lasting=True, run=RecordedSystemd())
+    with (
+        pytest.raises(JournalError, match="no space left"),
+        tuned_host(wanted, Scenario.REAL_WORLD, laptop, journal, RecordedSystemd()),
+    ):
+        raise AssertionError("nobody measures then")
+    assert (settings_of(laptop), journal.entries()) == (before, ())
+
+
+def test_an_entry_that_cannot_be_taken_out_keeps_none_of_the_others_back(
+    laptop: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, remove = settings_of(laptop), Journal.remove
+    one = make_all(laptop)
+    stuck = one.entries[-1]
+
+    def remove_others(self: Journal, entry: Entry) -> None:
+        if entry is stuck:
+            raise JournalError("it can't be removed")
+        remove(self, entry)
+
+    monkeypatch.setattr(Journal, "remove", remove_others)
+    assert one.put_back() == ("it can't be removed",)
+    assert settings_of(laptop) == before
+    assert journal_of(laptop).entries() == (stuck,)
+
+
+def test_a_journal_that_cannot_be_read_keeps_nothing_back(laptop: SystemRoots) -> None:
+    before, one = settings_of(laptop), make_all(laptop)
+    (journal_of(laptop).folder / "0.json").write_text("{")
+    (complaint,) = one.put_back()
+    assert "makes no sense" in complaint
+    assert settings_of(laptop) == before

@@ -1,16 +1,22 @@
 """The audit of a machine and of the way to one drive, with what can be changed of it."""
 
+from collections.abc import Callable
+from typing import cast
+
 import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.host.tuning import LEFT_ALONE
 from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, Finding, restore
+from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.host_advice.advice import Grade, Group
 from openpts.vocabulary.host_advice.table import ADVICE
 from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import ChangeReport
 from tests.data.system_trees import container, laptop, server, virtual_machine
+from tests.support.processes import in_process, living
 from tests.unit.host.recorded_systemd import RecordedSystemd
 from tests.unit.host.test_changes import settings_of
 
@@ -20,6 +26,12 @@ __all__ = ["container", "laptop", "server", "virtual_machine"]
 def doctor(roots: SystemRoots, disk: str | None, scenario: Scenario = Scenario.SYNTHETIC) -> Doctor:
     device = None if disk is None else BlockDevice.of_name(disk, roots)
     return Doctor(scenario, roots, device, RecordedSystemd("fstrim.timer"))
+
+
+def applied(examined: Doctor, journal: Journal) -> tuple[ChangeReport, ...]:
+    """By a process that ends, as the command does."""
+    _, changes = in_process(lambda: examined.apply(journal))
+    return cast("tuple[ChangeReport, ...]", changes)
 
 
 def by_key(examined: Doctor) -> dict[str, Finding]:
@@ -92,9 +104,12 @@ def test_what_was_applied_is_good_and_restored_as_it_was(laptop: SystemRoots) ->
     examined, journal = doctor(laptop, "sdb"), Journal(laptop.sys.parent / "journal", laptop)
     changeable = {f.advice.key for f in examined.findings() if f.remedy == "--apply changes it"}
     assert {"scheduler", "usb_suspend", "governor", "trim_timer", "c_states"} <= changeable
-    assert [change.failure for change in examined.apply(journal) if change.failure] == []
+    assert [change.failure for change in applied(examined, journal) if change.failure] == []
     after = by_key(examined)
-    assert {key for key in changeable if after[key].grade is not Grade.GOOD} == set()
+    of_systemd = {"trim_timer"}  # its made-up one lives in another process
+    assert {key for key in changeable - of_systemd if after[key].grade is not Grade.GOOD} == set()
+    assert isinstance(examined.run, RecordedSystemd)
+    examined.run.active.clear()  # by the process that applied it
     healed = restore(journal, laptop, examined.run)
     assert all(healing.put_back for healing in healed)
     assert settings_of(laptop) == before
@@ -110,3 +125,27 @@ def test_what_is_left_alone_is_in_the_table(server: SystemRoots) -> None:
     }
     assert changed <= keys
     assert changed & set(LEFT_ALONE) <= {"max_sectors_kb"}
+
+
+def test_what_a_killed_run_has_set_is_put_back_before_anything_is_applied(server: SystemRoots) -> None:
+    merging = BlockDevice.of_name("nvme0n1", server).folder / "queue/nomerges"
+    merging.write_text("0\n")
+    journal = Journal(server.sys.parent / "journal", server)
+
+    def measure(wait: Callable[[], None]) -> None:
+        examined = doctor(server, "nvme0n1")
+        with tuned_host(examined._changes(), Scenario.REAL_WORLD, server, journal, examined.run):
+            wait()
+
+    with living(measure) as run:
+        assert merging.read_text() == "2"
+        refused = applied(doctor(server, "nvme0n1", Scenario.REAL_WORLD), journal)
+        (report,) = (change for change in refused if change.key == "nomerges")
+        assert report.failure == f"the run of process {run.pid} has set 2 and still goes on"
+        run.kill()
+    healed, changes = in_process(lambda: doctor(server, "nvme0n1", Scenario.REAL_WORLD).apply(journal))
+    assert f"{merging.resolve()}: 0 again" in [healing.text for healing in healed]
+    assert "nomerges" not in {change.key for change in changes}
+    restore(journal, server)
+    assert merging.read_text().strip() == "0"
+    assert journal.entries() == ()

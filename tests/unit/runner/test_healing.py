@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+from collections.abc import Callable
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -13,11 +14,13 @@ from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
 from openpts.device.target import BlockTarget, FileTarget
 from openpts.errors import OpenptsError, RefusedError, TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.journal_turn import claimed, turn
 from openpts.programs import Run
 from openpts.runner import healing
 from openpts.runner.healing import HEALERS, heal, heal_before_run
 from openpts.system_files import SystemRoots
 from tests.data.system_trees import server
+from tests.support.processes import living
 
 __all__ = ["server"]
 
@@ -185,3 +188,63 @@ def test_two_drives_that_say_they_are_the_same_are_not_guessed_between(server: S
 
 def test_whatever_is_changed_can_be_put_back() -> None:
     assert set(HEALERS) == set(Kind)
+
+
+class _Erasing:
+    """A healer that takes its time, as an erasure does."""
+
+    def __init__(self, wait: Callable[[], None]) -> None:
+        self.wait = wait
+
+    def __call__(self, entry: Entry, roots: SystemRoots, run: Run) -> str:
+        self.wait()
+        return "the password was taken off"
+
+
+def test_an_erasure_of_hours_keeps_nobody_waiting(
+    journal: Journal, server: SystemRoots, healer: Recorder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subject = drive_subject(BlockDevice.of_name("sda", server))
+    leave_behind(journal, Kind.DRIVE_PASSWORD, subject, "secret")
+
+    def unlock(wait: Callable[[], None]) -> None:
+        heal(journal, server, {Kind.DRIVE_PASSWORD}, healers={Kind.DRIVE_PASSWORD: _Erasing(wait)})
+
+    with living(unlock) as unlocking:
+        leave_behind(journal, Kind.WRITE_CACHE, {}, "old")
+        (healed,) = heal(journal, server, Kind)
+        assert healed.text == "old is back"
+        # nobody writes to the drive meanwhile, and others may be measured
+        with pytest.raises(RefusedError, match="another openpts is at work with the password of"):
+            heal_before_run(block_target("sda", server, monkeypatch), journal, server)
+        assert heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server) == ()
+        unlocking.end()
+    assert (journal.entries(), healer.healed) == ((), ["old"])
+
+
+def test_a_password_is_taken_off_by_one_at_a_time(
+    journal: Journal, healer: Recorder, server: SystemRoots
+) -> None:
+    leave_behind(journal, Kind.DRIVE_PASSWORD, {}, "secret")
+    (entry,) = journal.left_behind()
+
+    def claim(wait: Callable[[], None]) -> None:
+        with claimed(journal, entry):
+            wait()
+
+    with living(claim) as other, pytest.raises(JournalError, match=rf"openpts \(process {other.pid}\) is"):
+        claimed(journal, entry).__enter__()
+    assert heal(journal, server, Kind)[0].put_back
+
+
+def test_a_turn_that_does_not_end_is_told_with_its_process(journal: Journal) -> None:
+    def take_a_turn(wait: Callable[[], None]) -> None:
+        with turn(journal):
+            wait()
+
+    with living(take_a_turn) as other:
+        with pytest.raises(JournalError, match=rf"another openpts \(process {other.pid}\) is"):
+            turn(journal, wait_s=0.1).__enter__()
+        other.end()
+    with turn(journal) as noted:
+        assert noted.entries == ()

@@ -131,7 +131,7 @@ def test_an_engine_that_ends_without_a_result_is_an_error() -> None:
         followed(engine)
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_the_first_signal_is_a_wish_and_the_second_interrupts(number: int) -> None:
     before = signal.getsignal(number)
     with StopSignals() as stop:

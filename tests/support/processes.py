@@ -1,0 +1,64 @@
+"""Processes of a test that do something with files, and that end when and as the test says."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import Any
+
+_PATIENCE_S = 60
+
+
+def in_process(function: Callable[[], Any]) -> Any:
+    """What ``function`` returns in a process that is gone then, its locks as well."""
+    context = get_context("fork")
+    ours, theirs = context.Pipe()
+    process = context.Process(target=lambda: theirs.send(function()))
+    process.start()
+    assert ours.poll(_PATIENCE_S)
+    answer = ours.recv()
+    process.join()
+    return answer
+
+
+@dataclass
+class Living:
+    """A process in the middle of its block."""
+
+    pid: int
+    _leash: Connection
+    _join: Callable[[], None]
+
+    def end(self) -> None:
+        """Let it leave its block, and wait until it is gone."""
+        self._leash.send("end")
+        self._join()
+
+    def kill(self) -> None:
+        """As a crash does."""
+        os.kill(self.pid, signal.SIGKILL)
+        self._join()
+
+
+@contextmanager
+def living(function: Callable[[Callable[[], None]], None]) -> Iterator[Living]:
+    """A process that calls ``function``, which calls what it is given where it is to wait."""
+    context = get_context("fork")
+    ours, theirs = context.Pipe()
+
+    def wait() -> None:
+        theirs.send("there")
+        theirs.poll(_PATIENCE_S)
+
+    process = context.Process(target=lambda: function(wait))
+    process.start()
+    try:
+        assert ours.poll(_PATIENCE_S)
+        assert process.pid is not None
+        yield Living(process.pid, ours, process.join)
+    finally:
+        ours.send("end")
+        process.join()

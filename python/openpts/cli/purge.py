@@ -52,7 +52,7 @@ def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: A
     if choice.left_out:
         raise UsageError("--method none leaves nothing to do")
     log = sys.stderr if as_json else sys.stdout
-    methods = methods_of(target)
+    methods = methods_of(target, to_purge=not only_list)
     if not as_json:
         _print_methods(methods)
     result: dict[str, Any] = {"target": target, "methods": [_method_object(*each) for each in methods]}

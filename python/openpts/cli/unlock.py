@@ -1,12 +1,19 @@
 """`openpts unlock`: take passwords off drives that a run which was cut off has left there."""
 
 import os
+from functools import partial
 from pathlib import Path
 
 import click
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.ata_password import PASSWORD, identify_disk, is_noted_drive, password_state
+from openpts.device.purge.ata_password import (
+    PASSWORD,
+    identify_disk,
+    is_noted_drive,
+    password_state,
+    take_password_off,
+)
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, Kind
 from openpts.programs import run_program
@@ -23,13 +30,14 @@ def unlock(drive: str | None, only_list: bool) -> int:
     ATA Security Erase needs a password on the drive while it erases itself. openpts notes that before it
     sets one, and takes it off again; what a crash or a power cut has left is taken off here. DRIVE is a node
     such as /dev/sda or a serial number; without it, all drives that are noted. A drive is known by its
-    serial number, whatever its node is now.
+    serial number, whatever its node is now; where several have the same, the node that you name decides.
 
     A drive that unlocks only after its erasure has ended is erased again: its data was to be erased anyway.
     """
     roots, journal = SystemRoots(), Journal.of_machine()
     noted = [entry for entry in journal.entries() if entry.kind is Kind.DRIVE_PASSWORD]
-    meant = [entry for entry in noted if drive is None or _is_meant(entry, drive, roots)]
+    named = _device(drive, roots) if drive is not None and "/" in drive else None
+    meant = [entry for entry in noted if drive is None or _is_meant(entry, drive, named)]
     if os.geteuid() != 0:
         click.echo(
             "openpts: not run as root: what root has noted is not seen, see sudo openpts unlock", err=True
@@ -51,6 +59,7 @@ def unlock(drive: str | None, only_list: bool) -> int:
         {Kind.DRIVE_PASSWORD},
         concerns=lambda entry: entry.entry_id in wanted,
         run=run_program,
+        healers={Kind.DRIVE_PASSWORD: partial(take_password_off, named=named)},
     )
     for healing in healed:
         click.echo(healing.text, err=not healing.put_back)
@@ -58,10 +67,10 @@ def unlock(drive: str | None, only_list: bool) -> int:
     return 0 if done else TargetError.exit_code
 
 
-def _is_meant(entry: Entry, drive: str, roots: SystemRoots) -> bool:
-    if "/" not in drive:
-        return drive in {entry.subject.get("serial"), entry.subject.get("identify_serial")}
-    return is_noted_drive(_device(drive, roots), entry, run_program)
+def _is_meant(entry: Entry, drive: str, named: BlockDevice | None) -> bool:
+    if named is not None:
+        return is_noted_drive(named, entry, run_program)
+    return drive in {entry.subject.get("serial"), entry.subject.get("identify_serial")}
 
 
 def _device(drive: str, roots: SystemRoots) -> BlockDevice:

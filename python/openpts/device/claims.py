@@ -23,7 +23,8 @@ class ClaimKind(StrEnum):
 class Claim:
     """One use of something, known by device number, kernel name or path; ``text`` continues its name.
 
-    ``node`` is what was used where that is another door to the same drive, such as ``/dev/ng0n1``.
+    ``node`` is what was used where that is another door to the same drive, such as ``/dev/ng0n1``;
+    ``program`` the name of a process that has it open.
     """
 
     kind: ClaimKind
@@ -32,6 +33,7 @@ class Claim:
     name: str | None = None
     path: Path | None = None
     node: str | None = None
+    program: str | None = None
 
     def concerns(self, device: BlockDevice) -> bool:
         """Whether it is this very device that is used; partitions are devices of their own."""

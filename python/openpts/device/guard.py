@@ -8,6 +8,7 @@ its name may have become another drive's.
 
 import errno
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -29,6 +30,8 @@ from openpts.vocabulary.facts import TargetFacts, TargetKind
 _Word = Callable[[], Refusal | None]
 """Asks whether the operator's word is against a drive."""
 
+_UDEV_LOOKS_S: Final = 2.0
+_RETRY_S: Final = 0.05
 _HINTS: Final = {
     errno.EACCES: "run openpts as root",
     errno.EPERM: "run openpts as root",
@@ -135,14 +138,22 @@ def _waived(refusal: Refusal, consent: Consent) -> bool:
 
 
 def _open_exclusively(device: BlockDevice, flags: int) -> int | None:
-    """A claim on the drive, None if someone else has one. Raises TargetError if it can't be opened at all."""
-    try:
-        return os.open(device.node, flags | os.O_EXCL | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.EBUSY:
+    """A claim on the drive, None if someone else has one and keeps it. Raises TargetError if it can't be
+    opened at all.
+
+    udev looks into a drive whenever one who wrote to it has closed it, and claims it for a moment.
+    """
+    deadline_s = time.monotonic() + _UDEV_LOOKS_S
+    while True:
+        try:
+            return os.open(device.node, flags | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                hint = _HINTS.get(error.errno or 0, "see dmesg")
+                raise TargetError(f"{device.node} can't be opened: {error.strerror}; {hint}") from error
+        if time.monotonic() >= deadline_s:
             return None
-        hint = _HINTS.get(error.errno or 0, "see dmesg")
-        raise TargetError(f"{device.node} can't be opened: {error.strerror}; {hint}") from error
+        time.sleep(_RETRY_S)
 
 
 def _busy(device: BlockDevice) -> Refusal:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from openpts.device.at_work import at_work
 from openpts.device.block_device import BlockDevice
 from openpts.device.drive_listing import DeviceListing, PurgeAbility, Verdict
 from openpts.device.guard import check_drive
@@ -41,6 +42,9 @@ def look(
     """
     known = _as_the_kernel_knows_it(device, usage)
     yield known
+    if not isinstance(usage, RefusedError) and (busy := at_work(device, usage)) is not None:
+        yield replace(known, silent=f"left alone: {busy}")
+        return
     if not may_wake and _sleeps(device):
         silent = f"asleep and left alone: openpts devices {device.node} wakes it"
         yield replace(known, verdict=_verdict(device, usage, known, may_wake=False), silent=silent)

@@ -8,7 +8,7 @@ import os
 import re
 import stat
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -52,7 +52,8 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Path]) -> OpenNodes:
         who = f"process {process.name} ({command})"
         try:
             for descriptor in (process / "fd").iterdir():
-                claims += _claims(descriptor, f"is open in {who}", inodes, roots)
+                found = _claims(descriptor, f"is open in {who}", inodes, roots)
+                claims += (replace(claim, program=command) for claim in found)
         except PermissionError:
             # a process that ends in the middle of the question looks the same
             if process.name != _INIT and process.exists():

@@ -3,13 +3,17 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from openpts.device.at_work import at_work
 from openpts.device.block_device import BlockDevice
 from openpts.device.consent import Consent
 from openpts.device.guard import open_target
 from openpts.device.purge.method import Capability, Progress, PurgeMethod
 from openpts.device.purge.methods import capabilities
 from openpts.device.purge.purge import purge
+from openpts.device.rules import quiet_refusals, refuse
 from openpts.device.target import FileTarget, parse_target
+from openpts.device.usage import read_usage
+from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.runner.ending import terminate_as_interrupt
 from openpts.runner.healing import Healing, heal_before_run
@@ -27,15 +31,27 @@ class PurgeOrder:
     choice: PurgeChoice
 
 
-def methods_of(target: str) -> Sequence[tuple[PurgeMethod, Capability]]:
+def methods_of(
+    target: str, *, to_purge: bool, roots: SystemRoots | None = None
+) -> Sequence[tuple[PurgeMethod, Capability]]:
     """What a drive can do; nothing for a file. Nothing is changed and nobody has to agree.
 
-    Raises OpenptsError where there is no such target.
+    The drive is asked, but not before the kernel's own lists have nothing against that: ``to_purge`` counts
+    every use, else only a program that may be at work on it. Raises OpenptsError, also where there is no
+    such target.
     """
-    parsed = parse_target(target)
+    parsed, roots = parse_target(target), roots or SystemRoots()
     if isinstance(parsed, FileTarget):
         return ()
-    return capabilities(BlockDevice.of_node(parsed.path, SystemRoots()))
+    device = BlockDevice.of_node(parsed.path, roots)
+    usage = read_usage(roots)
+    if to_purge:
+        refuse(quiet_refusals(device, usage))
+    if (busy := at_work(device, usage)) is not None:
+        raise RefusedError(
+            f"refused [open]: {busy}: a question could break that off; wait until it has ended"
+        )
+    return capabilities(device)
 
 
 def purge_alone(order: PurgeOrder, progress: Progress, tell: Callable[[Healing], None]) -> PurgeReport:

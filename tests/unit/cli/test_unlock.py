@@ -1,22 +1,22 @@
 """`openpts unlock`: what it says and does, on a drive that behaves as the standard says."""
 
-import json
+import os
 from pathlib import Path
 
 import pytest
 
+from openpts import journal as journal_module
 from openpts.cli import unlock as unlock_module
 from openpts.cli.main import cli
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import TargetError
-from openpts.journal import Journal
+from openpts.journal import Entry, Journal
 from openpts.programs import ProgramError
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.data.system_trees import server
 from tests.support.ata_security_drive import AtaSecurityDrive
+from tests.support.held_drive import held
 
 __all__ = ["server"]
 
@@ -44,22 +44,17 @@ def left_locked(drive: AtaSecurityDrive, server: SystemRoots) -> AtaSecurityDriv
             raise ProgramError("gone")
 
     drive.before = gone
-    target = OpenTarget(
-        -1, TargetFacts(TargetKind.BLOCK, "sda", "/dev/sda", 2**30, 512), BlockDevice.of_name("sda", server)
-    )
-    with pytest.raises(TargetError):
+    with held(BlockDevice.of_name("sda", server), 2**30) as target, pytest.raises(TargetError):
         AtaSecurityErase(run=drive).carry_out(target, lambda *_: None)
     drive.before = lambda _: None
     drive.power_cycle()
-    _owner_gone()
+    _end_owner(Journal.of_machine().entries()[0])
     return drive
 
 
-def _owner_gone() -> None:
-    for path in Journal.of_machine().folder.glob("*.json"):
-        entry = json.loads(path.read_text())
-        entry["owner"]["started"] = "1"
-        path.write_text(json.dumps(entry))
+def _end_owner(entry: Entry) -> None:
+    """The process that made an entry goes, and its lock with it."""
+    os.close(journal_module._LOCKS.pop(entry.entry_id))
 
 
 def _run(*arguments: str) -> int:

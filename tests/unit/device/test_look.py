@@ -1,5 +1,8 @@
 """What of a drive is told in which order: a drive that stops answering leaves what came before."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import pytest
 
 from openpts.device import look as look_module
@@ -7,8 +10,13 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.drive_listing import Safety
 from openpts.device.look import look
 from openpts.device.purge.method import Capability
+from openpts.device.target import BlockTarget
 from openpts.device.usage import read_usage
+from openpts.errors import RefusedError
+from openpts.runner import purge_alone as purge_alone_module
+from openpts.runner.purge_alone import methods_of
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.health import HealthReading
 
 
@@ -48,3 +56,69 @@ def test_a_node_that_is_missing_is_said_so(server: SystemRoots) -> None:
     *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.safety is Safety.UNKNOWN
     assert "its node is missing: see udevadm trigger" in last.reason
+
+
+@pytest.mark.parametrize("program", ["nvme", "hdparm", "sg_format", "openpts"])
+@pytest.mark.parametrize("node", ["/dev/nvme0n1", "/dev/nvme0n9"])
+def test_a_drive_that_somebody_is_at_work_on_is_asked_nothing(
+    program: str, node: str, server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A question that is answered late makes the kernel reset it, say in the middle of a format."""
+    device = BlockDevice.of_name("nvme0n1", server)
+    sibling = device.folder.with_name("nvme0n9")
+    sibling.mkdir()
+    (sibling / "size").write_text("8\n")
+    _open_in(server, program, node)
+    monkeypatch.setattr(look_module, "drive_facts", _never_twice(look_module.drive_facts))
+    *_, last = look(device, read_usage(server))
+    assert last.silent.startswith("left alone: ")
+    assert f"{node.removeprefix('/dev/')} is open in process 4711 ({program})" in last.silent
+    with pytest.raises(RefusedError, match=r"refused \[open\].*wait until it has ended"):
+        methods_of(str(device.node), to_purge=False, roots=server)
+
+
+def _open_in(roots: SystemRoots, program: str, node: str) -> None:
+    (roots.proc / "4711/fd").mkdir(parents=True)
+    (roots.proc / "4711/comm").write_text(f"{program}\n")
+    (roots.proc / "4711/fd/5").symlink_to(node)
+
+
+def _never_twice(ask: Callable[..., Facts]) -> Callable[..., Facts]:
+    """What the kernel knows is read once; what the drive answers would be added a second time."""
+    asked: list[object] = []
+
+    def once(*words: object) -> Facts:
+        assert not asked, "the drive was asked"
+        asked.append(words)
+        return ask(*words)
+
+    return once
+
+
+def test_others_that_have_a_drive_open_do_not_keep_it_from_being_asked(server: SystemRoots) -> None:
+    _open_in(server, "qemu-system-x86", "/dev/nvme0n1")
+    *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
+    assert last.silent == ""
+
+
+def test_a_drive_in_use_is_asked_for_a_list_but_not_for_a_purge(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _open_in(server, "qemu-system-x86", "/dev/nvme0n1")
+    asked: list[BlockDevice] = []
+    monkeypatch.setattr(purge_alone_module, "capabilities", lambda device: asked.append(device) or ())
+    device = BlockDevice.of_name("nvme0n1", server)
+    with pytest.raises(RefusedError, match=r"refused \[open\]"):
+        methods_of(str(device.node), to_purge=True, roots=server)
+    assert asked == []
+    assert methods_of(str(device.node), to_purge=False, roots=server) == ()
+    assert asked == [device]
+
+
+@pytest.fixture(autouse=True)
+def nodes_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody can make nodes of drives here."""
+    monkeypatch.setattr(
+        BlockDevice, "of_node", staticmethod(lambda path, roots: BlockDevice.of_name(path.name, roots))
+    )
+    monkeypatch.setattr(purge_alone_module, "parse_target", lambda text: BlockTarget(Path(text)))

@@ -1,0 +1,61 @@
+"""A drive that udev looks into for a moment is not taken for one that somebody uses."""
+
+import errno
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from openpts.device import guard
+from openpts.device.block_device import BlockDevice
+from openpts.device.guard import check_drive
+from openpts.device.usage import Usage
+from openpts.system_files import SystemRoots
+from tests.support.held_drive import give_node
+
+
+@pytest.fixture
+def device(server: SystemRoots, monkeypatch: pytest.MonkeyPatch) -> BlockDevice:
+    """A drive with nothing on it."""
+    blank = replace(guard.SIGNATURE_RULE, evidence=lambda _device, _usage: None)
+    monkeypatch.setattr(guard, "SIGNATURE_RULE", blank)
+    return give_node(BlockDevice.of_name("nvme0n1", server))
+
+
+@pytest.fixture
+def claimed_for(monkeypatch: pytest.MonkeyPatch, device: BlockDevice) -> Callable[[float], None]:
+    """Let somebody else have claimed the drive for some seconds from now; ours are no real ones."""
+    now_s = 0.0
+    really = os.open
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_s
+        now_s += seconds
+
+    def claim(seconds: float) -> None:
+        def open_late(path: str, flags: int, *rest: int) -> int:
+            if path == device.node and now_s < seconds:
+                raise OSError(errno.EBUSY, "Device or resource busy")
+            return really(path, flags, *rest)
+
+        monkeypatch.setattr(os, "open", open_late)
+        monkeypatch.setattr(time, "monotonic", lambda: now_s)
+        monkeypatch.setattr(time, "sleep", sleep)
+
+    return claim
+
+
+def test_a_claim_that_ends_at_once_is_waited_for(
+    device: BlockDevice, claimed_for: Callable[[float], None]
+) -> None:
+    claimed_for(1.5)
+    assert check_drive(device, Usage(())) == ()
+
+
+def test_a_claim_that_stays_is_a_refusal(device: BlockDevice, claimed_for: Callable[[float], None]) -> None:
+    claimed_for(1e9)
+    (refusal,) = check_drive(device, Usage(()))
+    assert refusal.rule_id == "busy"
+    assert 2 <= time.monotonic() < 2.5

@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
@@ -59,13 +59,26 @@ def drive(request: pytest.FixtureRequest, roots: SystemRoots) -> Path:
 
 
 @pytest.fixture
-def undo(run, nvme: Path, sata: Path, sas: Path) -> Iterator[Callable[..., None]]:
-    """What to run at the end, last first; then the drives are as empty as they were."""
+def undo(request: pytest.FixtureRequest, run) -> Iterator[Callable[..., None]]:
+    """What to run at the end, last first; then the drives of the test are as empty as they were."""
+    names = {"drive", "nvme", "sata", "sas"}.intersection(request.fixturenames)
+    nodes = [request.getfixturevalue(name) for name in sorted(names)]
     with ExitStack() as stack:
         yield lambda *command: stack.callback(run, *command)
-    for node in (nvme, sata, sas):
+    for node in nodes:
         run("wipefs", "--all", "--quiet", node)
+        # what lay within a partition or an array shows again in the next one that begins at its place
+        run("blkdiscard", node)
     run("udevadm", "settle")
+
+
+@contextmanager
+def _mounted(node: str, run) -> Iterator[None]:
+    run("mount", node, "/mnt")
+    try:
+        yield
+    finally:
+        run("umount", "/mnt")
 
 
 def _assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
@@ -102,10 +115,10 @@ def test_an_unused_drive_is_free(drive: Path, roots: SystemRoots) -> None:
     assert check(BlockTarget(drive), roots) == ()
 
 
-def test_mounted(drive: Path, undo, run, mount, roots: SystemRoots) -> None:
-    run("mkfs.ext4", "-q", drive)
-    mount_point = mount(drive)
-    _assert_refused(drive, "mounted", f"{drive} is mounted at {mount_point}", roots)
+def test_mounted(nvme: Path, undo, run, mount, roots: SystemRoots) -> None:
+    run("mkfs.ext4", "-q", nvme)
+    mount_point = mount(nvme)
+    _assert_refused(nvme, "mounted", f"{nvme} is mounted at {mount_point}", roots)
 
 
 def test_a_partition_mounted(drive: Path, undo, run, mount, roots: SystemRoots) -> None:
@@ -120,7 +133,7 @@ def test_mounted_in_another_mount_namespace(
     nvme: Path, undo, run, tmp_path: Path, cleanup: ExitStack, roots: SystemRoots
 ) -> None:
     run("mkfs.ext4", "-q", nvme)
-    script = f"mount {nvme} {tmp_path} && echo mounted && cat"
+    script = f"mount {nvme} {tmp_path} && echo mounted && cat && umount {tmp_path}"
     hidden = subprocess.Popen(
         ["unshare", "--mount", "sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -154,9 +167,8 @@ def test_a_member_of_an_array_running_and_stopped(
         sata,
     )
     run("mkfs.ext4", "-q", "/dev/md0")
-    run("mount", "/dev/md0", "/mnt")
-    _assert_refused(nvme, "holder", f"{nvme} is part of md0, and /dev/md0 is mounted at /mnt", roots)
-    run("umount", "/mnt")
+    with _mounted("/dev/md0", run):
+        _assert_refused(nvme, "holder", f"{nvme} is part of md0, and /dev/md0 is mounted at /mnt", roots)
     _assert_refused(sata, "holder", f"{sata} is part of md0", roots)
     run("mdadm", "--stop", "/dev/md0")
     _assert_refused(nvme, "signature", "linux_raid_member", roots)
@@ -169,9 +181,8 @@ def test_a_volume_active_and_inactive_also_on_a_partition(sas: Path, undo, run, 
     undo("vgremove", "-q", "-f", "labvg")
     run("lvcreate", "-q", "-L", "12M", "-n", "root", "labvg")
     run("mkfs.ext4", "-q", "/dev/labvg/root")
-    run("mount", "/dev/labvg/root", "/mnt")
-    _assert_refused(sas, "holder", "is mounted at /mnt", roots)
-    run("umount", "/mnt")
+    with _mounted("/dev/labvg/root", run):
+        _assert_refused(sas, "holder", "is mounted at /mnt", roots)
     run("vgchange", "-q", "-an", "labvg")
     _assert_refused(sas, "signature", "gpt", roots)
 
@@ -190,15 +201,15 @@ def test_a_mapped_device_shares_its_drive_with_nobody(
     _assert_refused(mapped, "shared", f"beneath {mapped}, {second} is mounted", roots)
 
 
-def test_a_loop_device_on_it(drive: Path, undo, attach, roots: SystemRoots) -> None:
-    loop = attach(on=drive)
-    _assert_refused(drive, "loop", f"{drive} is the backing store of {loop}", roots)
-    _assert_refused(loop, "backing", f"{loop} is a loop device over the drive {drive}", roots)
+def test_a_loop_device_on_it(sas: Path, attach, roots: SystemRoots) -> None:
+    loop = attach(on=sas)
+    _assert_refused(sas, "loop", f"{sas} is the backing store of {loop}", roots)
+    _assert_refused(loop, "backing", f"{loop} is a loop device over the drive {sas}", roots)
 
 
-def test_open_in_another_process(drive: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
-    pid = _hold(drive, cleanup)
-    _assert_refused(drive, "open", f"{drive} is open in process {pid} (python", roots)
+def test_open_in_another_process(sata: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
+    pid = _hold(sata, cleanup)
+    _assert_refused(sata, "open", f"{sata} is open in process {pid} (python", roots)
 
 
 @pytest.mark.parametrize("door", ["ng0n1", "nvme0"])
@@ -255,7 +266,7 @@ def test_the_other_path_to_the_same_disk_is_mounted(undo, run, mount, roots: Sys
     _assert_refused(here, "other-path", f"is mounted at {mount_point}", roots)
 
 
-def test_read_only(drive: Path, undo, run, roots: SystemRoots) -> None:
+def test_read_only(drive: Path, run, cleanup: ExitStack, roots: SystemRoots) -> None:
     run("blockdev", "--setro", drive)
-    undo("blockdev", "--setrw", drive)
+    cleanup.callback(run, "blockdev", "--setrw", drive)
     _assert_refused(drive, "read-only", f"{drive} is set read-only", roots)

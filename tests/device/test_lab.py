@@ -112,27 +112,14 @@ def test_a_drive_with_4096_byte_sectors_skips_the_half_kib(tmp_path: Path) -> No
     assert "PTS-IOPS-13" in {deviation.rule_id for deviation in run.ledger}
 
 
-def test_guard_and_purge_on_nvme_sata_and_sas(tmp_path: Path) -> None:
+def test_every_unsafe_situation_is_refused_and_a_free_drive_is_purged(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    tests = "-m pytest -q -p no:cacheprovider tests/device/test_virtual_drives.py"
-    ended = in_lab(
-        tmp_path,
-        *("--nvme", "256M", "--sata", "256M", "--scsi", "256M,hba=mptsas1068"),
-        script=f"cd {root} && {sys.executable} {tests}",
-        timeout_s=600,
-    )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
-    assert " passed" in ended.stdout
-
-
-def test_every_unsafe_situation_is_refused(tmp_path: Path) -> None:
-    root = Path(__file__).parents[2]
-    tests = "-m pytest -q -p no:cacheprovider tests/device/test_guard_on_virtual_drives.py"
+    modules = "tests/device/test_virtual_drives.py tests/device/test_guard_on_virtual_drives.py"
     ended = in_lab(
         tmp_path,
         *("--nvme", "256M", "--sata", "256M", "--scsi", "256M,hba=mptsas1068"),
         *("--scsi-debug", "dev_size_mb=64,add_host=2,vpd_use_hostno=0,lbpu=1"),
-        script=f"modprobe sg; cd {root} && {sys.executable} {tests}",
+        script=f"modprobe sg; cd {root} && {sys.executable} -m pytest -q -p no:cacheprovider {modules}",
         timeout_s=900,
     )
     assert ended.returncode == 0, ended.stdout + ended.stderr

@@ -10,15 +10,18 @@ from pathlib import Path
 import pytest
 
 from openpts.device.consent import Consent
-from openpts.device.discovery import list_devices
+from openpts.device.discovery import list_device
+from openpts.device.disks import whole_drives
 from openpts.device.drive_listing import DeviceListing, Safety
 from openpts.device.guard import open_target
 from openpts.device.identity import dut_facts
 from openpts.device.purge.purge import purge
+from openpts.device.serial_number import serial_number
 from openpts.device.target import BlockTarget
 from openpts.device.write_cache import read_write_cache
 from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import RefusedError
+from openpts.journal import Journal
 from openpts.system_files import SystemRoots
 
 SERIALS = {"NVMe": "LABNVME0000", "SATA": "LABSATA0000", "SAS": "LABSCSI0000"}
@@ -28,10 +31,10 @@ def _drive(interface: str, roots: SystemRoots) -> DeviceListing:
     serial = SERIALS[interface]
     if os.environ.get("LAB") != "1":
         pytest.skip(f"needs a virtual machine (LAB=1) with a drive of serial number {serial}")
-    found = [listing for listing in list_devices(roots) if listing.serial == serial]
-    if not found or not str(found[0].interface).startswith(interface):
+    found = [disk for disk in whole_drives(roots) if serial_number(disk).value == serial]
+    if not found or not str((listing := list_device(found[0], roots, 60.0)).interface).startswith(interface):
         pytest.skip(f"this virtual machine has no {interface} drive of serial number {serial}")
-    return found[0]
+    return listing
 
 
 @pytest.fixture(params=sorted(SERIALS))
@@ -101,12 +104,13 @@ def test_the_cache_of_scsi_is_its_mode_page(
 
 @pytest.mark.parametrize(("required", "actual"), [(False, "WCD"), (True, "WCE")])
 def test_the_cache_is_set_read_back_and_left_as_it_was_found(
-    drive: DeviceListing, required: bool, actual: str, roots: SystemRoots
+    drive: DeviceListing, required: bool, actual: str, tmp_path: Path, roots: SystemRoots
 ) -> None:
-    with _open(drive, roots) as target, write_cache_control(target, roots) as before:
+    first, second = Journal(tmp_path / "first"), Journal(tmp_path / "second")
+    with _open(drive, roots) as target, write_cache_control(target, roots, first) as before:
         before.require(not required)
         found = read_write_cache(target, required, roots).actual
-        with write_cache_control(target, roots) as cache:
+        with write_cache_control(target, roots, second) as cache:
             report = cache.require(required)
             assert report.actual == actual
             assert "set by openpts" in report.source

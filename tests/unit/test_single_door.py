@@ -37,6 +37,7 @@ OPENS_FOR_WRITING = {
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/guard.py": "reading to check, writing to hand out",
     "device/scratch_file.py": "an existing file or a new one",
+    "device/purge/held_drive.py": "reading, with or without a claim",
     "device/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {

@@ -37,10 +37,10 @@ def _drive(interface: str, roots: SystemRoots) -> DeviceListing:
     return listing
 
 
-@pytest.fixture(params=sorted(SERIALS))
-def drive(request: pytest.FixtureRequest, roots: SystemRoots) -> DeviceListing:
-    """One drive of each interface that is there."""
-    return _drive(request.param, roots)
+@pytest.fixture(params=sorted(SERIALS), scope="module")
+def drive(request: pytest.FixtureRequest) -> DeviceListing:
+    """One drive of each interface that is there, as it was listed before the first test of it."""
+    return _drive(request.param, SystemRoots())
 
 
 def _open(drive: DeviceListing, roots: SystemRoots, serial: str | None = None):

@@ -7,7 +7,7 @@ DEMO   := build/demo
 SAMPLES := build/samples
 JOBS   ?= 2
 
-.PHONY: setup demo samples test test-rust test-python loom miri fuzz lint format bench nines docs wheel clean help
+.PHONY: setup demo samples test test-rust test-python lab loom miri fuzz lint format bench nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -58,7 +58,11 @@ test-rust:
 	cargo test --quiet --locked
 
 test-python: setup
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --ignore tests/lab
+
+lab: setup  ## purge, proof, cache, whole tests, refusals and healing on emulated drives; OPENPTS_LAB names the lab
+	@[ -n "$$OPENPTS_LAB" ] || { echo "OPENPTS_LAB names no lab: see CONTRIBUTING.md"; exit 1; }
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/lab
 
 loom:  ## the gate of the engine's threads under every interleaving
 	RUSTFLAGS="--cfg loom" cargo test --quiet --locked --lib --target-dir target/loom gate

@@ -9,9 +9,9 @@ import sys
 
 import pytest
 
-from tests.device.test_lab import LAB, OPENPTS, in_lab
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+pytestmark = needs_lab
 
 GUEST = """
 import json, sys

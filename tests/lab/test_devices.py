@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tests.device.test_lab import OPENPTS, in_lab
-from tests.device.test_lab import pytestmark as needs_lab
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
 pytestmark = needs_lab
 

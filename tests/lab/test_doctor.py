@@ -4,7 +4,6 @@ One machine for all tests: its script leaves a file for each look at the setting
 """
 
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,9 @@ import pytest
 
 from openpts.record.reader import read_run
 from openpts.vocabulary.scenario import Scenario
-from tests.device.test_lab import in_lab
+from tests.lab.machine import in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(
-    os.environ.get("OPENPTS_LAB") is None, reason="OPENPTS_LAB does not name a device lab"
-)
+pytestmark = needs_lab
 OPENPTS = f"{sys.executable} -c 'from openpts.cli.main import main; main()'"
 QUEUE = ("scheduler", "nr_requests", "rq_affinity", "nomerges", "iostats", "wbt_lat_usec")
 SHORT = "--step-seconds 0.05 --max-rounds 1 --precondition-passes 0.1 --no-report"

@@ -8,9 +8,9 @@ import pytest
 from openpts.record.reader import read_run
 from openpts.report.foreign_io import foreign_io
 from openpts.units import NS_PER_S
-from tests.device.test_lab import LAB, OPENPTS, in_lab
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+pytestmark = needs_lab
 
 SHORT = "--purge none --step-seconds 0.2 --max-rounds 1 --precondition-passes 0.1 --tc 1 --qd 8 --no-report"
 

@@ -1,10 +1,6 @@
-"""Whole runs on drives of a virtual machine with the kernel's real drivers.
-
-OPENPTS_LAB names the lab's program; without it these tests are skipped.
-"""
+"""Whole runs on NVMe drives of a virtual machine, and what befalls them."""
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -14,32 +10,9 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.health_page import health_alerts
+from tests.lab.machine import OPENPTS, SHORT, in_lab, needs_lab
 
-LAB = os.environ.get("OPENPTS_LAB")
-
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
-
-SHORT = "--step-seconds 0.1 --max-rounds 1 --precondition-passes 0.5 --no-report"
-OPENPTS = f"{sys.executable} -c 'from openpts.cli.main import main; main()'"
-
-
-def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> subprocess.CompletedProcess[str]:
-    """Run a shell script on a machine with these drives; what it puts into ``folder`` stays."""
-    assert LAB is not None
-    command = [
-        LAB,
-        "run",
-        *drives,
-        "--share",
-        str(folder),
-        "--timeout",
-        str(timeout_s),
-        "--",
-        "sh",
-        "-c",
-        script,
-    ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s + 60, check=False)
+pytestmark = needs_lab
 
 
 def test_an_nvme_drive_is_refused_unnamed_and_measured_when_named(tmp_path: Path) -> None:
@@ -114,7 +87,7 @@ def test_a_drive_with_4096_byte_sectors_skips_the_half_kib(tmp_path: Path) -> No
 
 def test_every_unsafe_situation_is_refused_and_a_free_drive_is_purged(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    modules = "tests/device/test_virtual_drives.py tests/device/test_guard_on_virtual_drives.py"
+    modules = "tests/lab/guest/test_drives.py tests/lab/guest/test_guard.py"
     ended = in_lab(
         tmp_path,
         *("--nvme", "256M", "--sata", "256M", "--scsi", "256M,hba=mptsas1068"),
@@ -128,7 +101,7 @@ def test_every_unsafe_situation_is_refused_and_a_free_drive_is_purged(tmp_path: 
 
 def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    tests = "-m pytest -q -p no:cacheprovider tests/device/test_virtual_paths.py"
+    tests = "-m pytest -q -p no:cacheprovider tests/lab/guest/test_paths.py"
     ended = in_lab(
         tmp_path,
         *("--nvme", "64M", "--append", "nvme.poll_queues=1"),

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from openpts.record.reader import read_run
-from tests.device.test_lab import LAB, in_lab
+from tests.lab.machine import in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+pytestmark = needs_lab
 
 DRIVES = (
     "--nvme",

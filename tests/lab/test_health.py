@@ -1,20 +1,18 @@
 """What drives of a virtual machine tell of their health, behind the kernel's real drivers.
 
-OPENPTS_LAB names the lab's program; without it these tests are skipped. One machine serves all of them.
+One machine serves all of them.
 """
 
 import json
-import os
-import subprocess
 import sys
 from collections.abc import Mapping
 from typing import Any
 
 import pytest
 
-LAB = os.environ.get("OPENPTS_LAB")
+from tests.lab.machine import in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+pytestmark = needs_lab
 
 # each disk by its model, twice: as it is, and after 64 MiB were written to it
 READ = """
@@ -45,13 +43,11 @@ json.dump(told, open(sys.argv[1], "w"))
 @pytest.fixture(scope="module")
 def told(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Any]:
     """Readings before and after a write, of each drive."""
-    assert LAB is not None
     folder = tmp_path_factory.mktemp("lab")
     (folder / "read.py").write_text(READ)
-    drives = ["--nvme", "128M", "--sata", "128M", "--scsi", "128M", "--scsi-debug", "dev_size_mb=64"]
-    command = [LAB, "run", *drives, "--share", str(folder), "--timeout", "240", "--"]
-    script = [sys.executable, str(folder / "read.py"), str(folder / "told.json")]
-    ended = subprocess.run([*command, *script], capture_output=True, text=True, timeout=300, check=False)
+    drives = ("--nvme", "128M", "--sata", "128M", "--scsi", "128M", "--scsi-debug", "dev_size_mb=64")
+    script = f"{sys.executable} {folder / 'read.py'} {folder / 'told.json'}"
+    ended = in_lab(folder, *drives, script=script)
     assert ended.returncode == 0, ended.stdout + ended.stderr
     readings: Mapping[str, Any] = json.loads((folder / "told.json").read_text())
     return readings

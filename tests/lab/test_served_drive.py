@@ -12,9 +12,9 @@ import pytest
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
-from tests.device.test_lab import LAB, OPENPTS, SHORT, in_lab
+from tests.lab.machine import OPENPTS, SHORT, in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+pytestmark = needs_lab
 
 SERIAL = "SIMLAB0001"
 LIAR = "SIMLAB0002"

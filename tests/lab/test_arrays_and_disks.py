@@ -11,9 +11,9 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.summary import summarise
 from openpts.vocabulary.part import Part
-from tests.device.test_lab import LAB, OPENPTS, in_lab
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+pytestmark = needs_lab
 
 ROUNDS = (
     "--step-seconds 0.05 --max-rounds 1 --precondition-passes 0.1 --block-sizes 1024KiB,128KiB --no-report"

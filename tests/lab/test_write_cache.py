@@ -6,12 +6,10 @@ What the drive itself says is asked of programs of others: nvme, hdparm and sdpa
 import sys
 from pathlib import Path
 
-import pytest
-
 from openpts.record.reader import read_run
-from tests.device.test_lab import LAB, OPENPTS, in_lab
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+pytestmark = needs_lab
 
 SHORT = "--purge none --step-seconds 0.03 --max-rounds 1 --precondition-passes 0.02 --tc 1 --qd 4 --no-report"
 LONG = "--purge none --step-seconds 60 --max-rounds 1 --precondition-passes 0.02 --tc 1 --qd 4 --no-report"
@@ -110,3 +108,51 @@ HEAL
     # the feature was off then
     assert (tmp_path / "sysfs").read_text() == "write back\n"
     assert "(True, 'the write cache of /dev/nvme0n1 is WCE again" in (tmp_path / "heal.log").read_text()
+
+
+def test_runs_on_two_namespaces_put_cache_and_host_back_when_the_last_ends(tmp_path: Path) -> None:
+    """The first is ended as by a lost connection, while the kernel makes up new numbers for /proc/sys."""
+    ended = in_lab(
+        tmp_path,
+        "--nvme",
+        "64M,ns=2",
+        script=f"""{SHELL}
+        export OPENPTS_STATE={tmp_path}/state
+        cd {tmp_path}
+        look() {{ head -n 1 /sys/kernel/mm/transparent_hugepage/enabled /proc/sys/kernel/numa_balancing \
+          /sys/block/nvme0n*/queue/nomerges > $1 2> /dev/null; }}
+        start() {{
+          {OPENPTS} run iops /dev/nvme0n$1 --confirm-serial LABNVME0000 {LONG} --tune --out $2 > $2.log 2>&1 &
+          openpts=$!
+          until_true grep -q 'WIPC done' $2.log
+        }}
+        is_on nvme0n1 || exit 10
+        look found
+        start 1 first; first=$openpts
+        off nvme0n1 || exit 11
+        start 2 second; second=$openpts
+        look tuned
+        echo 2 > /proc/sys/vm/drop_caches
+        {OPENPTS} doctor --restore > restored || exit 12
+        kill -HUP $first; wait $first; [ $? = 130 ] || exit 13
+        off nvme0n1 || exit 14
+        look first-ended
+        kill -TERM $second; wait $second; [ $? = 130 ] || exit 15
+        is_on nvme0n1 || exit 16
+        look second-ended
+        ls state/journal > journal-at-the-end
+        """,
+        timeout_s=400,
+    )
+    logs = "".join(path.read_text() for path in sorted(tmp_path.glob("*.log")))
+    assert ended.returncode == 0, ended.stdout + ended.stderr + logs
+    found, tuned, first_ended, second_ended = (
+        (tmp_path / name).read_text() for name in ("found", "tuned", "first-ended", "second-ended")
+    )
+    assert "always [madvise] never" in tuned
+    assert "always [madvise] never" in first_ended
+    assert second_ended == found != tuned
+    assert (tmp_path / "restored").read_text() == "Nothing is to be put back.\n"
+    assert (tmp_path / "journal-at-the-end").read_text() == ""
+    shared = {report.place: report for report in read_run(tmp_path / "second").manifest.tuning}
+    assert shared["/sys/kernel/mm/transparent_hugepage/enabled"].found == "always"

@@ -1,0 +1,55 @@
+"""A terminal that is lost, as with a connection by ssh, ends a run in order; below nohup it goes on."""
+
+import os
+import pty
+import sys
+import time
+from pathlib import Path
+
+from openpts.errors import RecordError
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_run
+
+LENGTH = ("--step-seconds", "0.1", "--max-rounds", "1", "--precondition-passes", "1")
+RUN = ("run", "iops", "file:x?size=64MiB", "--profile", "client", "--no-report", "--out", "r1")
+MAIN = "from openpts.cli.main import main; main()"
+PATIENCE_S = 60
+
+
+def _steps(folder: Path) -> int:
+    try:
+        return len(read_run(folder).steps)
+    except RecordError:
+        return 0
+
+
+def _lose_terminal_after_three_steps(folder: Path, *before: str) -> int:
+    """The status of the process; its screen is read as a terminal does, so that it never waits for us."""
+    pid, screen = pty.fork()
+    if pid == 0:
+        os.chdir(folder)
+        os.execvp((*before, sys.executable)[0], [*before, sys.executable, "-c", MAIN, *RUN, *LENGTH])
+    os.set_blocking(screen, False)
+    until_s = time.monotonic() + PATIENCE_S
+    while _steps(folder / "r1") < 3:
+        assert time.monotonic() < until_s
+        try:
+            os.read(screen, 65536)
+        except OSError:  # nothing new, or nobody there: nohup lets go of the terminal
+            time.sleep(0.05)
+    os.close(screen)
+    return os.waitpid(pid, 0)[1]
+
+
+def test_a_run_that_loses_its_terminal_ends_as_an_interrupted_one(tmp_path: Path) -> None:
+    status = _lose_terminal_after_three_steps(tmp_path)
+    assert not os.WIFSIGNALED(status)
+    run = read_run(tmp_path / "r1")
+    assert run.manifest.state is RunState.INTERRUPTED
+    assert run.manifest.ended_at is not None
+
+
+def test_below_nohup_it_goes_on_to_its_end(tmp_path: Path) -> None:
+    status = _lose_terminal_after_three_steps(tmp_path, "nohup")
+    assert status == 0, (tmp_path / "nohup.out").read_text()
+    assert read_run(tmp_path / "r1").manifest.state is RunState.COMPLETE

@@ -1,0 +1,36 @@
+"""A machine with drives that nobody minds losing: OPENPTS_LAB names the program that boots it."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+LAB: Final = os.environ.get("OPENPTS_LAB")
+
+needs_lab: Final = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not name a device lab")
+"""What each module of these tests is marked with."""
+
+SHORT: Final = "--step-seconds 0.1 --max-rounds 1 --precondition-passes 0.5 --no-report"
+OPENPTS: Final = f"{sys.executable} -c 'from openpts.cli.main import main; main()'"
+
+
+def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> subprocess.CompletedProcess[str]:
+    """Run a shell script on a machine with these drives; what it puts into ``folder`` stays."""
+    assert LAB is not None
+    command = [
+        LAB,
+        "run",
+        *drives,
+        "--share",
+        str(folder),
+        "--timeout",
+        str(timeout_s),
+        "--",
+        "sh",
+        "-c",
+        script,
+    ]
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s + 60, check=False)

@@ -222,6 +222,10 @@ class ArrayDevice:
         """See the protocol."""
         return self._device.write_cache(required_enabled)
 
+    def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
+        """See the protocol."""
+        return self._device.write_cache_now(required_enabled)
+
     def health(self) -> HealthReading:
         """See the protocol."""
         if self._opened is None:

@@ -80,6 +80,9 @@ class DeviceUnderTest(Protocol):
         As it was found again when the device is closed.
         """
 
+    def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
+        """The volatile write cache as it is, left as it is."""
+
     def health(self) -> HealthReading:
         """What its own log says now, under the names of vocabulary.health; never raises."""
 

@@ -118,6 +118,8 @@ class LiveDriver:
             case SteadyStateChecked(part, number, names, reports):
                 self.emit(SteadyStateJudged(part, number, names, reports))
             case CycleFinished():
+                if self._write_caches:
+                    self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))

@@ -17,6 +17,7 @@ from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
 from openpts.device.way_settings import way_settings
 from openpts.device.way_tuning import way_changes
+from openpts.device.write_cache import read_write_cache
 from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -98,6 +99,10 @@ class PhysicalDevice:
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """See the protocol."""
         return self.cache.require(required_enabled)
+
+    def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
+        """See the protocol."""
+        return read_write_cache(self.target, required_enabled, self.roots)
 
     def health(self) -> HealthReading:
         """See the protocol."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
-from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, UNKNOWN
 from openpts.engine.options import IoPath
 from openpts.runner.bench import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
@@ -40,6 +40,14 @@ class Preparation:
             return report, ()
         return report, (other_write_cache(report),)
 
+    # PTS-CACHE-01
+    def cache_since(self, report: WriteCacheReport) -> tuple[Deviation, ...]:
+        """The entry of a cache that is no longer as when the cycle began, say after a drive's reset."""
+        now = self.device.write_cache_now(report.required == ENABLED)
+        if now.actual in {report.actual, UNKNOWN}:
+            return ()
+        return (lost_write_cache(report, now),)
+
 
 def path_deviations(engine: Facts) -> tuple[Deviation, ...]:
     """Where every system call waits, QD I/Os of a thread are QD threads, each with a sequence of its own."""
@@ -64,6 +72,17 @@ def purge_left_out(report: PurgeReport) -> Deviation:
         required="a purge before preconditioning",
         used=f"none: {report.detail}",
         effect="the write history of the drive shows in the results",
+    )
+
+
+def lost_write_cache(then: WriteCacheReport, now: WriteCacheReport) -> Deviation:
+    """The entry of a cache that changed while the test ran."""
+    return Deviation(
+        rule_id="PTS-CACHE-01",
+        clause="3.7",
+        required=f"{then.required}, throughout",
+        used=f"{then.actual} when the cycle began, {now.actual} at its end ({now.source})",
+        effect="nobody knows since when: figures with either cache are mixed",
     )
 
 

@@ -148,6 +148,10 @@ class SimulatedDevice:
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
         """See the protocol."""
         self.drive.set_write_cache(required_enabled)
+        return self.write_cache_now(required_enabled)
+
+    def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
+        """See the protocol."""
         return WriteCacheReport(
             required=ENABLED if required_enabled else DISABLED,
             actual=_WORDS[self.drive.write_cache()],

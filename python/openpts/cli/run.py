@@ -62,10 +62,8 @@ RUN_OPTIONS = together(
     click.option(
         "--scenario",
         type=click.Choice([scenario.value for scenario in Scenario]),
-        default=Scenario.SYNTHETIC.value,
-        show_default=True,
         help="What the figures are to show: the drive alone, or a machine as its users have it. The host "
-        "audit judges by it.",
+        "audit judges by it; synthetic.",
     ),
     click.option(
         "--tune",
@@ -126,7 +124,7 @@ def order_of(
     cpus: str,
     telemetry_period: str,
     power_command: str | None,
-    scenario: str,
+    scenario: str | None,
     tune: bool,
     describe: Path | None,
 ) -> Order:
@@ -156,7 +154,7 @@ def order_of(
         options=engine.options(),
         pin_to_node=engine.pin_to_node,
         telemetry=telemetry_of(telemetry_period, power_command),
-        scenario=Scenario(scenario),
+        scenario=choices.scenario(scenario),
         tune=tune,
         description=choices.description(describe),
     )

@@ -21,6 +21,7 @@ from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.test_conditions import TestConditions
 
 PROFILE_OPTION = click.option(
@@ -90,6 +91,10 @@ class Choices:
     def purge(self, word: str | None) -> PurgeChoice:
         """What was asked for, otherwise what the plan says, otherwise a purge. Raises UsageError."""
         return purge_choice(word or self.settings.get("purge", AUTO))
+
+    def scenario(self, word: str | None) -> Scenario:
+        """What was declared, otherwise by the plan, otherwise that of a drive alone."""
+        return Scenario(word or self.settings.get("scenario", Scenario.SYNTHETIC))
 
     def description(self, path: Path | None) -> DescribedDrive:
         """The file that was named, otherwise the plan's, which lies beside it. Raises PlanFileError."""

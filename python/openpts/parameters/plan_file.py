@@ -89,6 +89,16 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         ]
         | UnsetType
     ) = UNSET
+    scenario: (
+        Annotated[
+            Literal["real-world", "synthetic"],
+            Meta(
+                description="What the figures are to show: a machine as its users have it or the drive alone; "
+                "the host audit judges by it. synthetic."
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
     operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
     auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
     sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET
@@ -152,7 +162,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Profile, seed, purge and people, as far as the file has them."""
+        """Profile, seed, purge, scenario and people, as far as the file has them."""
         names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLE_OF.values()}]
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 

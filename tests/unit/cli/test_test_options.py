@@ -18,6 +18,7 @@ from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 
 PLAN = """\
@@ -80,6 +81,15 @@ def test_people_and_purge_come_from_the_plan_where_no_option_names_them(plan: st
     assert (chosen.purge(None), chosen.purge("auto")) == (PurgeChoice.NONE, PurgeChoice.AUTO)
     without = choices("iops")
     assert (without.people(People()), without.purge(None)) == (People(), PurgeChoice.AUTO)
+
+
+def test_the_scenario_comes_from_the_plan_where_no_option_names_it(plan: str) -> None:
+    assert choices("iops").scenario(None) is Scenario.SYNTHETIC
+    path = Path(plan)
+    path.write_text(f'scenario = "real-world"\n{path.read_text()}')
+    chosen = choices("iops", "--plan", plan)
+    assert chosen.scenario(None) is Scenario.REAL_WORLD
+    assert chosen.scenario("synthetic") is Scenario.SYNTHETIC
 
 
 def test_words_of_the_command_line() -> None:

@@ -93,7 +93,7 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[
             Literal["real-world", "synthetic"],
             Meta(
-                description="What the figures are to show: a machine as its users have it or the drive alone; "
+                description="What figures are to show: a machine as its users have it or the drive alone; "
                 "the host audit judges by it. synthetic."
             ),
         ]

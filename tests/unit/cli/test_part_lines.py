@@ -274,7 +274,7 @@ def test_short_figures_are_told_one_by_one() -> None:
         measured(step(), 300_000, 1, 9, 30),
     )
     assert log_of(conditions, *part(Part.PROFILE, 1, *samples)) == [
-        "profile 1 done: SEQ 128 KiB 0/100 262 MB/s, RND 4 KiB 0/100 10,000 IOPS"
+        "profile 1 done: SEQ 128 KiB 0/100 QD 32 262 MB/s, RND 4 KiB 0/100 QD 32 10,000 IOPS"
     ]
 
 

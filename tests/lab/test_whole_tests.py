@@ -61,17 +61,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
           kind=${{name%%:*}}; serial=${{name##*:}}; node=$(node_of $serial)
           [ -b "$node" ] || exit 10
           cache $kind $node > $kind-before
-          {OPENPTS} run iops $node --confirm-serial $serial {SHORT} --out $kind &
+          {OPENPTS} run iops $node --confirm-serial $serial {SHORT} --out $kind > $kind.log 2>&1 &
           run=$!
-          until grep -aqs WIPC $kind/run.db || ! [ -e /proc/$run ]; do sleep 0.2; done
-          sleep 1
+          until grep -q 'WIPC done' $kind.log || ! [ -e /proc/$run ]; do sleep 0.2; done
           cache $kind $node > $kind-during
           wait $run || exit 11
           cache $kind $node > $kind-after
         done
         """,
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    logs = "".join(path.read_text() for path in sorted(folder.glob("*.log")))
+    assert ended.returncode == 0, ended.stdout + ended.stderr + logs
     return folder
 
 

@@ -106,8 +106,13 @@ class RunWriter:
     # PTS-SS-06, PTS-FLOW-03, PTS-IOPS-15, PTS-TP-13
     # PTS-CBW-16, 23, 26, PTS-DIRTH-09, 15, 18
     def add_step(self, place: StepPlace, sample: Sample) -> None:
-        """Store one step with its intervals, histograms and errors."""
+        """Store one step with its intervals, histograms and errors.
+
+        Whoever was interrupted in it, and does not know how far it came, calls it again: it is stored once.
+        """
         with self._transaction() as connection:
+            if _is_last(connection, place):
+                return
             row = _step_row(place, sample)
             cursor = connection.execute(
                 f"INSERT INTO step ({', '.join(row)}) VALUES ({_marks(len(row))})",  # noqa: S608 names are ours
@@ -128,11 +133,15 @@ class RunWriter:
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
         with _as_record_error(self.folder):
+            if self._connection.in_transaction:
+                # an interrupt came between the lines below: nothing of it counts
+                self._connection.execute("ROLLBACK")
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
             except BaseException:
-                self._connection.execute("ROLLBACK")
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
 
@@ -143,6 +152,13 @@ def _as_record_error(folder: Path) -> Iterator[None]:
         yield
     except (sqlite3.Error, OverflowError) as error:  # the latter: an integer of more than 63 bits
         raise RecordError(f"can't write the record in {folder}: {error}") from error
+
+
+def _is_last(connection: sqlite3.Connection, place: StepPlace) -> bool:
+    """Whether the step that was stored last has this place."""
+    query = "SELECT cycle, part, number, position FROM step ORDER BY step_id DESC LIMIT 1"
+    found = connection.execute(query).fetchone()
+    return found is not None and tuple(found) == (place.cycle, place.part, place.number, place.position)
 
 
 def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, rows: Sequence[Row]) -> None:

@@ -11,6 +11,7 @@ import os
 import secrets
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -23,6 +24,8 @@ from openpts.errors import OpenptsError
 from openpts.system_files import SystemRoots, read_text
 
 _SUFFIX: Final = ".json"
+_UNFINISHED: Final = ".part"
+_ABANDONED_S: Final = 10.0
 _START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted from the state, which follows the name
 
 
@@ -126,7 +129,15 @@ class Journal:
 
     def left_behind(self) -> tuple[Entry, ...]:
         """Entries whose process is gone: what they tell of was not put back. Raises JournalError."""
+        self._sweep()
         return tuple(entry for entry in self.entries() if not self._is_held(entry))
+
+    def _sweep(self) -> None:
+        """Take out beginnings of entries: whoever was killed over one had not changed anything yet."""
+        for path in self.folder.glob(f"*{_UNFINISHED}"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED_S:
+                    path.unlink()
 
     def _is_held(self, entry: Entry) -> bool:
         """Whether its process still lives, in whatever container: the lock ends with it."""
@@ -151,7 +162,7 @@ class Journal:
 
 def _write_locked(path: Path, content: bytes) -> int:
     """Whole or not at all, also after a power cut; the descriptor holds the lock as long as we live."""
-    partial = path.with_suffix(".part")
+    partial = path.with_suffix(_UNFINISHED)
     fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -93,3 +93,16 @@ def test_nothing_is_changed_where_it_cannot_be_noted(tmp_path: Path) -> None:
 def test_where_it_is_can_be_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENPTS_STATE", str(tmp_path))
     assert Journal.of_machine().folder == tmp_path / "journal"
+
+
+def test_the_beginning_of_an_entry_is_swept_away_when_nobody_writes_it_any_more(tmp_path: Path) -> None:
+    """Whoever was killed over it had not changed anything yet."""
+    journal = Journal(tmp_path)
+    entry = journal.add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+    old, new = tmp_path / "old.part", tmp_path / "new.part"
+    for path in (old, new):
+        path.write_text("{")
+    os.utime(old, (0, 0))
+    assert journal.left_behind() == ()
+    assert (old.exists(), new.exists()) == (False, True)
+    assert journal.entries() == (entry,)

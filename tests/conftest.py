@@ -1,6 +1,9 @@
+import signal
 from collections.abc import Iterator
 
 import pytest
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 @pytest.fixture(autouse=True, scope="session")
@@ -10,3 +13,14 @@ def _own_cache_and_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("OPENPTS_STATE", str(tmp_path_factory.mktemp("state")))
         yield
+
+
+@pytest.fixture(autouse=True)
+def _no_test_changes_what_ends_the_next_one() -> Iterator[None]:
+    """What is done here on Ctrl-C is inherited by every program that a later test starts."""
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    yield
+    changed = [number.name for number in _ENDING if signal.getsignal(number) != before[number]]
+    for number, handler in before.items():
+        signal.signal(number, handler)
+    assert not changed, f"this test leaves another answer to {' and '.join(changed)} behind"

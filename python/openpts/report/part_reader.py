@@ -111,7 +111,7 @@ def _elsewhere(count: int, turns: _Turns, report_date: str) -> Iterator[list[Fut
     processes, ends = [], []
     for _ in range(count):
         receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=_send_parts, args=(turns, report_date, sending), daemon=True)
+        process = context.Process(target=_another_process, args=(turns, report_date, sending), daemon=True)
         process.start()
         sending.close()
         processes.append(process)
@@ -127,9 +127,14 @@ def _elsewhere(count: int, turns: _Turns, report_date: str) -> Iterator[list[Fut
             process.join()
 
 
+def _another_process(folders: Iterable[Path], report_date: str, sending: Connection) -> None:
+    """All that such a process does. Ctrl-C is not for it: the report's process decides when to end."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    _send_parts(folders, report_date, sending)
+
+
 def _send_parts(folders: Iterable[Path], report_date: str, sending: Connection) -> None:
-    """What another process does, until no folder is left or one can't be read."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the report's process decides when to end
+    """The part of one folder after the other, until none is left or one can't be read."""
     try:
         for folder in folders:
             part = part_of(read_for_report(folder), report_date)

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.drive_name import name_with_model
-from openpts.device.file_system import device_below, find_mount
+from openpts.device.file_system import device_of_mount, find_mount
 from openpts.system_files import Mount, SystemRoots, printable, read_text
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
 
@@ -45,7 +45,7 @@ def _describe(mount: Mount, roots: SystemRoots) -> str:
 
 
 def _below(mount: Mount, roots: SystemRoots) -> str:
-    device = device_below(mount, roots)
+    device = device_of_mount(mount, roots)
     if device is None:
         return printable(mount.source)
     return " and ".join(name_with_model(disk) for disk in device.whole.beneath)

@@ -34,7 +34,13 @@ def check_file_system(path: Path, roots: SystemRoots) -> None:
         )
 
 
-def device_below(mount: Mount, roots: SystemRoots) -> BlockDevice | None:
+def device_below(path: Path, roots: SystemRoots) -> BlockDevice | None:
+    """The block device below the file system that a path (links resolved) lies on; see device_of_mount."""
+    mount = find_mount(path, roots)
+    return None if mount is None else device_of_mount(mount, roots)
+
+
+def device_of_mount(mount: Mount, roots: SystemRoots) -> BlockDevice | None:
     """The block device that a file system lies on; None for one without, or with several of its own."""
     numbered = roots.sys / "dev/block" / mount.device
     if numbered.exists():

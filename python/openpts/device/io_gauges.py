@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import device_below, find_mount
+from openpts.device.file_system import device_below
 from openpts.errors import TargetError
 from openpts.gauge import Gauge, Growth, Values
 from openpts.system_files import SystemRoots
@@ -23,8 +23,7 @@ _NAME_FIELD, _FIELDS_BEFORE = 2, 3
 def disks_below(device: BlockDevice | None, path: Path, roots: SystemRoots) -> tuple[BlockDevice, ...]:
     """Whole disks that I/O to a target ends up on: its own, or those below it; of a file those below that."""
     if device is None:
-        mount = find_mount(path, roots)
-        below = None if mount is None else device_below(mount, roots)
+        below = device_below(path, roots)
         return () if below is None else disks_below(below, path, roots)
     backing = device.whole.text("loop/backing_file")
     if backing is not None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import device_below, find_mount
+from openpts.device.file_system import device_below
 from openpts.device.open_target import OpenTarget
 from openpts.system_files import SystemRoots, read_text
 
@@ -56,8 +56,5 @@ def numa_node(disk: BlockDevice) -> int | None:
 
 
 def _disks(target: OpenTarget, roots: SystemRoots) -> tuple[BlockDevice, ...]:
-    device = target.device
-    if device is None:
-        mount = find_mount(Path(target.facts.path), roots)
-        device = None if mount is None else device_below(mount, roots)
+    device = target.device or device_below(Path(target.facts.path), roots)
     return () if device is None else device.beneath

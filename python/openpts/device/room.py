@@ -102,8 +102,7 @@ def _of_overwriting(path: Path, written_bytes: int, roots: SystemRoots) -> Itera
 
 
 def _below_file(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
-    mount = find_mount(path, roots)
-    device = None if mount is None else device_below(mount, roots)
+    device = device_below(path, roots)
     if device is not None:
         yield from _of_device(device.whole, written_bytes, roots)
 

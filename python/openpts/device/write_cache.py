@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.device.ata_identify import read_ata_identity
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.file_system import device_below, find_mount
+from openpts.device.file_system import device_below
 from openpts.device.nvme_admin import NvmeCommandError, identify_controller, volatile_write_cache_enabled
 from openpts.device.open_target import OpenTarget
 from openpts.system_files import SystemRoots
@@ -40,8 +40,7 @@ def read_write_cache(target: OpenTarget, required_enabled: bool, roots: SystemRo
 
 
 def _of_file(target: OpenTarget, roots: SystemRoots) -> tuple[str, str]:
-    mount = find_mount(Path(target.facts.path), roots)
-    drive = device_below(mount, roots) if mount is not None else None
+    drive = device_below(Path(target.facts.path), roots)
     if drive is None:
         return FILE, "no block device can be seen below the file"
     _, source = _as_the_kernel_has_it(drive.whole, "queue/write_cache")

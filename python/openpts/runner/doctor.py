@@ -1,11 +1,10 @@
 """The host audit outside a run: what is, what it does to results, what can be changed, and changing it."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import device_below, find_mount
+from openpts.device.file_system import device_below
 from openpts.device.nearby_cpus import parse_cpu_list
 from openpts.device.target import BlockTarget, parse_target
 from openpts.device.way_settings import way_settings
@@ -101,8 +100,7 @@ def _disk(text: str, roots: SystemRoots) -> BlockDevice | None:
     if isinstance(target, BlockTarget):
         return BlockDevice.of_node(target.path, roots).whole
     path = target.path if target.path.exists() else target.path.parent
-    mount = find_mount(Path(path).resolve(), roots)
-    device = None if mount is None else device_below(mount, roots)
+    device = device_below(path.resolve(), roots)
     return None if device is None else device.whole
 
 

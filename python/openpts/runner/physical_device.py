@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import device_below, find_mount
+from openpts.device.file_system import device_below
 from openpts.device.health import read_health
 from openpts.device.identity import dut_facts
 from openpts.device.open_target import OpenTarget
@@ -130,10 +130,7 @@ class PhysicalDevice:
 
     @property
     def _disk(self) -> BlockDevice | None:
-        device = self.target.device
-        if device is None:
-            mount = find_mount(Path(self.facts.path), self.roots)
-            device = None if mount is None else device_below(mount, self.roots)
+        device = self.target.device or device_below(Path(self.facts.path), self.roots)
         return None if device is None else device.whole
 
     @property

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Self
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.file_system import check_file_system, device_below, find_mount
+from openpts.device.file_system import check_file_system, device_below
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.choose import choose
 from openpts.device.purge.file_blocks import FILE_METHOD
@@ -155,6 +155,5 @@ def _sector_text(sector_bytes: int) -> str:
 
 
 def _sector_below(path: Path, roots: SystemRoots) -> int | None:
-    mount = find_mount(path.resolve(), roots)
-    device = None if mount is None else device_below(mount, roots)
+    device = device_below(path.resolve(), roots)
     return None if device is None else device.whole.integer("queue/logical_block_size")

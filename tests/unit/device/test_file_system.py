@@ -34,17 +34,13 @@ def test_of_mounts_on_one_another_the_last_counts(server: SystemRoots) -> None:
     ("path", "name"), [("/x", "dm-0"), ("/boot/efi/x", "nvme1n1p1"), ("/srv/my data/x", "sdb")]
 )
 def test_the_device_below_is_found_by_number_or_source(path: str, name: str, server: SystemRoots) -> None:
-    mount = find_mount(Path(path), server)
-    assert mount is not None
-    device = device_below(mount, server)
+    device = device_below(Path(path), server)
     assert device is not None
     assert device.name == name
 
 
 def test_memory_is_no_drive(virtual_machine: SystemRoots) -> None:
-    mount = find_mount(Path("/ramdisk/x"), virtual_machine)
-    assert mount is not None
-    assert device_below(mount, virtual_machine) is None
+    assert device_below(Path("/ramdisk/x"), virtual_machine) is None
     with pytest.raises(TargetError, match="/ramdisk/x lies on tmpfs, which is memory"):
         check_file_system(Path("/ramdisk/x"), virtual_machine)
     check_file_system(Path("/var/x"), virtual_machine)
@@ -52,3 +48,4 @@ def test_memory_is_no_drive(virtual_machine: SystemRoots) -> None:
 
 def test_without_mountinfo_nothing_is_known(malformed: SystemRoots) -> None:
     assert find_mount(Path("/x"), malformed) is None
+    assert device_below(Path("/x"), malformed) is None

@@ -48,6 +48,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         mdadm --detail --export /dev/md0 > after
         cat /sys/block/md0/md/dev-*/slot > slots-after
         cat /sys/block/md0/size /sys/block/md0/md/sync_action > whole
+        mdadm --stop --quiet /dev/md0
+        mdadm --create /dev/md1 --run --quiet --level=1 --raid-devices=2 --assume-clean \
+          $(by_serial {MEMBERS[0]}) $(by_serial {MEMBERS[1]}) < /dev/null || exit 15
+        {OPENPTS} run tp /dev/md1 --confirm-device-path /dev/md1 {ROUNDS} {confirmed} \
+          --purge overwrite --out mirror || exit 16
         {OPENPTS} run hdd {disk} {named} --zones 4 --step-seconds 0.2 --out disk || exit 13
         {OPENPTS} run wsat {disk} {named} --time-scale 1/3600 --no-report --out ssd-test \
           || exit 14
@@ -92,6 +97,15 @@ def test_an_array_is_purged_by_its_members_and_made_again_for_each_cycle(folder:
     size, action = (folder / "whole").read_text().split()
     assert int(size) * 512 == array.manifest.target.user_capacity_bytes
     assert action == "idle"
+
+
+def test_members_that_were_written_over_are_neither_purged_nor_alike(folder: Path) -> None:
+    run = read_run(folder / "mirror")
+    assert run.manifest.state is RunState.COMPLETE
+    assert all(not purge.ran for purge in run.manifest.purges)
+    used = {entry.rule_id: entry.used for entry in run.ledger}
+    assert used["PTS-PRG-01"].startswith("no purge: one sequential pass of random data")
+    assert "2 members written over, made again; the members were brought in step" in used["PTS-PRG-03"]
 
 
 def test_cycles_lie_one_behind_the_other_on_one_clock(array: Run) -> None:

@@ -1,26 +1,28 @@
 """Purges an array of md by its members: each one by its own method, then the array is made again."""
 
-import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from time import monotonic, sleep
 from typing import Final
 
-from openpts.device.block_device import BlockDevice, number_text
+from openpts.device.block_device import BlockDevice
 from openpts.device.consent import Consent
 from openpts.device.guard import open_target
 from openpts.device.marks import choose_places, read_marks
 from openpts.device.md_array import MdArray, create_array, read_array, stop_array, sync_progress
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.choose import choose
+from openpts.device.purge.held_drive import held_node
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import purge
 from openpts.device.serial_number import serial_number
 from openpts.device.target import BlockTarget
 from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RefusedError, TargetError
 from openpts.programs import Run, run_program
+from openpts.runner.physical_device import not_a_purge
 from openpts.system_files import SystemRoots
+from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, PurgeReport
 from openpts.vocabulary.purge_choice import PurgeChoice
 
@@ -29,8 +31,8 @@ _STALLED_S: Final = 600.0
 _LOOK_S: Final = 1.0
 _APPEARS_S: Final = 10.0
 
-BROUGHT_IN_STEP: Final = "the members were brought in step, which wrote to them"
-"""How a detail ends where the kernel computed parity or copies after the purge."""
+_AGREE: Final = "the members agree, for each promises zeros and sampled places read as zeros"
+_BROUGHT_IN_STEP: Final = "the members were brought in step, which wrote to them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,12 @@ class ArrayPurge:
 
         Raises RefusedError and PurgeError.
         """
+        self._check_members()
+        for member in self.array.members:
+            choose(choice, member.device, frozenset())
+
+    def _check_members(self) -> None:
+        """Raise RefusedError for a member that nobody named, or that is another drive by now."""
         strangers = [
             f"{member.device.node} (serial number {serial or 'none'})"
             for member in self.array.members
@@ -57,36 +65,35 @@ class ArrayPurge:
                 f"refused [members]: the purge of {self.array.device.node} erases {', '.join(strangers)}, "
                 "which nobody confirmed; if that is meant add --confirm-member SERIAL for each"
             )
-        for member in self.array.members:
-            choose(choice, member.device, frozenset())
 
-    def carry_out(self, choice: PurgeChoice, progress: Progress) -> PurgeReport:
+    def carry_out(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Take the array apart, purge each member, make it again in the same shape.
 
-        Nobody may have it open. Raises PurgeError, and TargetError where the array can't be stopped or made
-        again: it is left in pieces then, and the text says so.
+        Returns the report, and what the ledger has to say of it. Nobody may have the array open.
+        Raises PurgeError, and TargetError where the array can't be stopped or made again: it is left in
+        pieces then, and the text says so.
         """
         with ExitStack() as pinned:
             # while a node is open its name goes to no other drive, also if this one drops off the bus
             for member in self.array.members:
-                pinned.enter_context(_pinned(member.device))
-            self.check(choice)
+                pinned.enter_context(held_node(member.device, "see dmesg"))
+            self._check_members()
             capacity_bytes = self.array.device.capacity_bytes
             stop_array(self.array, self.run)
             try:
                 reports, agree = self._purge_members(choice, progress)
-                self.check(choice)
+                self._check_members()
                 create_array(self.array, self.run, assume_clean=agree)
             except KeyboardInterrupt:
                 raise InterruptedRunError(f"stopped by the operator; {self._in_pieces}") from None
             except OpenptsError as error:
                 raise PurgeError(f"{error}; {self._in_pieces}") from error
-        synced = "the members agree, for each promises zeros and sampled places read as zeros"
         if not agree:
             self._wait_for_sync(progress)
-            synced = BROUGHT_IN_STEP
         self._check_capacity(capacity_bytes)
-        return _together(self.array, reports, synced)
+        report = _together(self.array, reports, _AGREE if agree else _BROUGHT_IN_STEP)
+        overwritten = () if report.ran else (not_a_purge(report.method),)
+        return report, overwritten if agree else (*overwritten, _written_again(report))
 
     @property
     def _in_pieces(self) -> str:
@@ -149,21 +156,6 @@ def _of_member(progress: Progress, target: OpenTarget, number: int, members: int
     return tell
 
 
-@contextmanager
-def _pinned(device: BlockDevice) -> Iterator[None]:
-    """The node held open for reading, no claim. Raises TargetError if it is another device by now."""
-    try:
-        descriptor = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise TargetError(f"{device.node} can't be opened: {error.strerror}") from error
-    try:
-        if number_text(os.fstat(descriptor).st_rdev) != device.number:
-            raise TargetError(f"{device.node} has become another device: see dmesg")
-        yield
-    finally:
-        os.close(descriptor)
-
-
 def _promises_zeros(report: PurgeReport) -> bool:
     """Whether the drive says itself that what was purged reads as zeros; samples alone prove no parity."""
     fact = report.status.get("reads_as")
@@ -194,7 +186,7 @@ def _together(array: MdArray, reports: Sequence[PurgeReport], synced: str) -> Pu
     return replace(
         first,
         method=f"{methods}, member by member",
-        detail=f"{array}: taken apart, {len(reports)} members purged, made again; {synced}",
+        detail=f"{array}: taken apart, {len(reports)} members {_deed(reports)}, made again; {synced}",
         duration_ns=sum(report.duration_ns for report in reports),
         samples=sum(report.samples for report in reports),
         changed_samples=sum(report.changed_samples for report in reports),
@@ -207,7 +199,23 @@ def _together(array: MdArray, reports: Sequence[PurgeReport], synced: str) -> Pu
     )
 
 
+def _deed(reports: Sequence[PurgeReport]) -> str:
+    ran = [report.ran for report in reports]
+    return "purged" if all(ran) else "purged or written over" if any(ran) else "written over"
+
+
 def _sum(counts: Iterable[int | None]) -> int | None:
     """All together; None where one is not known."""
     known = list(counts)
     return None if None in known else sum(count or 0 for count in known)
+
+
+def _written_again(report: PurgeReport) -> Deviation:
+    """The entry of an array whose members were written to between the purge and the test."""
+    return Deviation(
+        rule_id="PTS-PRG-03",
+        clause="3.2",
+        required="a purge of the device",
+        used=report.detail,
+        effect="the members are not as if never written: parity or copies fill them",
+    )

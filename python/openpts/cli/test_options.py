@@ -97,7 +97,7 @@ class Choices:
         return Scenario(word or self.settings.get("scenario", Scenario.SYNTHETIC))
 
     def description(self, path: Path | None) -> DescribedDrive:
-        """The file that was named, otherwise the plan's, which lies beside it. Raises PlanFileError."""
+        """The file that was named, otherwise the plan's, which lies beside it. Raises WrittenFileError."""
         beside = self.settings.get("describe")
         if path is None and beside is not None:
             path = self.plan_folder / beside
@@ -105,7 +105,10 @@ class Choices:
 
 
 def choices_of(test: TestDefinition, options: dict[str, Any]) -> Choices:
-    """Take what ``test_options`` put on a command out of its options. Raises PlanFileError and UsageError."""
+    """Take what ``test_options`` put on a command out of its options.
+
+    Raises WrittenFileError and UsageError.
+    """
     profile, path = options.pop("profile"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
     given = given_as_options(TABLES[test.name], options)

@@ -23,15 +23,15 @@ from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.fill_table import FillParameters
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.places import Path as ValuePath
-from openpts.parameters.places import Place, PlacedError, PlacedText
+from openpts.parameters.places import PlacedText
 from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
 from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.setting import parameters_of
-from openpts.parameters.shape import Wrong, wrong_values
 from openpts.parameters.sustained_table import SustainedParameters
 from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
+from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.yaml_text import read_yaml
 from openpts.practice.registry import ALL_TESTS
 from openpts.vocabulary.conditions import Profile
@@ -43,7 +43,7 @@ _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".yml": read_yaml,
 }
 _AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
-_LARGEST_BYTES: Final = 1024**2
+_MOST_KIB: Final = 1024
 _MOST_SEED: Final = 2**63 - 1
 
 TABLE_OF: Final[Mapping[str, str]] = {**{test: test for test in TABLES}, "profile": "profiles"}
@@ -139,19 +139,6 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hdd: Annotated[RotationalParameters, Meta(description="Rotational disk by zones.")] | UnsetType = UNSET
 
 
-class PlanFileError(UsageError):
-    """A plan file that makes no sense."""
-
-    def __init__(self, complaints: tuple[str, ...]) -> None:
-        super().__init__("; ".join(complaints))
-        self._complaints = complaints
-
-    @property
-    def complaints(self) -> tuple[str, ...]:
-        """A line for each thing, with its place."""
-        return self._complaints
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """A plan that was read. ``settings`` is what is beside the tables."""
@@ -182,41 +169,26 @@ class Plan:
         return Given(values, {name: self._name((table, name)) for name in values})
 
     def _name(self, path: ValuePath) -> str:
-        return f"{_at(self.path, self.text.place_of(path))}: {path[-1]}"
+        return f"{at(self.path, self.text.place_of(path))}: {path[-1]}"
 
 
 def read_plan(path: Path) -> Plan:
     """Read a plan file, and look whether all in it makes sense, for any test that it has a table of.
 
-    Raises PlanFileError with everything that is wrong.
+    Raises WrittenFileError with everything that is wrong.
     """
     read = _READERS.get(path.suffix.lower())
     if read is None:
         raise UsageError(f"{path}: the name of a plan file ends in .toml, .yaml or .yml")
-    try:
-        with path.open("rb") as file:
-            raw = file.read(_LARGEST_BYTES + 1)
-    except OSError as error:
-        raise UsageError(f"{path} can't be read: {error.strerror}") from error
-    if len(raw) > _LARGEST_BYTES:
-        raise UsageError(f"{path} is larger than 1 MiB, which no plan is")
-    return parse_plan(raw, str(path), read)
+    return parse_plan(read_written(path, _MOST_KIB, "plan"), str(path), read)
 
 
 def parse_plan(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Plan:
-    """The plan that a text is; ``path`` is what complaints call it. Raises PlanFileError."""
-    try:
-        text = read(raw.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        place = Place(raw[: error.start].count(b"\n") + 1, 1)
-        raise PlanFileError((f"{_at(path, place)}: is no UTF-8",)) from error
-    except PlacedError as error:
-        raise PlanFileError((f"{_at(path, error.place)}: {error}",)) from error
-    if wrong := wrong_values(text.content, PlanFile):
-        raise PlanFileError(_complaints(path, text, wrong))
-    plan = Plan(path, msgspec.convert(text.content, PlanFile), text)
+    """The plan that a text is; ``path`` is what complaints call it. Raises WrittenFileError."""
+    text = placed_text(raw, path, read)
+    plan = Plan(path, shaped(text, PlanFile, path), text)
     if complaints := _senseless(plan):
-        raise PlanFileError(complaints)
+        raise WrittenFileError(complaints)
     return plan
 
 
@@ -249,15 +221,6 @@ def _refused(given: Given, standard: Any) -> list[str]:
             except UsageError as error:
                 refused.append(str(error))
     return refused
-
-
-def _complaints(path: str, text: PlacedText, wrong: list[Wrong]) -> tuple[str, ...]:
-    placed = sorted((text.place_of(one.path), one.message) for one in wrong)
-    return tuple(f"{_at(path, place)}: {message}" for place, message in placed)
-
-
-def _at(path: str, place: Place) -> str:
-    return f"{path}:{place.line}:{place.column}"
 
 
 def plan_schema() -> dict[str, Any]:

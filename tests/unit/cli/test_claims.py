@@ -10,8 +10,9 @@ from click.testing import CliRunner
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.test_options import chosen
 from openpts.parameters.given import Given
-from openpts.parameters.plan_file import PlanFileError, read_plan
+from openpts.parameters.plan_file import read_plan
 from openpts.parameters.tables import TABLES
+from openpts.parameters.written_file import WrittenFileError
 from openpts.practice.registry import PRACTICE_TESTS
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.short_figures import Claim
@@ -81,5 +82,5 @@ def test_a_plan_has_a_table_and_the_command_line_wins(tmp_path: Path) -> None:
 def test_a_plan_with_an_unknown_claim_is_told_its_place(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[sustained.claims]\nrandom_writes = 520_000\n")
-    with pytest.raises(PlanFileError, match=r"plan\.toml:2:1: unknown key random_writes in claims"):
+    with pytest.raises(WrittenFileError, match=r"plan\.toml:2:1: unknown key random_writes in claims"):
         read_plan(plan)

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from openpts.cli.option_group import together
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
-from openpts.parameters.plan_file import PlanFileError
+from openpts.parameters.written_file import WrittenFileError
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import Profile
@@ -131,7 +131,7 @@ def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
     with pytest.raises(UsageError, match=rf"^{plan}:11:1: block_sizes: steady state is to be judged on"):
         choices("iops", "--plan", plan, "--read-pcts", "65,0")
     Path(plan).write_text("[lat]\ncolour = 1\n")
-    with pytest.raises(PlanFileError, match=r"plan\.toml:2:1: unknown key colour in lat"):
+    with pytest.raises(WrittenFileError, match=r"plan\.toml:2:1: unknown key colour in lat"):
         choices("iops", "--plan", plan)
 
 

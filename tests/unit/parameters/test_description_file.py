@@ -4,7 +4,7 @@ import pytest
 
 from openpts.errors import UsageError
 from openpts.parameters.description_file import parse_description, read_description
-from openpts.parameters.plan_file import PlanFileError
+from openpts.parameters.written_file import WrittenFileError
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -61,13 +61,13 @@ def test_no_description_changes_nothing() -> None:
     ],
 )
 def test_what_makes_no_sense_is_told_with_its_place(text: str, complaint: str) -> None:
-    with pytest.raises(PlanFileError) as raised:
+    with pytest.raises(WrittenFileError) as raised:
         _read(text)
     assert str(raised.value).startswith(complaint)
 
 
 def test_all_that_is_wrong_is_told_at_once() -> None:
-    with pytest.raises(PlanFileError) as raised:
+    with pytest.raises(WrittenFileError) as raised:
         _read('colour = "red"\nprice = 3')
     assert len(raised.value.complaints) == 2
 
@@ -81,7 +81,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can't be read"):
         read_description(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'notes = "\n\xff"')
-    with pytest.raises(PlanFileError, match=r"latin.toml:2:1: is no UTF-8"):
+    with pytest.raises(WrittenFileError, match=r"latin.toml:2:1: is no UTF-8"):
         read_description(tmp_path / "latin.toml")
     (tmp_path / "large.toml").write_bytes(b"#" * 70_000)
     with pytest.raises(UsageError, match="larger than 64 KiB"):

@@ -18,7 +18,7 @@ from openpts.parameters.given import conditions_of
 from openpts.parameters.plan_file import (
     TABLE_OF,
     Plan,
-    PlanFileError,
+    WrittenFileError,
     parse_plan,
     plan_schema,
     read_plan,
@@ -100,7 +100,7 @@ def test_what_a_plan_gives(tmp_path: Path, text: str, name: str) -> None:
 
 
 def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
-    with pytest.raises(PlanFileError) as caught:
+    with pytest.raises(WrittenFileError) as caught:
         parse_plan(text.encode(), "p", read)
     assert caught.value.exit_code == 2
     return caught.value.complaints
@@ -207,10 +207,10 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can't be read: No such file"):
         read_plan(tmp_path / "plan.toml")
     (tmp_path / "large.toml").write_bytes(b"#" * (1024**2 + 1))
-    with pytest.raises(UsageError, match="larger than 1 MiB"):
+    with pytest.raises(UsageError, match="larger than 1024 KiB"):
         read_plan(tmp_path / "large.toml")
     (tmp_path / "latin.toml").write_bytes(b"seed = 1\noperator = '\xe9'\n")
-    with pytest.raises(PlanFileError, match=r"latin\.toml:2:1: is no UTF-8"):
+    with pytest.raises(WrittenFileError, match=r"latin\.toml:2:1: is no UTF-8"):
         read_plan(tmp_path / "latin.toml")
 
 
@@ -240,7 +240,7 @@ TABLE_TEXTS = st.sampled_from(
 def test_no_plan_ends_in_anything_but_a_complaint(parts: list[str]) -> None:
     raw = "".join(parts).encode(errors="surrogatepass")
     for read in (read_toml, read_yaml):
-        with contextlib.suppress(PlanFileError):
+        with contextlib.suppress(WrittenFileError):
             parse_plan(raw, "p", read)
 
 
@@ -321,7 +321,7 @@ def test_the_profile_test_has_its_table_under_another_name() -> None:
     plan = parse_plan(text.encode(), "p.toml", read_toml)
     assert plan.settings == {"profile": "client"}
     assert plan.given("profile").values == {"benchmarks": ["atto"], "passes": 3}
-    with pytest.raises(PlanFileError, match=r"p\.toml:2:1: benchmarks 'attto': is none of anvil, as-ssd"):
+    with pytest.raises(WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is none of anvil, as-ssd"):
         parse_plan(b"[profiles]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
 
 

@@ -1,0 +1,64 @@
+"""A file that an operator wrote: read no further than makes sense, and told of with line and column."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from msgspec import Struct
+
+from openpts.errors import UsageError
+from openpts.parameters.places import Place, PlacedError, PlacedText
+from openpts.parameters.shape import wrong_values
+from openpts.units import KIB
+
+_Shape = TypeVar("_Shape", bound=Struct)
+
+
+class WrittenFileError(UsageError):
+    """A file that makes no sense."""
+
+    def __init__(self, complaints: tuple[str, ...]) -> None:
+        super().__init__("; ".join(complaints))
+        self._complaints = complaints
+
+    @property
+    def complaints(self) -> tuple[str, ...]:
+        """A line for each thing, with its place."""
+        return self._complaints
+
+
+def read_written(path: Path, most_kib: int, what: str) -> bytes:
+    """All of a file. Raises UsageError if it can't be read, or is larger than any ``what`` would be."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(most_kib * KIB + 1)
+    except OSError as error:
+        raise UsageError(f"{path} can't be read: {error.strerror}") from error
+    if len(raw) > most_kib * KIB:
+        raise UsageError(f"{path} is larger than {most_kib} KiB, which no {what} is")
+    return raw
+
+
+def placed_text(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> PlacedText:
+    """What ``read`` makes of it; ``path`` is what complaints call it. Raises WrittenFileError."""
+    try:
+        return read(raw.decode("utf-8"))
+    except UnicodeDecodeError as error:
+        place = Place(raw[: error.start].count(b"\n") + 1, 1)
+        raise WrittenFileError((f"{at(path, place)}: is no UTF-8",)) from error
+    except PlacedError as error:
+        raise WrittenFileError((f"{at(path, error.place)}: {error}",)) from error
+
+
+def shaped(text: PlacedText, shape: type[_Shape], path: str) -> _Shape:
+    """The content as a ``shape``. Raises WrittenFileError with the place of everything that is wrong."""
+    if wrong := wrong_values(text.content, shape):
+        placed = sorted((text.place_of(one.path), one.message) for one in wrong)
+        raise WrittenFileError(tuple(f"{at(path, place)}: {message}" for place, message in placed))
+    return msgspec.convert(text.content, shape)
+
+
+def at(path: str, place: Place) -> str:
+    """A place as compilers name it."""
+    return f"{path}:{place.line}:{place.column}"

@@ -5,19 +5,19 @@ from typing import IO
 from rich.console import Console
 from rich.table import Table
 
+from openpts.cli.table_console import table_console
 from openpts.report.compare.contenders import RunComparison
 from openpts.report.model import Cell, Report, Verdict
 from openpts.report.model import Table as ReportTable
 
-_WIDE = 150
+_PIPE_COLUMNS = 150
 _DIFFERING = "-differing"
 _SETS = "compare-{}-sets"
 
 
 def print_comparison(stream: IO[str], report: Report, comparison: RunComparison) -> None:
     """What the report's pages hold, as far as lines of text can show it."""
-    # wide enough for all columns where the stream is no terminal that could wrap them
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else _WIDE)
+    console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
     for line in report.alerts():
         console.print(line, style="bold red")
     for block in report.front[0].blocks:

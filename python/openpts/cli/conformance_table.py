@@ -4,10 +4,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import IO, Any, Final
 
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from openpts.cli.table_console import table_console
 from openpts.conformance.catalogue import SECTION_TITLES
 from openpts.conformance.conformance import Conformance, count_line
 from openpts.conformance.finding import Status
@@ -21,16 +21,13 @@ _STYLES: Final = {
     Status.NOT_APPLICABLE: "dim",
     Status.UNVERIFIED: "yellow",
 }
-_PIPE_WIDTH: Final = 200
 
 
 def print_conformance(
     stream: IO[str], manifest: Manifest, everything: Sequence[Conformance], shown: Sequence[Conformance]
 ) -> None:
     """A table for each section of the specification that has something to show, and the counts."""
-    console = Console(file=stream, highlight=False)
-    if not console.is_terminal:
-        console.width = _PIPE_WIDTH
+    console = table_console(stream)
     conditions = manifest.conditions
     if not conditions.of_specification:
         console.print(

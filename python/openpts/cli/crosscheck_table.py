@@ -4,13 +4,15 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import IO
 
-from rich.console import Console
 from rich.table import Table
 
 from openpts.analysis.crosscheck import PairedRatio
+from openpts.cli.table_console import table_console
 from openpts.runner.crosscheck import Comparison, CrosscheckEvent, CrosscheckStarted
 from openpts.units import NS_PER_US, format_capacity
 from openpts.vocabulary.facts import Facts
+
+_PIPE_COLUMNS = 140
 
 
 def event_lines(event: CrosscheckEvent) -> Iterator[str]:
@@ -60,8 +62,7 @@ def print_table(stream: IO[str], comparisons: Sequence[Comparison], limit_pct: f
             *_difference(latency),
             latency.agrees_within(limit_pct),
         )
-    # wide enough for all columns where the stream is no terminal that could wrap them
-    console = Console(file=stream, highlight=False, width=None if stream.isatty() else 140)
+    console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
     console.print()
     console.print(table)
 

@@ -4,18 +4,16 @@ import json
 import os
 
 import click
-from rich.console import Console
 
 from openpts.cli.devices_details import print_details
 from openpts.cli.devices_json import as_json_object
 from openpts.cli.devices_table import print_table
+from openpts.cli.table_console import table_console
 from openpts.device.block_device import BlockDevice
 from openpts.device.discovery import PATIENCE_S, list_device, list_devices
 from openpts.device.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
-
-_WIDTH_OF_A_PIPE = 200
 
 
 @click.command()
@@ -45,10 +43,7 @@ def devices(node: str | None, as_json: bool, patience_s: float) -> None:
     if as_json:
         click.echo(json.dumps(as_json_object(listings), indent=2))
         return
-    console = Console()
-    if not console.is_terminal:
-        # a pipe has no width, and 80 columns would cut what a script wants to read
-        console.width = int(os.environ.get("COLUMNS", _WIDTH_OF_A_PIPE))
+    console = table_console()
     if node is None:
         print_table(listings, console)
     else:

@@ -1,20 +1,19 @@
 """`openpts doctor`: what of this machine bears on a measurement, and setting it up for one."""
 
 import json
-import os
 
 import click
-from rich.console import Console
 
 from openpts.cli.doctor_json import audit_in_json
 from openpts.cli.doctor_text import audit_text, changes_text, restored_text
+from openpts.cli.table_console import table_console
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, restore
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.scenario import Scenario
 
-_WIDTH_OF_A_PIPE = 120
+_PIPE_COLUMNS = 120
 
 
 @click.command()
@@ -57,9 +56,7 @@ def doctor(
     if as_json:
         click.echo(json.dumps(audit_in_json(target, physician, findings, changes, restored), indent=2))
     else:
-        console = Console(highlight=False)
-        if not console.is_terminal and "COLUMNS" not in os.environ:
-            console.width = _WIDTH_OF_A_PIPE
+        console = table_console(pipe_columns=_PIPE_COLUMNS)
         for line in (*restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
             console.print(line, soft_wrap=True)
         if not to_restore:

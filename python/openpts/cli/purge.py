@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, Final, TextIO
 
 import click
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
@@ -17,6 +16,7 @@ from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
 from openpts.cli.log_lines import purge_lines
 from openpts.cli.option_group import together
 from openpts.cli.purge_words import purge_choice
+from openpts.cli.table_console import table_console
 from openpts.device.consent import Consent
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.errors import UsageError
@@ -25,7 +25,6 @@ from openpts.system_files import printable
 from openpts.units import NS_PER_S, format_duration
 
 _TELL_EVERY_S: Final = 30.0
-_PIPE_COLUMNS: Final = 200
 _Methods = Sequence[tuple[PurgeMethod, Capability]]
 
 
@@ -93,10 +92,7 @@ def _print_methods(methods: _Methods) -> None:
             reason,
         )
         table.add_row(*map(Text, texts))
-    console = Console()
-    if not console.is_terminal:
-        console.width = _PIPE_COLUMNS
-    console.print(table)
+    table_console().print(table)
 
 
 def _duration(capability: Capability) -> str:

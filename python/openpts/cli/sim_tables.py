@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, Any, Final
 
-from rich.console import Console
 from rich.table import Table
 
+from openpts.cli.table_console import table_console
 from openpts.rehearsal.check import Amplification, Checked
 from openpts.simulation.presets import Preset
 from openpts.simulation.scale import default_scale
@@ -34,7 +34,6 @@ _UNITS: Final = (
     ("tbw", "TB"),
 )
 _NO_PARAMETERS: Final = {"name", "summary", "assumed", "figures"}
-_PIPE_WIDTH: Final = 200
 
 
 def preset_object(preset: Preset) -> dict[str, Any]:
@@ -166,8 +165,6 @@ def _table(*headings: str) -> Table:
 
 
 def _print(stream: IO[str], *parts: Table | str) -> None:
-    # a pipe has no width, and 80 columns would cut what a script wants to read
-    width = None if stream.isatty() else _PIPE_WIDTH
-    console = Console(file=stream, highlight=False, markup=False, width=width)
+    console = table_console(stream)
     for part in parts:
         console.print(part)

@@ -8,11 +8,10 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.device.drive_listing import DeviceListing, PurgeAbility, Safety
-from openpts.units import format_capacity, format_duration
+from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.facts import Fact
 
 _NOT_REPORTED: Final = "not reported"
-_NS_PER_S: Final = 10**9
 _NAMES: Final = {
     "manufacturer": "Manufacturer",
     "model": "Model",
@@ -87,7 +86,7 @@ def _health_lines(listing: DeviceListing) -> Iterator[tuple[str, str, str]]:
 def _ability(ability: PurgeAbility) -> str:
     if not ability.supported:
         return "no"
-    lasts = f", {format_duration(int(ability.duration_s * _NS_PER_S))}" if ability.duration_s else ""
+    lasts = f", {format_duration(int(ability.duration_s * NS_PER_S))}" if ability.duration_s else ""
     reaches = f", erases {', '.join(ability.reaches)} as well" if ability.reaches else ""
     return f"yes{lasts}{reaches}{'' if ability.is_purge else ', but it is no purge'}"
 

@@ -29,7 +29,7 @@ def _device(listing: DeviceListing) -> dict[str, Any]:
         "capacity_bytes": listing.capacity_bytes,
         "interface": listing.interface,
         "link": {"current": listing.link.current, "maximum": listing.link.most},
-        "form_factor": listing.facts["form_factor"].value if "form_factor" in listing.facts else None,
+        "form_factor": listing.form_factor,
         "media": listing.media.kind,
         "rotation_rpm": listing.media.rpm,
         "logical_sector_bytes": listing.sector_bytes,

@@ -91,10 +91,6 @@ def _media(listing: DeviceListing) -> str | None:
     return "SSD" if listing.media.kind else None
 
 
-def _form_factor(listing: DeviceListing) -> str | None:
-    return listing.facts["form_factor"].value if "form_factor" in listing.facts else None
-
-
 def _purge(listing: DeviceListing) -> str | None:
     return ", ".join(ability.name for ability in listing.purge if ability.supported and ability.is_purge)
 
@@ -117,7 +113,7 @@ _SECTOR: Final = _Column("Sector", _sectors, "right")
 _CACHE: Final = _Column("Cache", lambda listing: listing.write_cache)
 _INTERFACE: Final = _Column("Interface", lambda listing: listing.interface)
 _PURGE: Final = _Column("Purge", _purge)
-_FORM: Final = _Column("Form", _form_factor)
+_FORM: Final = _Column("Form", lambda listing: listing.form_factor)
 _BY_IMPORTANCE: Final = (
     _LINK,
     _TEMPERATURE,

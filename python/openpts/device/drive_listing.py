@@ -100,6 +100,11 @@ class DeviceListing:
         return self._fact("interface").value
 
     @property
+    def form_factor(self) -> str | None:
+        """Form factor, such as ``2.5 inch``."""
+        return self._fact("form_factor").value
+
+    @property
     def write_cache(self) -> str | None:
         """State of the volatile write cache, as vocabulary of device/write_cache.py."""
         return self._fact("write_cache").value

@@ -5,9 +5,8 @@ from typing import Final
 
 from openpts.device.ata_identify import VPD_PAGE, read_ata_identity
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.vocabulary.media import ROTATIONAL, SOLID_STATE
 
-_SOLID_STATE: Final = "solid state"
-_ROTATIONAL: Final = "rotational"
 # ACS (word 217) and SBC (VPD page B1h, bytes 4 and 5) count alike
 _DOES_NOT_TURN: Final = 0x0001
 _SLOWEST_RPM: Final = 0x0401
@@ -26,12 +25,12 @@ class Media:
     @property
     def is_rotational(self) -> bool:
         """Whether it has platters."""
-        return self.kind == _ROTATIONAL
+        return self.kind == ROTATIONAL
 
     def __str__(self) -> str:
         if not self.is_rotational:
             return self.kind or "not reported"
-        return f"{_ROTATIONAL}, {f'{self.rpm:,} rpm' if self.rpm else 'speed not reported'}"
+        return f"{ROTATIONAL}, {f'{self.rpm:,} rpm' if self.rpm else 'speed not reported'}"
 
 
 def media(device: BlockDevice) -> Media:
@@ -46,7 +45,7 @@ def media(device: BlockDevice) -> Media:
     if device.is_made_of_others and device.kind is not DeviceKind.NVME:
         return Media(None, None, f"{device.name} is made by the kernel")
     rotational = device.text("queue/rotational")
-    kind = {"0": _SOLID_STATE, "1": _ROTATIONAL}.get(rotational or "")
+    kind = {"0": SOLID_STATE, "1": ROTATIONAL}.get(rotational or "")
     if device.kind is DeviceKind.VIRTIO:
         return Media(
             None, None, f"the host behind virtio says nothing that {device.place('queue')} could hold"
@@ -56,9 +55,9 @@ def media(device: BlockDevice) -> Media:
 
 def _by_rotation_rate(rate: int | None, source: str) -> Media | None:
     if rate == _DOES_NOT_TURN:
-        return Media(_SOLID_STATE, None, source)
+        return Media(SOLID_STATE, None, source)
     if rate is not None and _SLOWEST_RPM <= rate <= _FASTEST_RPM:
-        return Media(_ROTATIONAL, rate, source)
+        return Media(ROTATIONAL, rate, source)
     return None
 
 

@@ -2,22 +2,20 @@
 
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts
-
-_ROTATIONAL = "rotational"
+from openpts.vocabulary.media import ROTATIONAL, has_platters, media_of
 
 
 # PTS-GEN-01
 def rotational_deviations(dut: Facts, *, of_specification: bool) -> tuple[Deviation, ...]:
     """The entry of a rotational disk; none of other media, where nobody tells, or for tests of practice."""
-    told = dut["media"].value if "media" in dut else None
-    if not of_specification or told is None or not told.startswith(_ROTATIONAL):
+    if not of_specification or not has_platters(dut):
         return ()
     return (
         Deviation(
             rule_id="PTS-GEN-01",
             clause="1.1",
             required="a solid state storage device",
-            used=told,
+            used=media_of(dut) or ROTATIONAL,
             effect="purge, preconditioning and steady state mean little on platters; "
             "`openpts run hdd` is made for them",
         ),

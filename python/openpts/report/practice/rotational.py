@@ -16,11 +16,11 @@ from openpts.report.preparation_page import gap_place, largest_gap
 from openpts.report.printable import fact_text, printable
 from openpts.report.summary_table import summary_table
 from openpts.units import MB, format_block_size, format_duration
+from openpts.vocabulary.media import has_platters, media_of
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.rotational_conditions import RotationalConditions
 
 _TITLE = "Rotational Disk by Zones"
-_ROTATIONAL = "rotational"
 
 
 def report(run: Run) -> TestContent:
@@ -62,10 +62,10 @@ def _verdicts(measured: RotationalRun) -> tuple[Verdict, ...]:
         f"{begun} of {planned} zones measured, each by {2 + 2 * len(measured.conditions.qds)} stimuli.",
         "info" if begun == planned else "fail",
     )
-    media = measured.run.manifest.dut.get("media")
-    told = None if media is None else media.value
-    if told is not None and told.startswith(_ROTATIONAL):
+    dut = measured.run.manifest.dut
+    if has_platters(dut):
         return (counted,)
+    told = media_of(dut)
     return (
         counted,
         Verdict(

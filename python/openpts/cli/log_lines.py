@@ -28,7 +28,7 @@ from openpts.runner.events import (
 from openpts.runner.hangs import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.conditions import IdleRecoveryConditions, RoundConditions, WriteSaturationConditions
-from openpts.vocabulary.facts import Fact, PurgeReport, TargetFacts
+from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
@@ -170,14 +170,11 @@ def purge_lines(report: PurgeReport) -> Iterator[str]:
     yield f"{word}: {report.method}, {proof}, {format_duration(report.duration_ns)}"
     for name, fact in report.status.items():
         if fact.value is not None:
-            yield f"{PURGE_STATUS_NAMES.get(name, name)}: {_change(report.status_before.get(name), fact)}"
+            yield f"{PURGE_STATUS_NAMES.get(name, name)}: {_change(fact.value, report.status_was(name))}"
 
 
-def _change(before: Fact | None, after: Fact) -> str:
-    value = after.value or "not reported"
-    if before is None or before.value in {None, after.value}:
-        return value
-    return f"{value} (before: {before.value})"
+def _change(value: str, before: str | None) -> str:
+    return value if before is None else f"{value} (before: {before})"
 
 
 def _end_line(end: RunEnded) -> str:

@@ -103,18 +103,18 @@ def _further_proof(purge: PurgeReport) -> Iterator[tuple[str, str | Cell]]:
         looked_at = purge.samples + purge.other_samples
         yield "Blank afterwards (all zeros or ones)", f"{purge.blank_samples:,} of {looked_at:,} places"
     for name, fact in purge.status.items():
-        yield PURGE_STATUS_NAMES.get(name, printable(name)), _change(purge.status_before.get(name), fact)
+        yield PURGE_STATUS_NAMES.get(name, printable(name)), _change(fact, purge.status_was(name))
     for attempt in purge.attempts:
         yield f"Not taken: {printable(attempt.method)}", printable(attempt.outcome)
 
 
-def _change(before: Fact | None, after: Fact) -> str:
+def _change(after: Fact, before: str | None) -> str:
     """A fact with its place, and what it was before where that differs."""
     if after.value is None:
         return f"not reported ({printable(after.source)})"
     source = printable(after.source)
-    if before is not None and before.value not in {None, after.value}:
-        source += f"; before: {printable(before.value or '')}"
+    if before is not None:
+        source += f"; before: {printable(before)}"
     return f"{printable(after.value)} ({source})"
 
 

@@ -95,6 +95,11 @@ class PurgeReport:
     other_samples: int = 0
     blank_samples: int | None = None
 
+    def status_was(self, name: str) -> str | None:
+        """What a log had said before; None where nothing, or the same as afterwards."""
+        before = self.status_before.get(name)
+        return None if before is None or before.value == self.status[name].value else before.value
+
 
 @dataclass(frozen=True, slots=True)
 class WriteCacheReport:

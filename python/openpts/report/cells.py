@@ -27,6 +27,11 @@ def number(value: float, decimals: int, *, note: str = "", tone: str = "") -> Ce
     return Cell(fixed(value, decimals), value, note, tone)
 
 
+def number_or(absent: str, value: float | None, decimals: int) -> Cell:
+    """A plain number, or why there is none."""
+    return missing(absent) if value is None else number(value, decimals)
+
+
 def percent(value: float, decimals: int = 1, *, plus: bool = False) -> Cell:
     """A share in per cent; ``plus`` shows the sign of a difference."""
     return Cell(signed(value, decimals) if plus else fixed(value, decimals), value)

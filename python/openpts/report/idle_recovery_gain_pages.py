@@ -127,7 +127,7 @@ def _gain(results: IdleRecoveryResults, iops: float | None) -> Cell:
 
 
 def _whole(value: float | None) -> Cell:
-    return cells.missing("too few accesses") if value is None else cells.number(value, 0)
+    return cells.number_or("too few accesses", value, 0)
 
 
 def _pauses_table(results: IdleRecoveryResults) -> Table:

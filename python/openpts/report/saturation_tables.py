@@ -92,7 +92,5 @@ def _items(zones: Zones) -> list[tuple[str, str | Cell]]:
         ("Plateau / steady", zones.ratio, 2),
         ("Steady, share of the plateau (%)", zones.kept_pct, 1),
     ):
-        items.append(
-            (label, cells.missing("no steady zone") if value is None else cells.number(value, decimals))
-        )
+        items.append((label, cells.number_or("no steady zone", value, decimals)))
     return items

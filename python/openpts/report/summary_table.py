@@ -29,4 +29,4 @@ def summary_table(test: str, state: str, deviations: int, values: tuple[tuple[st
 
 def key_value(value: float | None) -> Cell:
     """A whole number of the summary, or n/a."""
-    return cells.missing("not measured") if value is None else cells.number(value, 0)
+    return cells.number_or("not measured", value, 0)

@@ -198,4 +198,4 @@ def _lines(
 
 
 def _mean(value: float | None) -> Cell:
-    return cells.missing("nothing was sampled") if value is None else cells.number(value, 2)
+    return cells.number_or("nothing was sampled", value, 2)

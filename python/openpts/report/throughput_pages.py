@@ -233,4 +233,4 @@ def _averaging(cycle: Cycle) -> str:
 # PTS-TP-30
 def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:
     mean = cycle.mean_mb_per_s(read_pct)
-    return cells.missing("not measured") if mean is None else cells.number(mean, 1)
+    return cells.number_or("not measured", mean, 1)

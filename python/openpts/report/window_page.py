@@ -187,7 +187,7 @@ def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metri
                 "Least squares linear fit",
                 cells.words(_fit_text(verdict, metric)),
                 "Correlation coefficient r",
-                cells.missing("constant values") if verdict.r is None else cells.number(verdict.r, 3),
+                cells.number_or("constant values", verdict.r, 3),
                 cells.words("-"),
             ),
         ),

@@ -93,7 +93,7 @@ def _summary(measured: EntropyRun) -> Table:
     ):
         effect = entropy_effect(levels)
         factor = effect.factor if effect else None
-        cell = cells.missing("not measured") if factor is None else cells.number(factor, 2)
+        cell = cells.number_or("not measured", factor, 2)
         values.append((f"{name}, least / most entropy", cell, "x"))
     loss = loss_pct(measured.write_share, FEW_WRITES_PCT)
     cell = cells.missing("not measured") if loss is None else cells.percent(loss)

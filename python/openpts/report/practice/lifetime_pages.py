@@ -172,7 +172,7 @@ def _seconds(elapsed_ns: int) -> Cell:
 
 
 def _logged(value: float | None, decimals: int) -> Cell:
-    return cells.missing("not in the log") if value is None else cells.number(value, decimals)
+    return cells.number_or("not in the log", value, decimals)
 
 
 def stretches_page(measured: LifetimeRun) -> Page:

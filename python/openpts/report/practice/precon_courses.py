@@ -221,11 +221,11 @@ def _rule_text(comparison: Comparison) -> str:
 
 def _first(course: CourseResults) -> Cell:
     iops = course.first_iops
-    return cells.missing("not measured") if iops is None else cells.number(iops, 0)
+    return cells.number_or("not measured", iops, 0)
 
 
 def _number(value: float | None, decimals: int) -> Cell:
-    return cells.missing("not reached") if value is None else cells.number(value, decimals)
+    return cells.number_or("not reached", value, decimals)
 
 
 def _time(value_ns: int | None) -> Cell:

@@ -247,7 +247,7 @@ def _score_table(page_id: str, score: Score | None) -> Table:
         f"{page_id}-score",
         "Score, by the formula that reviews of the tool give (not confirmed by its author)",
         [
-            (label, cells.missing("a row was not measured") if value is None else cells.number(value, 0))
+            (label, cells.number_or("a row was not measured", value, 0))
             for label, value in zip(("Read", "Write", "Total"), values, strict=True)
         ],
         note="Read = 0.1 Seq + 4K + 4K-64Thrd; Write likewise; Total = 0.15 Seq W + 0.1 Seq R + 2 x 4K R + "

@@ -161,7 +161,7 @@ def _position(measured: RotationalRun, pct: float) -> Cell:
 
 
 def _rate_cell(value: float | None, decimals: int) -> Cell:
-    return cells.missing("not measured") if value is None else cells.number(value, decimals)
+    return cells.number_or("not measured", value, decimals)
 
 
 def _zone(

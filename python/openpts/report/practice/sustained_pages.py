@@ -194,8 +194,8 @@ def _minute_cells(minute: Minute, spread: tuple[float, float] | None) -> tuple[C
     low, high = spread or (None, None)
     return (
         cells.number(minute.iops, 1),
-        cells.missing("no whole interval") if low is None else cells.number(low, 1),
-        cells.missing("no whole interval") if high is None else cells.number(high, 1),
+        cells.number_or("no whole interval", low, 1),
+        cells.number_or("no whole interval", high, 1),
         cells.number(minute.bandwidth_bytes_per_s / MB, 1),
         cells.latency(minute.mean_latency_ns),
         cells.latency(minute.max_latency_ns),

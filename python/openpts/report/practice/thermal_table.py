@@ -60,7 +60,7 @@ _MISSING: Final = cells.missing("not measured")
 
 
 def _temperature(value_c: float | None) -> Cell:
-    return cells.missing("not reported") if value_c is None else cells.number(value_c, 0)
+    return cells.number_or("not reported", value_c, 0)
 
 
 def _rate(value: float | None, reason: str) -> Cell:
@@ -99,7 +99,7 @@ def _throttled_share(_measured: ThermalRun, load: Load) -> Cell:
 def _counted(name: str, decimals: int) -> _Value:
     def cell(_measured: ThermalRun, load: Load) -> Cell:
         value = load.counted(name)
-        return cells.missing("not in the log") if value is None else cells.number(value, decimals)
+        return cells.number_or("not in the log", value, decimals)
 
     return cell
 

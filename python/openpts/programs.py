@@ -21,15 +21,12 @@ _PACKAGES: Final = {
     "hdparm": "hdparm",
     "sg_format": "sg3-utils",
     "sg_sanitize": "sg3-utils",
-    "sg_logs": "sg3-utils",
-    "sg_modes": "sg3-utils",
     "sg_opcodes": "sg3-utils",
     "sg_requests": "sg3-utils",
     "sg_vpd": "sg3-utils",
     "smartctl": "smartmontools",
     "mdadm": "mdadm",
     "wipefs": "util-linux",
-    "blkid": "util-linux",
 }
 _LONGEST_COMPLAINT: Final = 300
 

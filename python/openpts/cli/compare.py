@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openpts.cli.report import print_notes
 from openpts.errors import UsageError
 
 if TYPE_CHECKING:
@@ -103,4 +104,6 @@ def _write(report: "Report", wanted: dict[str, bool], out: Path | None) -> list[
 
     files = wanted if any(wanted.values()) else dict.fromkeys(wanted, True)
     options = ReportOptions(html=files["html"], pdf=files["pdf"], csv=files["csv"])
-    return [str(path) for path in write_model(report, out or _OUT, options).documents]
+    written = write_model(report, out or _OUT, options)
+    print_notes(written)
+    return [str(path) for path in written.documents]

@@ -67,10 +67,17 @@ def print_result(run_folder: Path, written: "WrittenReport | None", *, as_json: 
 
 def print_paths(written: "WrittenReport") -> None:
     """A line for each document, and one for all tables."""
+    print_notes(written)
     for path in written.documents:
         click.echo(f"report: {path}")
     if written.data:
         click.echo(f"data: {len(written.data)} tables in {written.data[0].parent}")
+
+
+def print_notes(written: "WrittenReport") -> None:
+    """What a report lacks, and how to get it, beside what programs read."""
+    for note in written.notes:
+        click.echo(f"openpts: {note}", err=True)
 
 
 def _print_json(run_folders: tuple[Path, ...], written: "WrittenReport | None", *, redact: bool) -> None:
@@ -83,6 +90,8 @@ def _print_json(run_folders: tuple[Path, ...], written: "WrittenReport | None", 
     summaries: list[dict[str, Any]] = [summarise(run) for run in runs]
     if redact:
         summaries = redacted_figures(summaries, [run.manifest for run in runs])
+    if written is not None:
+        print_notes(written)
     reports = [str(path) for path in written.documents] if written is not None else []
     if len(summaries) == 1:
         click.echo(json.dumps({**summaries[0], "reports": reports}, indent=2))

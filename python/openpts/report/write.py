@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -62,13 +62,17 @@ _DEFAULTS: Final = ReportOptions()
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted or can't be made."""
+    """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted or can't be made.
+
+    ``notes`` are a line for each thing that can't, for want of a package, with the way to get it.
+    """
 
     json: Path
     html: Path | None
     pdf: Path | None
     data: tuple[Path, ...]
     sums: Path
+    notes: tuple[str, ...] = ()
 
     @property
     def documents(self) -> tuple[Path, ...]:
@@ -82,14 +86,15 @@ def write_report(
     """Write the report of a run folder, or of several of one drive, into ``out`` or beside the record.
 
     Beside the record the files are called report.*, elsewhere after drive, date and tests. A PDF is left out
-    if typst is not installed (``missing_parts`` says so). Raises RecordError if a record can't be read, runs
+    if typst is not installed; ``notes`` say so then. Raises RecordError if a record can't be read, runs
     don't go together, or a file can't be written.
     """
     with _without_collections(), _pool(options) as pool:
         report = make_report(source, options, pool)
         contents = _contents(report, options, pool)
     beside = _NAME if options.style is Style.FULL else f"{_NAME}-{options.style}"
-    return _write(out or source.folder, report.stem if out else beside, contents)
+    written = _write(out or source.folder, report.stem if out else beside, contents)
+    return replace(written, notes=_missing_parts(options))
 
 
 def make_report(source: ReportSource, options: ReportOptions, pool: DrawingPool | None = None) -> Report:
@@ -119,12 +124,14 @@ def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS
     """Write a report that was made elsewhere, under its own name. Raises RecordError."""
     with _pool(options) as pool:
         contents = _contents(report, options, pool)
-    return _write(folder, report.stem, contents)
+    return replace(_write(folder, report.stem, contents), notes=_missing_parts(options))
 
 
-def missing_parts() -> list[str]:
-    """One line for each optional package that is missing, with the way to get it."""
-    return [note for note in (missing_plots_note(), missing_pdf_note()) if note]
+def _missing_parts(options: ReportOptions) -> tuple[str, ...]:
+    """One line for each package that is missing for what was wanted."""
+    plots = missing_plots_note() if options.html or options.pdf else ""
+    pdf = missing_pdf_note() if options.pdf else ""
+    return tuple(note for note in (plots, pdf) if note)
 
 
 def _pool(options: ReportOptions) -> AbstractContextManager[DrawingPool | None]:

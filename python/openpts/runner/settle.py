@@ -9,7 +9,7 @@ from openpts.device.consent import Consent
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.practice.settling import SettlingCourse, settle
+from openpts.practice.settling import SettlingCourse, probe_step, settle
 from openpts.runner.bench import DeviceUnderTest, device_under_test
 from openpts.runner.io_errors import failure_text
 from openpts.runner.stop_signals import StopSignals
@@ -61,18 +61,15 @@ def wait_until_settled(order: SettlingOrder, hear: SettlingListener) -> Settling
     with device_under_test(order.target, Consent(), for_writing=False) as device:
         demand = Demand(1, 1, rule.block_size_bytes)
         with device.engine(demand, _SEED, NativeOptions(), near=True) as engine, StopSignals() as stop:
+            hear(SettlingStarted(device.facts, device.notes(probe_step(rule, order.active_range))))
             script = settle(rule, order.active_range, 1, lambda look, verdict: hear(Looked(look, verdict)))
             answer: Answer = None
-            told = False
             while True:
                 try:
                     request = script.send(answer)
                 except StopIteration as end:
                     course: SettlingCourse = end.value
                     return course
-                if not told and isinstance(request, Apply):
-                    hear(SettlingStarted(device.facts, device.notes(request.steps[-1])))
-                    told = True
                 answer = _carry_out(request, device, engine, stop)
 
 

@@ -9,7 +9,7 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -155,7 +155,7 @@ class _Open:
         try:
             return self.gauge.understand(contents, at_ns)
         except (ValueError, IndexError):  # not as the kernel writes it: no value, and the next one may come
-            return _NO_VALUES
+            return {}
 
     def _content(self, descriptor: int | None) -> bytes:
         """Empty of a drive that has gone, or a sensor that is asleep."""
@@ -170,9 +170,6 @@ class _Open:
             return b"".join(pieces)
         except OSError:
             return b""
-
-
-_NO_VALUES: Final[Mapping[str, float]] = {}
 
 
 def _opened(path: Path) -> int | None:

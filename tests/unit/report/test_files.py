@@ -19,7 +19,7 @@ from openpts.report.pdf import render_pdf
 from openpts.report.sources import ReportSource
 from openpts.report.svg import draw_figures
 from openpts.report.theme import PLOT_WIDTH_PX
-from openpts.report.write import ReportOptions, missing_parts, write_report
+from openpts.report.write import ReportOptions, write_report
 from tests.support.report_cases import CASES, Reports
 
 ONLY_MODEL = ReportOptions(html=False, pdf=False, csv=False)
@@ -206,7 +206,7 @@ def test_without_typst_the_rest_is_written(
     monkeypatch.setattr(pdf, "typst", None)
     written = write_report(ReportSource.of((reports.folder("two rounds"),)), out=tmp_path)
     assert written.documents == (written.json, written.html)
-    assert missing_parts() == ["The PDF needs the package typst: pip install typst"]
+    assert written.notes == ("The PDF needs the package typst: pip install typst",)
 
 
 def test_without_vega_tables_and_columns_are_left(
@@ -220,7 +220,7 @@ def test_without_vega_tables_and_columns_are_left(
     assert Page(html).tags.count("svg") == 1
     assert "Plot not drawn" in html
     assert "not drawn" in pdf_text(written.pdf.read_bytes(), tmp_path)
-    assert "vl-convert-python" in missing_parts()[0]
+    assert "vl-convert-python" in written.notes[0]
 
 
 def test_a_folder_that_can_t_be_written_is_one_line(reports: Reports, tmp_path: Path) -> None:

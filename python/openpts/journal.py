@@ -26,7 +26,6 @@ from openpts.system_files import SystemRoots, read_text
 _SUFFIX: Final = ".json"
 _UNFINISHED: Final = ".part"
 _ABANDONED_S: Final = 10.0
-_START_TIME_FIELD: Final = 19  # of /proc/PID/stat, counted from the state, which follows the name
 
 
 _LOCKS: Final[dict[str, int]] = {}
@@ -53,13 +52,12 @@ class Owner:
     """
 
     pid: int
-    started: str
     boot_id: str
 
     @classmethod
     def this_process(cls, roots: SystemRoots) -> "Owner":
         """We ourselves."""
-        return cls(os.getpid(), _start_time(os.getpid(), roots), _boot_id(roots))
+        return cls(os.getpid(), _boot_id(roots))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,10 +193,3 @@ def _synchronize(folder: Path) -> None:
 
 def _boot_id(roots: SystemRoots) -> str:
     return read_text(roots.proc / "sys/kernel/random/boot_id") or ""
-
-
-def _start_time(pid: int, roots: SystemRoots) -> str:
-    """In clock ticks since the machine started; empty for a process that is gone."""
-    line = read_text(roots.proc / str(pid) / "stat") or ""
-    fields = line.rpartition(") ")[2].split()
-    return fields[_START_TIME_FIELD] if len(fields) > _START_TIME_FIELD else ""

@@ -57,6 +57,12 @@ def read_text(path: Path) -> str | None:
     return printable(content.decode(errors="replace")) or None
 
 
+def read_integer(path: Path) -> int | None:
+    """A one-line attribute that is a whole number; None if it is missing, unreadable or something else."""
+    text = read_text(path) or ""
+    return int(text) if text.removeprefix("-").isdecimal() else None
+
+
 def read_lines(path: Path) -> tuple[str, ...]:
     """The lines of a file, each printable; none if it is missing or unreadable."""
     try:

@@ -77,8 +77,9 @@ In another shell, as root
 )
 @click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Be gone after so many I/Os.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object at the beginning and one at the end.")
-def serve(  # noqa: PLR0917
+def serve(
     preset: str,
+    *,
     address: str,
     data: Path | None,
     nqn: str | None,
@@ -88,7 +89,6 @@ def serve(  # noqa: PLR0917
     fails: tuple[str, ...],
     sanitize_takes_s: float,
     vanish_after: int | None,
-    *,
     format_lies: bool,
     as_json: bool,
 ) -> None:

@@ -13,8 +13,12 @@ _DIGITS: Final = re.compile(r"([0-9]+)")
 
 def whole_drives(roots: SystemRoots) -> list[BlockDevice]:
     """Every whole drive with a capacity, sorted by name, numbers in it by their value."""
-    disks = (BlockDevice(folder.resolve(), roots) for folder in (roots.sys / "block").glob("*"))
-    return sorted(filter(_is_drive, disks), key=lambda disk: _natural(disk.name))
+    return sorted(filter(_is_drive, all_disks(roots)), key=lambda disk: _natural(disk.name))
+
+
+def all_disks(roots: SystemRoots) -> list[BlockDevice]:
+    """Everything that the kernel lists as a disk, also without a capacity or hidden; sorted by name."""
+    return [BlockDevice(folder.resolve(), roots) for folder in sorted((roots.sys / "block").glob("*"))]
 
 
 def _is_drive(disk: BlockDevice) -> bool:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.claims import ClaimKind
+from openpts.device.disks import all_disks
 from openpts.device.signatures import SignatureSearchError, find_signatures
 from openpts.device.usage import Usage
 
@@ -58,8 +59,7 @@ def other_path(device: BlockDevice, usage: Usage) -> str | None:
     wwid = device.whole.wwid
     if wwid is None:
         return None
-    for folder in sorted((device.roots.sys / "block").glob("*")):
-        other = BlockDevice(folder.resolve(), device.roots)
+    for other in all_disks(device.roots):
         if other.folder == device.whole.folder or other.wwid != wwid or other.text("hidden") == "1":
             continue
         if (found := held(other, usage) or _any_claim(other, usage)) is not None:

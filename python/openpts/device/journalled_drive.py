@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.disks import all_disks
 from openpts.device.drive_name import model
 from openpts.device.serial_number import serial_number
 from openpts.errors import TargetError
@@ -47,8 +48,7 @@ def find_drive(subject: Mapping[str, str], roots: SystemRoots) -> BlockDevice:
 
     Raises TargetError if it is not there, or if several drives have that serial number and model.
     """
-    disks = [BlockDevice(folder.resolve(), roots) for folder in sorted((roots.sys / "block").glob("*"))]
-    found = [disk for disk in disks if disk.text("hidden") != "1" and is_drive(disk, subject)]
+    found = [disk for disk in all_disks(roots) if disk.text("hidden") != "1" and is_drive(disk, subject)]
     if not found:
         raise TargetError(f"the drive {drive_text(subject)} is not there")
     if len({(disk.folder / "device").resolve() for disk in found}) > 1:

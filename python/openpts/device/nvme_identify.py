@@ -90,16 +90,6 @@ class NvmeController:
         return bool(self.ctratt & 1 << 9)
 
     @property
-    def changes_power_states_itself(self) -> bool:
-        """Bit 0 of APSTA: autonomous power state transitions."""
-        return bool(self.apsta & 1)
-
-    @property
-    def has_host_controlled_thermal_management(self) -> bool:
-        """Bit 0 of HCTMA."""
-        return bool(self.hctma & 1)
-
-    @property
     def temperature_limits_c(self) -> dict[str, float]:
         """WCTEMP and CCTEMP in degrees Celsius, under the names of vocabulary.health; 0 K is none."""
         limits = {"warning_limit_c": self.wctemp, "critical_limit_c": self.cctemp}

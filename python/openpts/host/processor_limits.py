@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from openpts.system_files import SystemRoots, read_lines, read_text
+from openpts.system_files import SystemRoots, read_integer, read_lines, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
 _KHZ_PER_MHZ: Final = 1000
@@ -24,7 +24,7 @@ def _clock(cpus: Path) -> Fact:
     """Base and highest clock of each kind of core that there is."""
     kinds = []
     for cpu in sorted(cpus.glob("cpu[0-9]*")):
-        base_mhz = _mhz(cpu / "cpufreq/base_frequency") or _integer(cpu / "acpi_cppc/nominal_freq")
+        base_mhz = _mhz(cpu / "cpufreq/base_frequency") or read_integer(cpu / "acpi_cppc/nominal_freq")
         most_mhz = _mhz(cpu / "cpufreq/cpuinfo_max_freq")
         parts = [f"{base_mhz:,} MHz base"] if base_mhz else []
         parts += [f"{most_mhz:,} MHz at most"] if most_mhz else []
@@ -42,7 +42,7 @@ def _package_power(folder: Path) -> Fact:
             continue  # a part of a package
         parts = []
         for name in sorted(package.glob("constraint_*_name")):
-            limit_uw = _integer(name.with_name(name.name.removesuffix("name") + "power_limit_uw"))
+            limit_uw = read_integer(name.with_name(name.name.removesuffix("name") + "power_limit_uw"))
             if limit_uw:
                 kind = (read_text(name) or "of unknown kind").replace("_", " ")
                 parts.append(f"{limit_uw / _UW_PER_W:g} W {kind}")
@@ -57,10 +57,5 @@ def _microcode(cpuinfo: Path) -> Fact:
 
 
 def _mhz(path: Path) -> int | None:
-    khz = _integer(path)
+    khz = read_integer(path)
     return None if khz is None else khz // _KHZ_PER_MHZ
-
-
-def _integer(path: Path) -> int | None:
-    text = read_text(path) or ""
-    return int(text) if text.isdecimal() else None

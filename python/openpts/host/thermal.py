@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Final
 
-from openpts.system_files import SystemRoots, read_text
+from openpts.system_files import SystemRoots, read_integer, read_text
 from openpts.vocabulary.facts import Fact
 
 _MILLI: Final = 1000
@@ -27,7 +27,7 @@ def thermal_fact(roots: SystemRoots) -> Fact:
 def _zones(folder: Path) -> list[str]:
     found = []
     for zone in sorted(folder.glob("thermal_zone*")):
-        temperature_mc = _integer(zone / "temp")
+        temperature_mc = read_integer(zone / "temp")
         if temperature_mc is not None:
             name = read_text(zone / "type") or zone.name
             found.append((temperature_mc, name, _is_hot(zone, temperature_mc)))
@@ -41,7 +41,7 @@ def _zones(folder: Path) -> list[str]:
 
 def _is_hot(zone: Path, temperature_mc: int) -> bool:
     for kind in zone.glob("trip_point_*_type"):
-        limit_mc = _integer(kind.with_name(kind.name.removesuffix("type") + "temp"))
+        limit_mc = read_integer(kind.with_name(kind.name.removesuffix("type") + "temp"))
         if read_text(kind) in _LIMITS and limit_mc is not None and 0 < limit_mc <= temperature_mc:
             return True
     return False
@@ -49,16 +49,11 @@ def _is_hot(zone: Path, temperature_mc: int) -> bool:
 
 def _throttled(cpus: Path) -> int | None:
     """Of cores, and of packages once each; None where the processor has no such counters."""
-    cores = [_integer(path) for path in cpus.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
+    cores = [read_integer(path) for path in cpus.glob("cpu[0-9]*/thermal_throttle/core_throttle_count")]
     packages: dict[str | None, int] = {}
     for path in cpus.glob("cpu[0-9]*/thermal_throttle/package_throttle_count"):
         package = read_text(path.parents[1] / "topology/physical_package_id")
-        packages[package] = max(packages.get(package, 0), _integer(path) or 0)
+        packages[package] = max(packages.get(package, 0), read_integer(path) or 0)
     if not cores and not packages:
         return None
     return sum(count or 0 for count in cores) + sum(packages.values())
-
-
-def _integer(path: Path) -> int | None:
-    text = read_text(path) or ""
-    return int(text) if text.lstrip("-").isdecimal() else None

@@ -418,7 +418,7 @@ def test_the_plain_log_tells_the_run_in_lines() -> None:
 
 
 def test_what_an_earlier_run_left_behind_is_told() -> None:
-    entry = Entry(Kind.WRITE_CACHE, {}, {}, Owner(1, "1", "x"))
+    entry = Entry(Kind.WRITE_CACHE, {}, {}, Owner(1, "x"))
     assert log_of(Healed(Healing(entry, True, "the write cache of /dev/sda is WCE again"))) == [
         "the write cache of /dev/sda is WCE again"
     ]

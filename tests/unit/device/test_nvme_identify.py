@@ -56,8 +56,7 @@ def test_abilities_of_power_and_heat() -> None:
     struct.pack_into("<HHH", data, 322, 1, 303, 353)
     struct.pack_into("<H", data, 256, 1 << 3)
     controller = parse_identify_controller(bytes(data))
-    assert controller.changes_power_states_itself
-    assert controller.has_host_controlled_thermal_management
+    assert (controller.apsta, controller.hctma) == (1, 1)
     assert (controller.mntmt, controller.mxtmt) == (303, 353)
     assert controller.manages_namespaces
 

@@ -11,6 +11,7 @@ from typing import Final
 
 from openpts.device.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.block_device import BlockDevice
+from openpts.device.disks import all_disks
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
 from openpts.device.purge.held_drive import held_node
@@ -131,8 +132,7 @@ def _find(subject: Mapping[str, str], roots: SystemRoots, run: Run) -> BlockDevi
     try:
         return find_drive(subject, roots)
     except TargetError:
-        disks = (BlockDevice(folder.resolve(), roots) for folder in sorted((roots.sys / "block").glob("*")))
-        found = [disk for disk in disks if _answers_to(disk, subject, run)]
+        found = [disk for disk in all_disks(roots) if _answers_to(disk, subject, run)]
         if not found:
             raise
         if len(found) > 1:

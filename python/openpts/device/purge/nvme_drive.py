@@ -35,8 +35,6 @@ from openpts.vocabulary.facts import Fact, Facts
 
 _THIN_PROVISIONING: Final = 1 << 0  # of NSFEAT
 _VERSION_TIMEOUT_S: Final = 20.0
-
-
 # A drive that sanitizes may be slow to answer, and the kernel resets one whose answer is late.
 _LOG_TIMEOUT_MS: Final = 60_000
 

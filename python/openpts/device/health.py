@@ -1,9 +1,9 @@
 """The device's own log of its health, under the names of vocabulary.health; nothing is guessed."""
 
-import os
 from collections.abc import Mapping
 from typing import Final
 
+from openpts.device.asking import open_to_ask
 from openpts.device.ata_health import ata_health
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.bridged_nvme_health import bridged_nvme_health
@@ -79,13 +79,10 @@ def read_health_of(
     if disk.kind is not DeviceKind.NVME:
         return _health_by_smartctl(disk, run, timeout_s)
     try:
-        fd = os.open(disk.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with open_to_ask(disk) as fd:
+            return _nvme_health(fd)
     except OSError as error:
         return HealthReading(f"{disk.node} can't be opened: {error.strerror}")
-    try:
-        return _nvme_health(fd)
-    finally:
-        os.close(fd)
 
 
 def _nvme_health(fd: int) -> HealthReading:

@@ -85,6 +85,11 @@ class NvmeController:
         return bool(self.oacs & 1 << 3)
 
     @property
+    def tests_itself(self) -> bool:
+        """Bit 4 of OACS: the Device Self-test command."""
+        return bool(self.oacs & 1 << 4)
+
+    @property
     def has_uuid_list(self) -> bool:
         """Bit 9 of CTRATT: pages of several vendors under one number are told apart by UUIDs."""
         return bool(self.ctratt & 1 << 9)

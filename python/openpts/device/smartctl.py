@@ -5,7 +5,7 @@ smartmontools knows what hundreds of drives mean by their attributes; openpts as
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from typing import Final
@@ -26,14 +26,14 @@ class SmartctlError(Exception):
     """smartctl could say nothing of the drive; the text says why."""
 
 
-def smartctl_command(device: BlockDevice) -> list[str]:
-    """Ask for identity, health, attributes, error counters and device statistics, and wake no sleeping disk.
+# Not ``-x``: it sends SCT commands, which some drives answer late, for tables that openpts does not need.
+OF_HEALTH: Final = ("--info", "--health", "--attributes", "--log=error", "--log=devstat", "--log=ssd")
+"""Identity, health, attributes, error counters and device statistics."""
 
-    Not ``-x``: it sends SCT commands, which some drives answer late, for tables that openpts does not need.
-    """
-    logs = ("--log=error", "--log=devstat", "--log=ssd")
-    options = ("--json=c", "--nocheck=standby", "--info", "--health", "--attributes", *logs)
-    return ["smartctl", *options, str(device.node)]
+
+def smartctl_command(device: BlockDevice, questions: Sequence[str] = OF_HEALTH) -> list[str]:
+    """Ask a drive, and wake no sleeping disk."""
+    return ["smartctl", "--json=c", "--nocheck=standby", *questions, str(device.node)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +97,15 @@ def number(value: object) -> float | None:
         return None
 
 
-def ask_smartctl(device: BlockDevice, run: Run, timeout_s: float) -> SmartctlAnswer:
+def ask_smartctl(
+    device: BlockDevice, run: Run, timeout_s: float, questions: Sequence[str] = OF_HEALTH
+) -> SmartctlAnswer:
     """Ask about a drive. Raises SmartctlError, and ProgramError if smartctl is missing or too slow.
 
     The exit status is no verdict on the answer: bit 2 says that one of the commands failed, bits 3 to 7 what
     is wrong with the drive.
     """
-    answer = run(smartctl_command(device), timeout_s)
+    answer = run(smartctl_command(device, questions), timeout_s)
     try:
         tree = json.loads(answer.stdout)
     except (ValueError, RecursionError) as error:

@@ -11,6 +11,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from openpts.device.asking import open_to_ask
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive, is_same_drive
 from openpts.device.nvme_admin import NvmeCommandError, set_volatile_write_cache
@@ -167,11 +168,8 @@ def put_back_write_cache(entry: Entry, roots: SystemRoots, run: Run) -> str:  # 
         )
     device = find_drive(entry.subject, roots)
     try:
-        fd = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        try:
+        with open_to_ask(device) as fd:
             _put_back(fd, device, entry.found)
-        finally:
-            os.close(fd)
     except (OSError, NvmeCommandError) as error:
         raise TargetError(f"{device.node} does not take it: {_reason(error)}") from error
     return (

@@ -42,6 +42,7 @@ LEFT_ALONE: Final[Mapping[str, str]] = {
     "indexers": _SOMEBODYS,
     "scanners": _SOMEBODYS,
     "scans": "ending a repair would be worse: wait for it",
+    "self_test": "wait for its end, or end it: nvme device-self-test -s 0xf, smartctl --abort",
     "drive_monitor": _SOMEBODYS,
     "tuning_services": _SOMEBODYS,
     "sleep": "it can only be forbidden for the time of a run: openpts run --tune",

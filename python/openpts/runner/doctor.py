@@ -6,6 +6,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.nearby_cpus import parse_cpu_list
+from openpts.device.self_test import self_test_fact
 from openpts.device.target import BlockTarget, parse_target
 from openpts.device.way_settings import way_settings
 from openpts.device.way_tuning import way_changes
@@ -77,6 +78,7 @@ class Doctor:
         if self.disk is None:
             return host_settings(self.roots, run=self.run)
         facts = host_settings(self.roots, self.disk.number, self.run) | way_settings(self.disk, self.roots)
+        facts["self_test"] = self_test_fact(self.disk, self.run)
         node = facts[NUMA_NODE]
         if node.value is not None and (threads := _threads(node.value, self.roots)):
             facts[NUMA_NODE] = Fact(f"{node.value}{THREADS}{threads}", node.source)

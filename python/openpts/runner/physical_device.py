@@ -15,6 +15,7 @@ from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.reading import has_unwritten_parts
 from openpts.device.room import SpaceNeed, target_needs
+from openpts.device.self_test import self_test_fact
 from openpts.device.way_settings import way_settings
 from openpts.device.way_tuning import way_changes
 from openpts.device.write_cache import read_write_cache
@@ -113,7 +114,9 @@ class PhysicalDevice:
         disk = self._disk
         number = None if disk is None else disk.number
         facts = host_settings(self.roots, number)
-        return facts | ({} if disk is None else way_settings(disk, self.roots))
+        if disk is None:
+            return facts
+        return facts | way_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
 
     @contextmanager
     def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:

@@ -1,12 +1,12 @@
 """What NVMe's purge methods ask of a drive before, while and after they work."""
 
-import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from openpts.device.asking import open_to_ask
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.nvme_admin import (
     NvmeCommandError,
@@ -99,14 +99,12 @@ def ask_closed(device: BlockDevice, questions: NvmeQuestions, run: Run) -> NvmeA
 @contextmanager
 def opened(device: BlockDevice) -> Iterator[int]:
     """A descriptor that only asks. Raises NoAnswerError."""
-    try:
-        fd = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        raise NoAnswerError(f"{device.node} can't be opened: {error.strerror}; run as root") from error
-    try:
+    with ExitStack() as held:
+        try:
+            fd = held.enter_context(open_to_ask(device))
+        except OSError as error:
+            raise NoAnswerError(f"{device.node} can't be opened: {error.strerror}; run as root") from error
         yield fd
-    finally:
-        os.close(fd)
 
 
 def namespace_id(device: BlockDevice) -> int:

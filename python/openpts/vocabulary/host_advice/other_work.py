@@ -127,6 +127,16 @@ OTHER_WORK: Final = (
         is_state=True,
     ),
     Advice(
+        "self_test",
+        Group.OTHER_WORK,
+        "Self-test of the drive",
+        "none",
+        "none",
+        "the drive reads its own media beside the test",
+        starts_with("none"),
+        is_state=True,
+    ),
+    Advice(
         "drive_monitor",
         Group.OTHER_WORK,
         "Watching of drives (smartd)",

@@ -19,6 +19,7 @@ def run_whole(
     folder: Path,
     adjust: Adjust = lambda conditions: conditions,
     target: str | None = None,
+    purge: PurgeChoice = PurgeChoice.AUTO,
 ) -> Run:
     """Run a test on the simulated drive of the profile, as the specification has it unless adjusted."""
     drive = target or DRIVES[profile]
@@ -27,7 +28,7 @@ def run_whole(
         profile=profile,
         adjust=adjust,
         consent=Consent(),
-        purge_choice=PurgeChoice.AUTO,
+        purge_choice=purge,
         people=People(),
         command_line=("run", test, drive),
         folder=folder,

@@ -33,9 +33,10 @@ def plan_command() -> None:
     """
 
 
+_PURGE_OPTION = click.option("--purge", metavar="METHOD", help="As of a run.")
+
 _PLAN_OPTIONS = together(
     click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
-    click.option("--purge", metavar="METHOD", help="As of a run."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
     click.option("--read-iops", type=_above_zero, help="Assumed random read IOPS at most."),
     click.option("--write-iops", type=_above_zero, help="Assumed random write IOPS at most."),
@@ -55,6 +56,7 @@ def _command(test: TestDefinition) -> click.Command:
     )
     @click.argument("target", required=False)
     @together(*options_of(test))
+    @together(*([_PURGE_OPTION] if test.purges else []))
     @_PLAN_OPTIONS
     def command(target: str | None, as_json: bool, **options: Any) -> None:
         _print_plan(target, choices_of(test, options), as_json=as_json, **options)
@@ -72,8 +74,8 @@ def _print_plan(
     *,
     as_json: bool,
     capacity: str | None,
-    purge: str | None,
     tbw: int | None,
+    purge: str | None = None,
     **rates: float | None,
 ) -> None:
     roots = SystemRoots()
@@ -81,7 +83,8 @@ def _print_plan(
     plan = planned_run(choices, unopened, _drive(unopened, **rates))
     steps = [step for planned in plan.longest for step in planned.apply.steps]
     cache = plan.conditions.write_cache_enabled
-    choice = choices.purge(purge)
+    choice = choices.purge(purge) if choices.test.purges else None
+    by = "the test makes none" if choice is None else unopened.purge_text(choice)
     ledger = (
         *unopened.deviations(steps, choice, cache, roots),
         *plan.deviations,
@@ -90,10 +93,10 @@ def _print_plan(
     if target is None:
         name = unopened.facts.name
     if as_json:
-        found = plan_object(plan, name, ledger, unopened.assumed, tbw, purge=unopened.purge_text(choice))
+        found = plan_object(plan, name, ledger, unopened.assumed, tbw, purge=by)
         click.echo(json.dumps(found, indent=2))
         return
-    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=unopened.purge_text(choice)):
+    for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by):
         click.echo(line)
 
 

@@ -205,7 +205,7 @@ def _total_lines(plan: RunPlan, tbw_bytes: int | None) -> Iterator[str]:
     fills = [extent.written_bytes / plan.user_capacity_bytes for extent in (shortest, longest)]
     yield (
         f"takes       {_span(format_duration(shortest.duration_ns), format_duration(longest.duration_ns))}"
-        + (", purges not counted" if plan.longest else "")
+        + (", purges not counted" if plan.longest and plan.test.purges else "")
     )
     written = [format_capacity(extent.written_bytes) for extent in (shortest, longest)]
     yield f"writes      {_span(*written)}, {_span(*(f'{fill:.1f}' for fill in fills))} drive fills"

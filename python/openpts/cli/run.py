@@ -37,17 +37,18 @@ def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
 
 
+PURGE_OPTION = click.option(
+    "--purge",
+    metavar="METHOD",
+    help="Purge before the test: `auto` is the best method that the drive has, `none` is entered in the "
+    "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
+    "before failed; auto.",
+)
+
 RUN_OPTIONS = together(
     *CONSENT_OPTIONS,
     CONFIRM_NAMESPACE,
     CONFIRM_MEMBER,
-    click.option(
-        "--purge",
-        metavar="METHOD",
-        help="Purge before the test: `auto` is the best method that the drive has, `none` is entered in the "
-        "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
-        "before failed; auto.",
-    ),
     click.option(
         "--io-path",
         type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
@@ -92,6 +93,7 @@ def _command(test: TestDefinition) -> click.Command:
     @click.command(test.name, help=help_of(test), short_help=f"{test.title} test ({test.source}).")
     @click.argument("target")
     @together(*options_of(test))
+    @together(*([PURGE_OPTION] if test.purges else []))
     @RUN_OPTIONS
     def command(target: str, as_json: bool, no_report: bool, **options: Any) -> None:
         order = order_of(target, choices_of(test, options), **options)
@@ -109,7 +111,7 @@ def order_of(
     target: str,
     choices: Choices,
     *,
-    purge: str | None,
+    purge: str | None = None,
     confirm_serial: str | None,
     confirm_device_path: str | None,
     erase_signatures: bool,

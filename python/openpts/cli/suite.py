@@ -15,7 +15,7 @@ from openpts.cli.option_group import together
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
 from openpts.cli.report import report_on
-from openpts.cli.run import RUN_OPTIONS, display_on, order_of
+from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.cli.test_options import (
     PLAN_OPTION,
     PROFILE_OPTION,
@@ -73,6 +73,7 @@ _SUITE_OPTIONS = together(
 @click.command("all", short_help="All tests, one after the other (PTS sections 7 to 14).")
 @click.argument("target")
 @_SUITE_OPTIONS
+@PURGE_OPTION
 @RUN_OPTIONS
 def run_all(
     target: str,

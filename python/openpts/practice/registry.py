@@ -66,6 +66,7 @@ _TESTS: Final[tuple[TestDefinition, ...]] = (
         section=None,
         standard_conditions=rotational.standard_conditions,
         script=rotational.rotational_test,
+        purges=False,
     ),
 )
 

@@ -17,7 +17,8 @@ class TestDefinition:
     ``section`` is that of the specification, None for a test of the practice beyond it. ``script`` takes
     conditions of the kind that ``standard_conditions`` makes, and the user capacity in bytes; typed loosely,
     since each test has its own. ``possible_on`` leaves out what a device with sectors of so many bytes can't
-    do, ``without_data`` what a simulated drive can't, which keeps no data.
+    do, ``without_data`` what a simulated drive can't, which keeps no data. ``purges``: whether the script
+    asks for any purge.
     """
 
     __test__ = False  # the name is the field's, not pytest's
@@ -30,6 +31,7 @@ class TestDefinition:
     rules: Sequence[Rule] = ()
     possible_on: Callable[[Any, int], Any] = lambda conditions, _sector_bytes: conditions
     without_data: Callable[[Any], Any] = lambda conditions: conditions
+    purges: bool = True
 
     @property
     def source(self) -> str:

@@ -113,7 +113,8 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
         options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
         check_room(device, plan, folder, options.interval_ns)
         preparation = Preparation(device, order.purge_choice)
-        preparation.check_purge()
+        if test.purges:
+            preparation.check_purge()
         options = captured(options, steps, folder, device.facts)
         demand = demand_of(steps)
         with (

@@ -105,9 +105,9 @@ class UnopenedTarget:
         return cls(facts, assumed, device=device)
 
     def deviations(
-        self, steps: Sequence[Step], purge: PurgeChoice, write_cache_enabled: bool, roots: SystemRoots
+        self, steps: Sequence[Step], purge: PurgeChoice | None, write_cache_enabled: bool, roots: SystemRoots
     ) -> tuple[Deviation, ...]:
-        """Entries of the ledger that are known beforehand, in a run's order.
+        """Entries of the ledger that are known beforehand, in a run's order; without ``purge`` it makes none.
 
         Raises UsageError where a simulated drive's figures would say nothing.
         """
@@ -119,18 +119,20 @@ class UnopenedTarget:
             found.append(NOT_THE_DEVICE)
         if self.device is not None:
             found += kernel_made(self.device)
-        if purge.left_out:
-            found.append(purge_left_out(no_purge("the operator asked for none")))
-        elif is_file:
-            found.append(purge_of_a_file(FILE_METHOD))
-        else:
-            named = [method_named(name) for name in purge.methods]
-            if named and not named[0].is_purge:
-                found.append(not_a_purge(named[0].title))
+        if purge is not None:
+            found += self._purge_entries(purge)
         if is_file:
             cache = read_write_cache(OpenTarget(-1, self.facts, None), write_cache_enabled, roots)
             found.append(other_write_cache(cache))
         return tuple(found)
+
+    def _purge_entries(self, choice: PurgeChoice) -> tuple[Deviation, ...]:
+        if choice.left_out:
+            return (purge_left_out(no_purge("the operator asked for none")),)
+        if self.facts.kind is TargetKind.FILE:
+            return (purge_of_a_file(FILE_METHOD),)
+        named = [method_named(name) for name in choice.methods]
+        return (not_a_purge(named[0].title),) if named and not named[0].is_purge else ()
 
     def purge_text(self, choice: PurgeChoice) -> str:
         """What a run would purge it by, as far as it can be asked now; never raises."""

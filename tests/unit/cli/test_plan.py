@@ -42,6 +42,14 @@ def test_the_hours_and_bytes_of_iops_are_those_of_the_specification() -> None:
         assert extent["tbw_share"] == pytest.approx(extent["written_bytes"] / 1e15)
 
 
+def test_a_test_without_a_purge_tells_of_none_and_takes_no_method() -> None:
+    text = text_of("hdd", "--capacity", "1TB")
+    assert "purge       the test makes none\n" in text
+    assert "purges not counted" not in text
+    refused = CliRunner().invoke(plan_command, ["hdd", "--capacity", "1TB", "--purge", "none"])
+    assert "No such option" in refused.output
+
+
 def test_every_step_of_a_round_is_there_in_its_order() -> None:
     blocks = plan_of("iops", "--capacity", "1TB")["blocks"]
     assert [(b["count"], [p["part"] for p in b["parts"]]) for b in blocks] == [

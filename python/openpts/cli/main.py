@@ -11,6 +11,7 @@ from importlib.metadata import version
 import click
 
 from openpts.cli.commands_on_demand import CommandsOnDemand
+from openpts.cli.lasting_output import lasting
 from openpts.errors import OpenptsError
 
 _EXIT_CODES = """\b
@@ -124,6 +125,19 @@ def help_(context: click.Context, command: tuple[str, ...]) -> None:
 
 def main() -> None:
     """Run the command line and exit with the code that its help lists."""
+    with lasting("stderr"), lasting("stdout") as output:
+        try:
+            _run()
+        except SystemExit as end:
+            if output is not None:
+                sys.stdout.flush()
+            if end.code or output is None or not output.lost:
+                raise
+            click.echo(f"openpts: what was printed is lost: {output.lost}", err=True)
+            sys.exit(1)
+
+
+def _run() -> None:
     as_json = "--json" in sys.argv[1:]
     try:
         exit_code = cli.main(standalone_mode=False)

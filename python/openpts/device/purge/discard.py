@@ -37,13 +37,13 @@ class Discard:
         """See the protocol."""
         device, capacity_bytes = target.device, target.facts.user_capacity_bytes
         chunk_bytes = _chunk_bytes(device.integer("queue/discard_granularity") if device else None)
-        try:
-            for offset_bytes in range(0, capacity_bytes, chunk_bytes):
-                progress(offset_bytes / capacity_bytes, "discarding")
+        for offset_bytes in range(0, capacity_bytes, chunk_bytes):
+            progress(offset_bytes / capacity_bytes, "discarding")
+            try:
                 discard(target.fd, offset_bytes, min(chunk_bytes, capacity_bytes - offset_bytes))
-        except OSError as error:
-            said = "it has no discard" if error.errno == errno.EOPNOTSUPP else error.strerror
-            raise PurgeError(f"{self.title} of {target.facts.path} failed: {said}") from error
+            except OSError as error:
+                said = "it has no discard" if error.errno == errno.EOPNOTSUPP else error.strerror
+                raise PurgeError(f"{self.title} of {target.facts.path} failed: {said}") from error
         return f"bytes 0 to {capacity_bytes - 1:,}, in pieces of up to {chunk_bytes:,} bytes"
 
     def status(self, target: OpenTarget) -> Facts:  # noqa: ARG002 no drive keeps a log of discards

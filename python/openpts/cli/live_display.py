@@ -54,7 +54,7 @@ def render_panel(progress: RunProgress) -> Group:
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_row("Phase", progress.phase)
-    step = progress.step
+    step = progress.step_text
     grid.add_row("Step", f"{progress.position + 1} of {len(progress.steps)}   {step}" if step else "-")
     grid.add_row("Now", rate_text(progress))
     grid.add_row("Done", ProgressBar(total=1.0, completed=progress.part_fraction, width=50))

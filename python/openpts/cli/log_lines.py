@@ -80,12 +80,13 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
 
 
 def now_line(progress: RunProgress) -> str:
-    """Where the run stands: phase, step, rate and time in one line."""
-    step = progress.step
+    """Where the run stands: phase, step, its rate once there is one, and time in one line."""
+    step = progress.step_text
     what = f", {step}" if step else ""
+    rate = f"{rate_text(progress)}; " if progress.has_rate else ""
     return (
         f"{progress.phase}, step {progress.position + 1} of {len(progress.steps)}{what}: "
-        f"{rate_text(progress)}; {time_text(progress)}"
+        f"{rate}{time_text(progress)}"
     )
 
 

@@ -9,6 +9,7 @@ from openpts.cli.progress import RunProgress
 from openpts.runner.events import Event, PurgeProgressed, Ticked
 
 _QUIET_S = 30.0
+_WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last for half a minute as well
 
 
 @dataclass(slots=True)
@@ -27,8 +28,11 @@ class PlainLog:
             self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
 
     def _lines(self, event: Event) -> list[str]:
-        if isinstance(event, Ticked | PurgeProgressed) and time.monotonic() - self._last_line_s < _QUIET_S:
-            return []
+        if isinstance(event, Ticked | PurgeProgressed):
+            waits = isinstance(event, Ticked) and not self.progress.has_rate
+            quiet_s = _WITHOUT_A_RATE_S if waits else _QUIET_S
+            if time.monotonic() - self._last_line_s < quiet_s:
+                return []
         return [now_line(self.progress)] if isinstance(event, Ticked) else event_lines(event, self.progress)
 
 

@@ -120,6 +120,21 @@ class RunProgress:
         return self.steps[self.position] if self.position < len(self.steps) else None
 
     @property
+    def step_text(self) -> str:
+        """The step that runs now, with its demand where the steps of a part differ in it; or empty."""
+        if self.step is None:
+            return ""
+        demands = {(one.stimulus.tc, one.stimulus.qd) for one in self.steps if one.stimulus is not None}
+        stimulus = self.step.stimulus
+        demand = f", TC {stimulus.tc} QD {stimulus.qd}" if stimulus is not None and len(demands) > 1 else ""
+        return f"{self.step}{demand}"
+
+    @property
+    def has_rate(self) -> bool:
+        """Whether the rates are those of the step that runs now; else of the one before it."""
+        return len(self._rates) > 1
+
+    @property
     def oldest(self) -> OutstandingIo | None:
         """The I/O that waits longest for its answer."""
         return self._now.oldest

@@ -335,7 +335,7 @@ def test_an_idle_gap_is_named_as_what_it_is(clock: Clock) -> None:
     for event in (STARTED, begun(1, gap, POINT), ticked(1, 0, gap, step_elapsed_ns=NS_PER_S)):
         progress.hear(event)
     assert progress.step_fraction == pytest.approx(0.1)
-    assert now_line(progress).startswith("round 1 of at most 7, step 1 of 2, idle: 0 IOPS")
+    assert now_line(progress).startswith("round 1 of at most 7, step 1 of 2, idle: ")
 
 
 def log_of(*events: Event) -> list[str]:

@@ -1,0 +1,58 @@
+"""The line of every half minute belongs to the step that it names."""
+
+import pytest
+
+from openpts.cli import plain_log
+from openpts.cli.plain_log import PlainLog
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import Duration
+from tests.unit.cli.test_displays import STARTED, Clock, begun, ended, ticked
+
+STEP_S = 30
+
+
+def step(tc: int, qd: int) -> Step:
+    stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, tc, qd, ActiveRange())
+    return Step(stimulus, Duration.seconds(STEP_S))
+
+
+def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(plain_log, "time", clock)
+    lines: list[str] = []
+    log = PlainLog(lines.append)
+    log.hear(STARTED)
+    steps = (step(1, 1), step(1, 32), step(1, 1))
+    log.hear(begun(1, *steps))
+    rates = (100, 7_000, 100)
+    ios = 0
+    for number, (one, rate) in enumerate(zip(steps, rates, strict=True)):
+        for second in range(STEP_S):
+            told = {"step_elapsed_ns": second * NS_PER_S, "ios": ios, "bytes": ios * 4096}
+            log.hear(ticked(1, number, one, **told))
+            ios += rate
+            clock.now_s += 1
+        log.hear(ended(1, number, one))
+    said = [line.partition("step ")[2].partition(";")[0] for line in lines if "IOPS, " in line]
+    assert said[:2] == [
+        "2 of 3, RND 4 KiB 100/0, TC 1 QD 32: 7,000 IOPS, 28.7 MB/s",
+        "3 of 3, RND 4 KiB 100/0, TC 1 QD 1: 100 IOPS, 0.4 MB/s",
+    ]
+
+
+def test_steps_too_short_for_a_rate_are_told_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock()
+    monkeypatch.setattr(plain_log, "time", clock)
+    lines: list[str] = []
+    log = PlainLog(lines.append)
+    short = step(1, 1)
+    log.hear(STARTED)
+    log.hear(begun(1, *(short,) * 400))
+    for number in range(400):
+        log.hear(ticked(1, number, short, step_elapsed_ns=0))
+        clock.now_s += 0.25
+        log.hear(ended(1, number, short))
+    told = [line for line in lines if ", step " in line]
+    assert len(told) == 2
+    assert not any("IOPS" in line for line in told)

@@ -12,6 +12,7 @@ def _own_cache_and_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("OPENPTS_STATE", str(tmp_path_factory.mktemp("state")))
+        patch.delenv("COLUMNS", raising=False)  # of the test runner's own terminal
         yield
 
 

@@ -1,6 +1,7 @@
 """Compares the conditions of a run with those of the specification: the ledger of shortenings."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Final
@@ -8,6 +9,7 @@ from typing import Any, Final
 from msgspec import Struct
 from msgspec.structs import replace
 
+from openpts.vocabulary.benchmark_profile import BenchmarkProfile
 from openpts.vocabulary.condition_text import condition_text, duration_text
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.deviation import Deviation
@@ -67,15 +69,39 @@ HARMLESS: Final = {
 }
 """Fields that may differ from the standard's without an entry in the ledger, and why."""
 
+_SAME_TEST: Final = {
+    "profile": "a set of settings of its own",
+    "seed": "the record has it",
+    "secondary_metrics": "what is shown, not what is done",
+    "claims": "what figures are compared with",
+    "ambient_c": "what the operator has seen",
+    "airflow": "what the operator has seen",
+    "impossible": "what the device can't do, which the report tells in its place",
+}
+_OTHER_TEST: Final = "figures compare only with those of runs that were made in the same way"
+
 
 # PTS-GEN-01
 def deviations(
     used: TestConditions, standard: TestConditions, rules: Sequence[Rule]
 ) -> tuple[Deviation, ...]:
-    """One entry for each rule that the conditions used break."""
+    """One entry for each rule that the conditions used break; beyond the specification, for each change."""
     own = {rule.name for rule in rules}
     everything = (*(rule for rule in RULES_OF_ALL if rule.name not in own), *rules)
-    return tuple(entry for rule in everything if (entry := rule.entry(used, standard)) is not None)
+    entries = tuple(entry for rule in everything if (entry := rule.entry(used, standard)) is not None)
+    if used.of_specification:
+        return entries
+    return (*entries, *_changes(used, standard, {rule.name for rule in everything}))
+
+
+def _changes(used: TestConditions, standard: TestConditions, ruled: Set[str]) -> Iterator[Deviation]:
+    """What a test of practice does in another way than openpts has defined it."""
+    for name in used.__struct_fields__:
+        if name in ruled or name in _SAME_TEST:
+            continue
+        required, text = _named(name, getattr(standard, name)), _named(name, getattr(used, name))
+        if text != required:
+            yield Deviation("PTS-GEN-01", "1.1", required, text, _OTHER_TEST)
 
 
 def _value(conditions: TestConditions, field: str) -> Any:
@@ -122,6 +148,7 @@ def without_impossible_sizes(conditions: RoundConditions, sector_bytes: int) -> 
     return replace(conditions, block_sizes_bytes=possible, skipped_block_sizes_bytes=skipped)
 
 
+_UNIT: Final = re.compile(r"_(ns|bytes|pct)$")
 _SEQUENCES: Final = {"wait_states", "groups"}
 _AMOUNTS: Final = {"precondition_passes", "drive_fills", "cycles", "drive_cycles", "prewrite_capacity_pct"}
 _DEMANDS: Final = {"": "", "sequential_": " in sequential workloads", "precondition_": " in preconditioning"}
@@ -146,6 +173,11 @@ def _scale(scale: float) -> str:
     return "as specified" if scale == 1 else f"durations and repetitions x {ratio or scale}"
 
 
+def _benchmark(benchmark: BenchmarkProfile) -> str:
+    counts = sorted({row.passes for row in benchmark.rows})
+    return f"{benchmark.title} ({' or '.join(map(str, counts))} pass{'' if counts == [1] else 'es'} a row)"
+
+
 _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
     "minute_ns": _lasting("{} per step"),
     "tracking_period_ns": _lasting("tracked minutes {} apart"),
@@ -159,6 +191,8 @@ _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
     "wait_states": lambda states: f"wait states {condition_text('wait_states', states)}",
     "stop_when_steady": lambda stop: "ends in steady state" if stop else "steady state does not end it",
     "time_scale": _scale,
+    "benchmark": _benchmark,
+    "benchmarks": lambda benchmarks: ", ".join(map(_benchmark, benchmarks)),
     "active_range": lambda part: f"AR {part.start_pct:g}-{part.end_pct:g} %",
     "write_cache_enabled": lambda enabled: "WCE" if enabled else "WCD",
     "segments": lambda part: "the whole active range" if part is None else condition_text("segments", part),
@@ -178,6 +212,14 @@ _TEXTS: Final[Mapping[str, Callable[[Any], str]]] = {
     "plateau_pct": lambda share: f"points within {share:g} % of the highest IOPS",
     "mid_points": lambda number: f"{number} MidIOPS point{'' if number == 1 else 's'}",
 }
+
+
+def _named(name: str, value: object) -> str:
+    """A value that tells of itself what it is of."""
+    if name in _TEXTS:
+        return _TEXTS[name](value)
+    words = _UNIT.sub("", name).replace("_", " ")
+    return f"{words}: {condition_text(name, value)}{' %' if name.endswith('_pct') else ''}"
 
 
 def _text(field: str, value: object) -> str:

@@ -13,13 +13,21 @@ if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
 
 
-class LastingOutput(io.RawIOBase):
-    """What is written to a descriptor until that fails; then it is dropped, and ``failure`` tells why."""
+class LastingOutput(io.BufferedIOBase):
+    """What is written to a descriptor until that fails; then it is dropped, and ``failure`` tells why.
+
+    It keeps nothing back: a buffer that an interrupt has left full would be written twice.
+    """
 
     def __init__(self, fd: int) -> None:
         super().__init__()
         self._fd = fd
         self.failure: OSError | None = None
+
+    @property
+    def name(self) -> int:
+        """The descriptor, as for all streams without a path."""
+        return self._fd
 
     def fileno(self) -> int:
         """The descriptor."""
@@ -64,9 +72,7 @@ def lasting(name: Literal["stdout", "stderr"]) -> Iterator[LastingOutput | None]
         yield None
         return
     before.flush()
-    stream = io.TextIOWrapper(
-        io.BufferedWriter(raw), before.encoding, before.errors, line_buffering=before.line_buffering
-    )
+    stream = io.TextIOWrapper(raw, before.encoding, before.errors, line_buffering=before.line_buffering)
     setattr(sys, name, stream)
     try:
         yield raw

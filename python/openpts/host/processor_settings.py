@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Final
 
 from openpts.host.wake_up_limit import allowed_wake_up_us
-from openpts.system_files import SystemRoots, read_text
+from openpts.system_files import SystemRoots, read_integer, read_text
 from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.host_advice.processor import DEEPER_OFF, HELD
 
 _KHZ_PER_MHZ: Final = 1000
 
@@ -98,13 +99,12 @@ def _c_states(cpus: Path, roots: SystemRoots) -> Fact:
 
 
 def _deepest(cpu: Path, allowed_us: int | None) -> str | None:
-    states = [
-        (int(latency), read_text(state / "name") or state.name)
-        for state in cpu.glob("cpuidle/state[0-9]*")
-        if read_text(state / "disable") == "0"
-        and (latency := read_text(state / "latency")) is not None
-        and latency.isdecimal()
-    ]
+    states: list[tuple[int, str]] = []
+    off: list[tuple[int, str]] = []
+    for state in cpu.glob("cpuidle/state[0-9]*"):
+        if (latency_us := read_integer(state / "latency")) is not None:
+            kind = states if read_text(state / "disable") == "0" else off
+            kind.append((latency_us, read_text(state / "name") or state.name))
     if not states:
         return None
     own = read_text(cpu / "power/pm_qos_resume_latency_us")
@@ -112,8 +112,9 @@ def _deepest(cpu: Path, allowed_us: int | None) -> str | None:
     # whatever the limit, a processor without work polls at least
     allowed = [state for state in states if all(state[0] <= limit for limit in limits)] or [min(states)]
     latency_us, name = max(allowed)
-    held = f", held there by a limit of {min(limits)} us" if max(states) not in allowed else ""
-    return f"down to {name}, {latency_us} us to wake{held}"
+    why = f", {DEEPER_OFF}" if off and max(off) > max(states) else ""
+    why += f", {HELD} {min(limits)} us" if max(states) not in allowed else ""
+    return f"down to {name}, {latency_us} us to wake{why}"
 
 
 def _own_limit_us(text: str | None) -> int | None:

@@ -126,6 +126,14 @@ def test_a_limit_that_somebody_holds_keeps_processors_awake(
     assert laptop_facts(laptop)["c_states"].value == told
 
 
+def test_states_that_are_off_are_told_as_the_reason(laptop: SystemRoots) -> None:
+    for disable in laptop.sys.rglob("state*/disable"):
+        if int((disable.with_name("latency")).read_text()) > 10:
+            disable.write_text("1\n")
+    told = laptop_facts(laptop)["c_states"].value
+    assert told == "down to C1E, 10 us to wake, deeper states are off"
+
+
 @pytest.mark.parametrize(("own", "told"), [("0", "C8"), ("n/a", "POLL"), ("20", "C1E")])
 def test_a_processor_may_have_a_limit_of_its_own(own: str, told: str, laptop: SystemRoots) -> None:
     power = laptop.sys / "devices/system/cpu/cpu0/power"

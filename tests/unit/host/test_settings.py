@@ -70,7 +70,8 @@ def test_a_server_on_which_processors_differ(server: SystemRoots) -> None:
         "p_states": "1,500 to 3,250 MHz of 1,500 to 3,799 MHz (amd-pstate-epp)",
         "turbo": "on",
         "smt": "on",
-        "c_states": "down to C1, 1 us to wake (1 of 2), down to C2, 800 us to wake (1 of 2)",
+        "c_states": "down to C1, 1 us to wake, deeper states are off (1 of 2), "
+        "down to C2, 800 us to wake (1 of 2)",
         "mitigations": "on (1 mitigated, 1 vulnerable)",
         "thp": "always",
         "numa_balancing": "1",

@@ -18,12 +18,19 @@ from openpts.vocabulary.host_advice.advice import (
 SHALLOW_US: Final = 2
 """Sleep states that cost no more than this to leave are as good as none."""
 
+DEEPER_OFF: Final = "deeper states are off"
+HELD: Final = "held there by a limit of"
+"""Why a processor sleeps no deeper than it does."""
+
 _CLOCKS: Final = re.compile(r"([\d,]+)(?: to ([\d,]+))? MHz of [\d,]+ to ([\d,]+) MHz")
 
 
 def _c_states(value: str) -> Suits:
+    """Shallow states suit a synthetic run; also a real-world one where the machine has no others."""
     latencies = [int(found) for found in re.findall(r"(\d+) us to wake", value)]
-    return TUNED if latencies and max(latencies) <= SHALLOW_US else SHIPPED
+    if not latencies or max(latencies) > SHALLOW_US:
+        return SHIPPED
+    return TUNED if DEEPER_OFF in value or HELD in value else BOTH
 
 
 def _p_states(value: str) -> Suits | None:

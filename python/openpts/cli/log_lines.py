@@ -26,14 +26,17 @@ from openpts.runner.events import (
     StepsStarted,
 )
 from openpts.runner.hangs import HANG_NS
+from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.conditions import IdleRecoveryConditions, RoundConditions, WriteSaturationConditions
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
+from openpts.vocabulary.host_advice.table import ADVICE_OF
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.test_conditions import TestConditions
+from openpts.vocabulary.tuning import ChangeReport
 
 # Those of many rounds say enough when they end.
 _ANNOUNCED: Final = frozenset(
@@ -47,7 +50,7 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
         case Healed(healing):
             return [healing.text]
         case RunStarted(folder, manifest, plan):
-            return [_order_line(manifest, plan), f"run folder {folder}"]
+            return [_order_line(manifest, plan), f"run folder {folder}", *_tuning_lines(manifest.tuning)]
         case PurgeStarted():
             return ["purge"]
         case PurgeProgressed():
@@ -58,6 +61,22 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
             return [_end_line(event), *_simulated_lines(progress)]
         case _:
             return _measuring_lines(event, progress)
+
+
+def _tuning_lines(reports: Sequence[ChangeReport]) -> Iterator[str]:
+    """How much of the host was set up for the run, and what could not be, the same in many places once."""
+    if not reports:
+        return
+    made = sum(not report.failure for report in reports)
+    yield f"host set up: {made} of {len(reports)} settings made for the time of the run"
+    places: dict[tuple[str, str], list[str]] = {}
+    for report in reports:
+        if report.failure:
+            places.setdefault((report.key, report.failure), []).append(report.place)
+    for (key, failure), where in places.items():
+        title = ADVICE_OF[key].title if key in ADVICE_OF else printable(key)
+        more = f" and {len(where) - 1} more" if len(where) > 1 else ""
+        yield f"not set: {title}: {printable(failure)} ({printable(where[0])}{more})"
 
 
 def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:

@@ -160,6 +160,7 @@ def _judged(suits: Suits | None, *, known: bool) -> Cell:
 # SOL-GEN-08
 def _tuning(run: Run) -> Table:
     """What was set for the time of the run, and what could not be."""
+    made = [change for change in run.manifest.tuning if not change.failure]
     return Table(
         id="host-audit-tuning",
         title="Settings made for the time of the run",
@@ -184,7 +185,7 @@ def _tuning(run: Run) -> Table:
             )
             for change in run.manifest.tuning
         ),
-        note="Put back at the end of the run.",
+        note="Put back at the end of the run." if made else "None of them could be made.",
     )
 
 

@@ -1,0 +1,33 @@
+"""What a run's log says of the host that was set up for it."""
+
+from dataclasses import replace
+
+from openpts.cli.log_lines import event_lines
+from openpts.cli.progress import RunProgress
+from openpts.runner.events import RunStarted
+from openpts.vocabulary.tuning import ChangeReport
+from tests.unit.cli.test_displays import STARTED
+
+
+def told(*reports: ChangeReport) -> list[str]:
+    started = RunStarted(STARTED.folder, replace(STARTED.manifest, tuning=reports), STARTED.plan)
+    return event_lines(started, RunProgress())[2:]
+
+
+def test_a_host_that_nobody_set_up_is_no_news() -> None:
+    assert told() == []
+
+
+def test_what_could_not_be_set_is_told_once_for_all_its_places() -> None:
+    denied = "Permission denied"
+    governors = [
+        ChangeReport("governor", f"/sys/cpu{number}/scaling_governor", "powersave", "performance", denied)
+        for number in range(4)
+    ]
+    made = ChangeReport("thp", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "madvise")
+    hostile = ChangeReport("else", "/sys/\x1b[2J", None, "1", "no\x07")
+    assert told(*governors, made, hostile) == [
+        "host set up: 1 of 6 settings made for the time of the run",
+        "not set: Frequency governor: Permission denied (/sys/cpu0/scaling_governor and 3 more)",
+        "not set: else: no\ufffd (/sys/\ufffd[2J)",
+    ]

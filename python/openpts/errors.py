@@ -11,6 +11,7 @@ refusal from a broken drive without reading the text::
     |-- PurgeError               6   the purge failed or could not be proven
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
     |-- RecordError              8   a run folder can't be written or read
+    |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
     `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
 """
 
@@ -68,6 +69,12 @@ class RecordError(OpenptsError):
     """A run folder can't be created, written or read."""
 
     exit_code = 8
+
+
+class NotSettledError(OpenptsError):
+    """The drive did not come to rest in the time that was allowed."""
+
+    exit_code = 9
 
 
 class InterruptedRunError(OpenptsError):

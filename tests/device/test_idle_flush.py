@@ -26,8 +26,11 @@ def test_it_waits_reads_and_changes_nothing(scratch: Path) -> None:
     order = ("idle-flush", f"file:{scratch}", *QUICK, "--longest", "0.1", "--json")
     started = time.monotonic()
     ended = openpts(*order, cwd=scratch.parent, timeout_s=60)
-    assert ended.exit_code == 0, ended.stderr
     looks = ended.json["looks"]
+    assert ended.exit_code == (0 if ended.json["settled"] else 9), ended.stderr
+    assert ended.json["target"] == f"file:{scratch}"
+    assert ended.json["user_capacity_bytes"] == 32 * MIB
+    assert ended.json["rule"]["probe_ns"] == 10**8
     # the shared machine may never be quiet: then the wait lasts as long as it may
     assert 5 <= len(looks) <= 10
     assert ended.json["settled"] is looks[-1]["settled"]

@@ -5,10 +5,11 @@ from collections.abc import Callable
 from typing import Any, Final
 
 import click
+import msgspec
 
 from openpts.analysis.settling import Look, Settling
 from openpts.cli.finite import FiniteRange
-from openpts.errors import UsageError
+from openpts.errors import NotSettledError, UsageError
 from openpts.parameters import readers
 from openpts.practice.settling import SettlingCourse
 from openpts.runner.settle import Looked, SettlingOrder, SettlingStarted, wait_until_settled
@@ -54,9 +55,11 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
     reads, and takes the drive for settled when the response times and the temperature of the last looks
     hardly differ, and when it writes to its media no more, if its log counts that. A drive whose log does
     not, and which works on evenly for long, looks settled as well: --least is for what you know of yours.
+    Ends with exit code 9 if the drive has not settled by then.
     """
     rule = _rule(times)
     order = SettlingOrder(target, rule, readers.active_range("--range", active_range))
+    found: dict[str, Any] = {"target": target, "rule": msgspec.to_builtins(rule)}
     looks: list[dict[str, Any]] = []
 
     def say(text: str) -> None:
@@ -66,6 +69,7 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
         if isinstance(event, SettlingStarted):
             capacity = format_capacity(event.target.user_capacity_bytes)
             say(f"{event.target.path}, {capacity}, a look each {format_duration(rule.look_ns)}")
+            found["user_capacity_bytes"], found["notes"] = event.target.user_capacity_bytes, event.notes
             for note in event.notes:
                 say(f"note: {note}")
             say(_HEADING)
@@ -75,9 +79,9 @@ def idle_flush(target: str, as_json: bool, active_range: str, **times: float) ->
 
     course = wait_until_settled(order, hear)
     if as_json:
-        click.echo(json.dumps({"settled": course.last.settled, "looks": looks}, indent=2))
+        click.echo(json.dumps({**found, "settled": course.last.settled, "looks": looks}, indent=2))
     say(_ending(course, rule))
-    return 0
+    return 0 if course.last.settled else NotSettledError.exit_code
 
 
 def _rule(times: dict[str, float]) -> SettlingRule:

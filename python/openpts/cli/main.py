@@ -25,6 +25,7 @@ Exit codes
   6  the purge failed or could not be proven
   7  an I/O failed during the run; what was measured is kept
   8  a run folder can't be written or read
+  9  idle-flush: the drive did not come to rest in time
 130  stopped by the operator; what was measured is kept
 """
 

@@ -85,6 +85,8 @@ def _known_verdict(device: BlockDevice, usage: Usage | RefusedError) -> Verdict:
     if isinstance(usage, RefusedError):
         return Verdict(unknown=str(usage))
     refusals = quiet_refusals(device, usage)
+    if not refusals and device.capacity_bytes == 0:
+        return Verdict(unknown=f"{device.node} has no capacity: is there a medium in it?")
     return Verdict(refusals, "" if refusals else "what lies on it was not looked at")
 
 
@@ -137,7 +139,7 @@ def _purge(device: BlockDevice) -> tuple[PurgeAbility, ...]:
 def _verdict(
     device: BlockDevice, usage: Usage | RefusedError, known: DeviceListing, *, may_wake: bool
 ) -> Verdict:
-    if isinstance(usage, RefusedError) or known.verdict.refusals:
+    if isinstance(usage, RefusedError) or known.verdict.refusals or device.capacity_bytes == 0:
         return known.verdict
     if not may_wake and (recorded := recorded_signatures(device)) is not None:
         evidence = f"{device.node} holds {', '.join(recorded)}, says udev"

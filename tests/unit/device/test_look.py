@@ -52,6 +52,14 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(
     assert (ability.name, ability.duration_s, ability.reaches) == ("format", 9.0, ("/dev/nvme0n2",))
 
 
+def test_what_has_no_capacity_can_not_be_told_to_be_free(server: SystemRoots) -> None:
+    device = BlockDevice.of_name("nvme0n1", server)
+    (device.folder / "size").write_text("0\n")
+    *_, last = look(device, read_usage(server))
+    assert last.safety is Safety.UNKNOWN
+    assert last.reason.endswith("/nvme0n1 has no capacity: is there a medium in it?")
+
+
 def test_a_node_that_is_missing_is_said_so(server: SystemRoots) -> None:
     *_, last = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert last.safety is Safety.UNKNOWN

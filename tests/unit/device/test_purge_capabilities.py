@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.purge.discard import Discard
 from openpts.device.purge.methods import METHODS, capabilities
 from openpts.programs import Answer
 from openpts.system_files import SystemRoots
@@ -23,3 +24,12 @@ def test_a_drive_is_asked_the_same_question_once_by_all_methods(
     assert program in {command[0] for command in asked}
     assert set(asked.values()) == {1}
     assert [method for method, _ in found] == list(METHODS)
+
+
+def test_a_drive_that_is_set_read_only_has_no_discard(server: SystemRoots) -> None:
+    device = BlockDevice.of_name("nvme0n1", server)
+    assert Discard().capability(device).supported
+    (device.folder / "ro").write_text("1\n")
+    capability = Discard().capability(device)
+    assert not capability.supported
+    assert capability.reason.startswith("is set read-only")

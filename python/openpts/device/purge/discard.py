@@ -25,7 +25,9 @@ class Discard:
     is_purge: bool = True
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: the largest discard that the kernel will send."""
+        """See the protocol: whether it takes writes, and the largest discard that the kernel will send."""
+        if device.read_only:
+            return Capability(False, f"is set read-only: {device.place('ro')} is 1")
         attribute = "queue/discard_max_bytes"
         most_bytes = device.integer(attribute)
         if most_bytes:

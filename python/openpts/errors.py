@@ -9,6 +9,7 @@ refusal from a broken drive without reading the text::
     |-- RefusedError             4   the guard refuses: the device is in use or not confirmed
     |-- EngineUnavailableError   5   no io_uring for us in this kernel or container, or no fio
     |-- PurgeError               6   the purge failed or could not be proven
+    |   `-- PurgeImpossibleError     the drive has no such purge, or one that erases nothing
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
     |-- RecordError              8   a run folder can't be written or read
     |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
@@ -57,6 +58,10 @@ class PurgeError(OpenptsError):
     """The purge failed, or reading back showed that it did nothing."""
 
     exit_code = 6
+
+
+class PurgeImpossibleError(PurgeError):
+    """The drive has no such purge, or one that erases nothing; a test may do without."""
 
 
 class RunFailedError(OpenptsError):

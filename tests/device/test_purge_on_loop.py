@@ -47,7 +47,7 @@ def test_a_drive_without_discard(attach, mount, roots: SystemRoots) -> None:
     backing = mount("none", "-t", "ramfs") / "backing"  # which can't punch holes
     backing.write_bytes(bytes(MIB))
     node = attach(on=backing)
-    with _open_drive(node, roots) as target, pytest.raises(PurgeError, match=r"has no discard.*--purge none"):
+    with _open_drive(node, roots) as target, pytest.raises(PurgeError, match=r"has no discard"):
         purge(target)
 
 
@@ -56,7 +56,7 @@ def test_a_drive_that_went_read_only(attach, run, cleanup: ExitStack, roots: Sys
     cleanup.callback(run, "blockdev", "--setrw", node)
     with _open_drive(node, roots) as target:
         run("blockdev", "--setro", node)
-        with pytest.raises(PurgeError, match="can't mark"):
+        with pytest.raises(PurgeError, match="discard: is set read-only"):
             purge(target)
 
 

@@ -1,6 +1,7 @@
 """`openpts doctor`: what of this machine bears on a measurement, and setting it up for one."""
 
 import json
+import os
 
 import click
 
@@ -61,5 +62,10 @@ def doctor(
             console.print(line, soft_wrap=True)
         if not to_restore:
             console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))
+    if to_restore and os.geteuid() != 0:
+        click.echo(
+            "openpts: not run as root: what root has changed is not seen, see sudo openpts doctor --restore",
+            err=True,
+        )
     if failed := [healing.text for healing in restored if not healing.put_back]:
         raise OpenptsError("; ".join(failed))

@@ -91,7 +91,9 @@ def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> i
         return 0
     identity = identify_disk(_device(drive, roots), run_program)
     if identity is None:
-        click.echo(f"{drive} is no ATA drive, or does not answer as one; no password is noted for it {where}")
+        unseen = "" if os.geteuid() == 0 else ", or can't be asked without root"
+        told = f"{drive} is no ATA drive, or does not answer as one{unseen}"
+        click.echo(f"{told}; no password is noted for it {where}")
         return 0
     if not identity.security.enabled:
         click.echo(f"{drive} has no password ({identity.security})")

@@ -56,7 +56,7 @@ def _existing(target: FileTarget, roots: SystemRoots) -> Path:
     if not path.exists():
         raise TargetError(
             f"{target.path} doesn't exist, so there is nothing to read: "
-            "a measurement that writes makes it, for example --mix 0/100"
+            "a run makes it, or openpts io with --mix 0/100"
         )
     check_file_system(path, roots)
     return path

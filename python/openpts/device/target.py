@@ -112,7 +112,7 @@ def _parse_block(text: str) -> BlockTarget:
     if stat.S_ISDIR(mode):
         raise TargetError(f"{text} is a directory: {_HOW_TO_NAME}")
     if stat.S_ISREG(mode):
-        raise TargetError(f"{text} is a regular file: to test on a file write file:{text}?size=512MiB")
+        raise TargetError(f"{text} is a regular file: to test on that file write file:{text}")
     if not stat.S_ISBLK(mode):
         raise TargetError(f"{text} is {_kind(mode)}, not a block device: {_HOW_TO_NAME}")
     return BlockTarget(path)

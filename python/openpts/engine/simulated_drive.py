@@ -7,7 +7,7 @@ from openpts import _native
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedEngine
-from openpts.errors import PurgeError, UsageError
+from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.units import KIB
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.sample import StepState
@@ -85,14 +85,11 @@ class SimulatedDrive:
         return self._drive.holds_data()
 
     def purge(self) -> int:
-        """Forget all data; the nominal time that it took, in ns. Raises PurgeError if the drive can't."""
+        """Forget all data; the nominal time that it took, in ns. Raises PurgeImpossibleError."""
         try:
             return self._drive.purge()
         except _native.UnavailableError as error:
-            raise PurgeError(
-                f"the purge of {self.facts.name} failed: {error}; "
-                "to test it all the same use --purge none, which the report discloses"
-            ) from error
+            raise PurgeImpossibleError(f"the purge of {self.facts.name} failed: {error}") from error
 
     def jump_start(self) -> None:
         """Put the drive into the state that long random writing leaves. Raises UsageError if it has none."""

@@ -1,11 +1,14 @@
 """Prepares the device under test as a script asks: purge and write cache, with their ledger entries."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, UNKNOWN
 from openpts.engine.options import IoPath
+from openpts.errors import PurgeImpossibleError
 from openpts.runner.bench import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
@@ -23,14 +26,16 @@ class Preparation:
     def check_purge(self) -> None:
         """Raise OpenptsError where the purge would be refused before it touches anything."""
         if not self.purge_choice.left_out:
-            self.device.check_purge(self.purge_choice)
+            with _told_how_to_do_without():
+                self.device.check_purge(self.purge_choice)
 
     def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge and prove it. Raises PurgeError: a failed purge ends the run."""
         if self.purge_choice.left_out:
             report = no_purge("the operator asked for none")
             return report, (purge_left_out(report),)
-        return self.device.purge(self.purge_choice, progress)
+        with _told_how_to_do_without():
+            return self.device.purge(self.purge_choice, progress)
 
     def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
         """Read the volatile write cache back; it is reported, and entered if it is not as required."""
@@ -47,6 +52,15 @@ class Preparation:
         if now.actual in {report.actual, UNKNOWN}:
             return ()
         return (lost_write_cache(report, now),)
+
+
+@contextmanager
+def _told_how_to_do_without() -> Iterator[None]:
+    try:
+        yield
+    except PurgeImpossibleError as error:
+        without = "to test it all the same use --purge none, which the report discloses"
+        raise PurgeImpossibleError(f"{error}; {without}") from error
 
 
 def path_deviations(engine: Facts) -> tuple[Deviation, ...]:

@@ -1,11 +1,13 @@
 """One run of one test from the operator's order to the closed run folder."""
 
+import re
 import secrets
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Final
 
 from openpts.device.consent import Consent
 from openpts.engine.options import NativeOptions
@@ -34,7 +36,7 @@ from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.description import DescribedDrive
-from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.scenario import Scenario
@@ -42,6 +44,8 @@ from openpts.vocabulary.test_conditions import TestConditions
 
 Adjust = Callable[[TestConditions], TestConditions]
 Admit = Callable[[TestConditions, TargetFacts], None]
+
+_SERIAL_DIGITS: Final = 4
 
 
 def _anything(_conditions: TestConditions, _target: TargetFacts) -> None:
@@ -152,9 +156,8 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions) -> Manifest:
     now = datetime.now(UTC)
     dut = order.description.added_to(device.identity())
-    serial = dut["serial"].value or device.facts.kind
     return Manifest(
-        test_id=f"{serial[-4:]}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}",
+        test_id=f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}",
         command_line=order.command_line,
         conditions=conditions,
         people=order.people,
@@ -166,6 +169,15 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions)
         healed=tuple(healing.text for healing in device.healed),
         scenario=order.scenario,
     )
+
+
+def _short_name(dut: Facts, target: TargetFacts) -> str:
+    """What a run is called after, and so its folder: the end of the serial number, else the node's name."""
+    if (serial := dut["serial"].value) is not None:
+        name = serial[-_SERIAL_DIGITS:]
+    else:
+        name = target.name if target.kind is TargetKind.BLOCK else target.kind
+    return re.sub(r"[^A-Za-z0-9_-]", "_", name)
 
 
 def _to_all(listeners: Sequence[Listener]) -> Listener:

@@ -15,7 +15,7 @@ from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated_drive import SimulatedDrive
-from openpts.errors import PurgeError, UsageError
+from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
 from openpts.runner.healing import Healing
@@ -129,10 +129,9 @@ class SimulatedDevice:
         started_at = datetime.now(UTC)
         duration_ns = self.drive.purge()
         if left := self.drive.pages_with_data():
-            raise PurgeError(
+            raise PurgeImpossibleError(
                 f"the purge of {self.facts.name} ended without an error, but {left:,} of {marked:,} pages "
-                "still hold data: this drive can't be purged; "
-                "to test it all the same use --purge none, which the report discloses"
+                "still hold data: this drive can't be purged"
             )
         report = PurgeReport(
             ran=True,

@@ -82,7 +82,7 @@ def test_a_block_device_is_named_by_its_path(tmp_path: Path) -> None:
         ("file:{tmp}/socket?size=1MiB", TargetError, "a special file, not a regular file"),
         ("file:/dev/null?size=1MiB", TargetError, "a character device, not a regular file"),
         ("{tmp}", TargetError, "is a directory"),
-        ("{tmp}/plain", TargetError, "write file:{tmp}/plain?size=512MiB"),
+        ("{tmp}/plain", TargetError, "write file:{tmp}/plain"),
         ("{tmp}/missing", TargetError, "doesn't exist"),
         ("{tmp}/plain/below", TargetError, "doesn't exist"),
         ("/dev/null", TargetError, "a character device, not a block device"),

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.device.purge.methods import capabilities, method_named
-from openpts.errors import PurgeError, RefusedError
+from openpts.errors import PurgeImpossibleError, RefusedError
 from openpts.vocabulary.facts import PurgeAttempt
 from openpts.vocabulary.purge_choice import PurgeChoice
 
 Ask = Callable[[BlockDevice], Sequence[tuple[PurgeMethod, Capability]]]
-HOW_TO_DO_WITHOUT = "to test it all the same use --purge none, which the report discloses"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +29,8 @@ def choose(
     """The methods of a choice that is not ``none``. Without names: the best that the drive has, alone.
 
     ``confirmed`` are names of other drives that the operator gave up too, since some methods reach them.
-    Raises PurgeError where nothing of it can be done, RefusedError where something that the operator named
-    would erase a drive that nobody confirmed, and UsageError for an unknown name.
+    Raises PurgeImpossibleError where nothing of it can be done, RefusedError where something that the
+    operator named would erase a drive that nobody confirmed, and UsageError for an unknown name.
     """
     wanted = [method_named(name).name for name in choice.methods]
     answers = {method.name: (method, capability) for method, capability in ask(device)}
@@ -72,12 +71,12 @@ def _nothing_left(
     device: BlockDevice,
     left_out: Sequence[PurgeAttempt],
     answers: dict[str, tuple[PurgeMethod, Capability]],
-) -> PurgeError:
+) -> PurgeImpossibleError:
     why = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in left_out)
     has = [
         method.name if method.is_purge else f"{method.name} (no purge)"
         for method, capability in answers.values()
         if capability.supported
     ]
-    instead = f"it has {', '.join(has)}; " if has else ""
-    return PurgeError(f"{device.node} can't be purged this way: {why}; {instead}{HOW_TO_DO_WITHOUT}")
+    instead = f"; it has {', '.join(has)}" if has else ""
+    return PurgeImpossibleError(f"{device.node} can't be purged this way: {why}{instead}")

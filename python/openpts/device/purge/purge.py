@@ -7,11 +7,11 @@ from datetime import UTC, datetime
 from typing import Final
 
 from openpts.device.open_target import OpenTarget
-from openpts.device.purge.choose import HOW_TO_DO_WITHOUT, ChosenMethods, choose
+from openpts.device.purge.choose import ChosenMethods, choose
 from openpts.device.purge.file_blocks import FileBlocks
 from openpts.device.purge.method import Progress, PurgeMethod
 from openpts.device.purge.prove import Evidence, Proof
-from openpts.errors import PurgeError
+from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.facts import PurgeAttempt, PurgeReport
 from openpts.vocabulary.purge_choice import PurgeChoice
 
@@ -65,13 +65,13 @@ def purge(
         try:
             report = _purge_by(method, target, progress, clock)
         except PurgeError as error:
+            if len(choice.methods) < 2:
+                raise
             attempts.append(PurgeAttempt(method.name, str(error)))
         else:
             return replace(report, attempts=tuple(attempts))
-    if len(choice.methods) < 2:
-        raise PurgeError(attempts[-1].outcome)
     told = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in attempts)
-    raise PurgeError(f"none of {choice} has purged {target.facts.path}: {told}")
+    raise PurgeImpossibleError(f"none of {choice} has purged {target.facts.path}: {told}")
 
 
 # PTS-PRG-02
@@ -114,13 +114,13 @@ def _purge_by(method: PurgeMethod, target: OpenTarget, progress: Progress, clock
 
 
 def _check(proof: Proof, method: PurgeMethod, target: OpenTarget) -> None:
-    """Raise PurgeError if anything is still as it was."""
+    """Raise PurgeImpossibleError if anything is still as it was."""
     if not proof.left:
         return
-    raise PurgeError(
+    raise PurgeImpossibleError(
         f"{method.title} of {target.facts.path} ended without an error, but {proof.left} of "
         f"{proof.marks + proof.others} places, {proof.marks} of them marked before, still hold what they "
-        f"held: this target can't be purged this way; {HOW_TO_DO_WITHOUT}"
+        "held: this target can't be purged this way"
     )
 
 

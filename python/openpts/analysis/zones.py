@@ -50,18 +50,19 @@ def rates_of(samples: Iterable[Sample]) -> tuple[ZoneRate, ...]:
     return tuple(rate for sample in samples if (rate := rate_of(sample)) is not None)
 
 
-def inner_to_outer(rates: Sequence[ZoneRate], *, read: bool) -> float | None:
-    """Sequential throughput of the last zone over that of the first; None unless both were measured."""
-    course = [rate for rate in rates if not rate.random and rate.read is read]
-    ordered = sorted(course, key=lambda rate: rate.first_pct)
-    if len(ordered) < 2 or not ordered[0].bytes_per_s:
-        return None
-    return ordered[-1].bytes_per_s / ordered[0].bytes_per_s
+def inner_to_outer(rates: Sequence[ZoneRate], zones: int, *, read: bool) -> float | None:
+    """Sequential throughput of the last of so many zones over that of the first; None unless all have one."""
+    course = _course(rates, zones, read=read)
+    return course[-1].bytes_per_s / course[0].bytes_per_s if len(course) > 1 else None
 
 
-def mean_bytes_per_s(rates: Sequence[ZoneRate], *, read: bool) -> float | None:
-    """Throughput over all zones: equal amounts of each, so the harmonic mean; None if a zone has no rate."""
-    course = [rate.bytes_per_s for rate in rates if not rate.random and rate.read is read]
-    if not course or not all(course):
-        return None
-    return 1 / fmean(1 / rate for rate in course)
+def mean_bytes_per_s(rates: Sequence[ZoneRate], zones: int, *, read: bool) -> float | None:
+    """Throughput over so many zones, equal amounts of each: the harmonic mean; None unless all have one."""
+    course = _course(rates, zones, read=read)
+    return 1 / fmean(1 / rate.bytes_per_s for rate in course) if course else None
+
+
+def _course(rates: Sequence[ZoneRate], zones: int, *, read: bool) -> list[ZoneRate]:
+    """The sequential rates from the first zone to the last; empty if one of them is missing."""
+    found = [rate for rate in rates if not rate.random and rate.read is read and rate.bytes_per_s]
+    return sorted(found, key=lambda rate: rate.first_pct) if len(found) == zones else []

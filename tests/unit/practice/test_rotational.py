@@ -79,17 +79,25 @@ def test_all_zones_together_take_the_time_of_each() -> None:
     """A third at 300, 200 and 100 MB/s takes (1/300 + 1/200 + 1/100) / 3: 1800/11 MB/s."""
     exact = 1 / (sum(Fraction(1, rate) for rate in (300, 200, 100)) / 3)
     assert exact == Fraction(1800, 11)
-    assert mean_bytes_per_s(sequential(300, 200, 100), read=True) == pytest.approx(float(exact) * MB)
+    assert mean_bytes_per_s(sequential(300, 200, 100), 3, read=True) == pytest.approx(float(exact) * MB)
 
 
 def test_the_last_zone_over_the_first() -> None:
     rates = sequential(250, 200, 125) + sequential(240, 90, read=False)
-    assert inner_to_outer(rates, read=True) == pytest.approx(0.5)
-    assert inner_to_outer(rates, read=False) == pytest.approx(0.375)
+    assert inner_to_outer(rates, 3, read=True) == pytest.approx(0.5)
+    assert inner_to_outer(rates, 2, read=False) == pytest.approx(0.375)
 
 
 def test_what_was_not_measured_has_no_figure() -> None:
-    assert inner_to_outer([], read=True) is None
-    assert inner_to_outer(sequential(100), read=True) is None
-    assert mean_bytes_per_s([], read=True) is None
-    assert mean_bytes_per_s(sequential(100, 0), read=True) is None
+    assert inner_to_outer([], 2, read=True) is None
+    assert inner_to_outer(sequential(100), 1, read=True) is None
+    assert mean_bytes_per_s([], 2, read=True) is None
+    assert mean_bytes_per_s(sequential(100, 0), 2, read=True) is None
+
+
+def test_some_of_the_zones_are_not_all_of_them() -> None:
+    """A run that was stopped, or a zone that failed: what is left is neither the whole disk nor its end."""
+    rates = sequential(300, 200, 100)
+    assert inner_to_outer(rates, 16, read=True) is None
+    assert mean_bytes_per_s(rates, 16, read=True) is None
+    assert inner_to_outer([rates[0], rates[2]], 3, read=True) is None

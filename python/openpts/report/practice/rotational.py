@@ -80,8 +80,8 @@ def _summary(measured: RotationalRun) -> Table:
     values: list[tuple[str, Cell, str]] = []
     size = format_block_size(measured.conditions.sequential_block_size_bytes)
     for read, letter in ((True, "R"), (False, "W")):
-        mean = mean_bytes_per_s(measured.zones, read=read)
-        ratio = inner_to_outer(measured.zones, read=read)
+        mean = mean_bytes_per_s(measured.zones, measured.conditions.zones, read=read)
+        ratio = inner_to_outer(measured.zones, measured.conditions.zones, read=read)
         values.append((f"SEQ {size} {letter}, all zones", _number(mean, 1, MB), "MB/s"))
         values.append((f"SEQ {size} {letter}, last zone / first", _number(ratio, 2), "x"))
     size = format_block_size(measured.conditions.random_block_size_bytes)
@@ -92,7 +92,7 @@ def _summary(measured: RotationalRun) -> Table:
             values.append((name, _number(None if rate is None else rate.iops, 1), "IOPS"))
     rate = whole_rate(measured, min(measured.conditions.qds), read=True)
     access_ms = None if rate is None or rate.access_ns is None else rate.access_ns / 1e6
-    values.append(("Mean access time of reads, whole range", _number(access_ms, 2), "ms"))
+    values.append(("Mean access time of reads, whole range", _number(access_ms, 3), "ms"))
     return summary_table("Rotational", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
 
 
@@ -150,7 +150,7 @@ def _figures(measured: RotationalRun) -> dict[str, Any]:
         "zones": [_rate_figures(rate) for rate in measured.zones],
         "whole_range": [_rate_figures(rate) for rate in measured.whole],
         **{
-            f"sequential_{name}_{what}": figure(measured.zones, read=read)
+            f"sequential_{name}_{what}": figure(measured.zones, measured.conditions.zones, read=read)
             for read, name in ((True, "read"), (False, "write"))
             for what, figure in (("bytes_per_s", mean_bytes_per_s), ("last_to_first", inner_to_outer))
         },

@@ -3,58 +3,23 @@
 import struct
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from openpts.device.simulated_target import parse_simulated_target
-from openpts.engine.served_drive import SOUND, Faults, ServedDrive
+from openpts.engine.served_drive import Faults, ServedDrive
 from openpts.errors import TargetError, UsageError
-from openpts.runner.served_drive import ServeOrder, checked_address, is_loopback, serve_drive
+from openpts.runner.served_drive import checked_address, is_loopback, serve_drive
 from openpts.simulation.presets import load_preset
 from tests.support.nvme_tcp_host import DISCOVERY_NQN, Host, TerminatedError
+from tests.support.served_drive import SMALL, admin, both, order, pattern, served
 
-SMALL = "client-qlc?capacity=256MB"
 SUCCESS, INVALID_OPCODE, INVALID_FIELD, INTERNAL_ERROR = 0x00, 0x01, 0x02, 0x06
 SANITIZE_FAILED, SANITIZE_IN_PROGRESS, OUT_OF_RANGE, TRANSIENT = 0x1C, 0x1D, 0x80, 0x22
 UNREADABLE, DIFFERENT = 0x281, 0x285
 BLOCK_ERASE, OVERWRITE, CRYPTO_ERASE = 2, 3, 4
 ALL = 0xFFFFFFFF
-
-
-def order(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> ServeOrder:
-    return ServeOrder(parse_simulated_target(text), "127.0.0.1:0", faults=faults, **rest)
-
-
-@contextmanager
-def served(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> Iterator[ServedDrive]:
-    drive = serve_drive(order(text, faults, **rest))
-    try:
-        yield drive
-    finally:
-        drive.stop()
-
-
-@contextmanager
-def admin(drive: ServedDrive, **options: object) -> Iterator[Host]:
-    with Host(drive.address, drive.names.nqn, **options) as host:
-        yield host.enable()
-
-
-@contextmanager
-def both(drive: ServedDrive, **options: object) -> Iterator[tuple[Host, Host]]:
-    """An admin queue and an I/O queue."""
-    with (
-        admin(drive, **options) as first,
-        Host(drive.address, drive.names.nqn, queue=1, controller=first.controller, **options) as io,
-    ):
-        yield first, io
-
-
-def pattern(length: int, seed: int = 1) -> bytes:
-    return bytes((at * 7 + seed) & 0xFF for at in range(length))
 
 
 @pytest.fixture(scope="module")

@@ -102,7 +102,7 @@ impl Connection {
             }
             self.keep_patience();
         }
-        self.queue.hang_up(&self.socket);
+        self.queue.close();
         if let Ok(writer) = writer {
             // One that panicked has said so already.
             let _ = writer.join();

@@ -1,5 +1,6 @@
 //! A controller: what one host has set up by its admin connection.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -43,6 +44,8 @@ pub(super) struct State {
     pub(super) features: Features,
     pub(super) events: Events,
     admin: Weak<Queue>,
+    /// I/O queues by their numbers.
+    io: BTreeMap<u16, Weak<Queue>>,
 }
 
 impl Controller {
@@ -59,6 +62,7 @@ impl Controller {
             features,
             events: Events::default(),
             admin: Arc::downgrade(admin),
+            io: BTreeMap::new(),
         };
         Self { id, is_discovery, host, state: Mutex::new(state) }
     }
@@ -72,9 +76,19 @@ impl Controller {
         self.lock().status & READY != 0
     }
 
+    /// Add an I/O queue, which ends when the controller does.
+    pub(super) fn add_io_queue(&self, number: u16, queue: &Arc<Queue>) -> Result<(), Status> {
+        let mut state = self.lock();
+        if state.status & READY == 0 {
+            return Err(Status::COMMAND_SEQUENCE);
+        }
+        state.io.insert(number, Arc::downgrade(queue));
+        Ok(())
+    }
+
     /// Its host is gone.
     pub(super) fn disable(&self) {
-        self.lock().status = 0;
+        self.lock().disable();
     }
 
     /// How long the host may be silent; `None`: for ever.
@@ -107,8 +121,7 @@ impl Controller {
             state.status = READY;
         }
         if now & ENABLE == 0 && was & ENABLE != 0 {
-            state.status = 0;
-            state.events.forget();
+            state.disable();
         }
         if now & SHUTDOWN_MASK != 0 && was & SHUTDOWN_MASK == 0 {
             state.status |= SHUTDOWN_DONE;
@@ -140,5 +153,18 @@ impl Controller {
         while let Some((command, result)) = state.events.take() {
             admin.answer(Response { command, status: Status::SUCCESS, result, data: Vec::new() });
         }
+    }
+}
+
+impl State {
+    /// Not ready any more. The I/O queues end first: no host shall hear on them that it is so, since it would
+    /// give up what it can send again when it has connected anew.
+    fn disable(&mut self) {
+        std::mem::take(&mut self.io)
+            .into_values()
+            .filter_map(|queue| queue.upgrade())
+            .for_each(|queue| queue.close());
+        self.status = 0;
+        self.events.forget();
     }
 }

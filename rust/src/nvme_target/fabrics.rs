@@ -111,9 +111,7 @@ fn connect(
     if number > MOST_IO_QUEUES {
         return Err(invalid(false, 42));
     }
-    if !controller.is_ready() {
-        return Err(plain(Status::COMMAND_SEQUENCE));
-    }
+    controller.add_io_queue(number, queue).map_err(plain)?;
     Ok((Role::Io(controller), wanted))
 }
 

@@ -59,7 +59,9 @@ struct Pending {
 /// A connection's answers.
 #[derive(Debug)]
 pub(super) struct Queue {
-    socket: Mutex<TcpStream>,
+    socket: TcpStream,
+    /// Held while bytes go out, so that no PDU is within another.
+    sending: Mutex<()>,
     wire: Wire,
     pending: Mutex<Pending>,
     changed: Condvar,
@@ -76,7 +78,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Queue {
     pub(super) fn new(socket: TcpStream, wire: Wire, figures: Arc<Mutex<Figures>>) -> Self {
         Self {
-            socket: Mutex::new(socket),
+            socket,
+            sending: Mutex::default(),
             wire,
             pending: Mutex::default(),
             changed: Condvar::new(),
@@ -118,6 +121,9 @@ impl Queue {
 
     fn push(&self, at: Instant, begun: Option<Instant>, response: Response) {
         let mut pending = lock(&self.pending);
+        if pending.is_closed {
+            return;
+        }
         pending.orders += 1;
         let order = pending.orders;
         let is_next = pending.heap.peek().is_none_or(|Reverse(first)| at < first.at);
@@ -130,25 +136,23 @@ impl Queue {
 
     /// Send bytes at once, between answers.
     pub(super) fn send(&self, bytes: &[u8]) {
-        if lock(&self.socket).write_all(bytes).is_err() {
+        let sending = lock(&self.sending);
+        let sent = (&self.socket).write_all(bytes);
+        drop(sending);
+        if sent.is_err() {
             self.close();
         }
     }
 
-    /// End the connection; answers that wait are dropped.
+    /// End the connection; answers that wait are dropped, and its reader finds the end.
     pub(super) fn close(&self) {
+        // It may be gone already, which is what is wanted.
+        let _ = self.socket.shutdown(Shutdown::Both);
         let mut pending = lock(&self.pending);
         pending.is_closed = true;
         pending.heap.clear();
         drop(pending);
         self.changed.notify_one();
-    }
-
-    /// End the connection from outside: its reader wakes and closes it.
-    pub(super) fn hang_up(&self, socket: &TcpStream) {
-        // It may be gone already, which is what is wanted.
-        let _ = socket.shutdown(Shutdown::Both);
-        self.close();
     }
 
     /// Send answers when they are due, until the connection is closed.
@@ -167,7 +171,6 @@ impl Queue {
             drop(figures);
             bytes.clear();
         }
-        let _ = lock(&self.socket).shutdown(Shutdown::Both);
     }
 
     /// Wait for what is due next; false when the connection is closed.

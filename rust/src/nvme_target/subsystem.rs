@@ -164,7 +164,7 @@ impl Subsystem {
         controllers.values().filter(|each| !each.is_discovery).map(|each| each.id).collect()
     }
 
-    /// A controller's admin connection has ended: its I/O queues get nothing any more.
+    /// A controller's admin connection has ended, and its I/O queues end with it.
     pub(super) fn remove_controller(&self, id: u16) {
         if let Some(controller) = self.controllers().remove(&id) {
             controller.disable();

@@ -1,0 +1,41 @@
+"""Hosts of a served drive and their queues: what ends with what, and how much a host may ask for."""
+
+import struct
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from openpts.engine.served_drive import ServedDrive
+from tests.support.nvme_tcp_host import Host
+from tests.support.served_drive import both, served
+
+SUCCESS = 0x00
+
+
+@pytest.fixture(scope="module")
+def drive() -> Iterator[ServedDrive]:
+    with served() as drive:
+        yield drive
+
+
+def hang_up(host: Host) -> None:
+    host.stream.close()
+
+
+def disable(host: Host) -> None:
+    assert host.fabrics(0, struct.pack("<IIQ", 0, 0x14, 0)).status == SUCCESS
+    assert host.property(0x1C, 4) & 1 == 0
+
+
+@pytest.mark.parametrize("end", [hang_up, disable])
+def test_io_queues_end_with_their_controller(drive: ServedDrive, end: Callable[[Host], None]) -> None:
+    with both(drive) as (host, io):
+        assert io.read(0, 512).status == SUCCESS
+        end(host)
+        with pytest.raises(ConnectionAbortedError):
+            io.receive()
+
+
+def test_io_queues_of_a_silent_host_end(drive: ServedDrive) -> None:
+    with both(drive, keep_alive_ms=500) as (_, io), pytest.raises(ConnectionAbortedError):
+        io.receive()

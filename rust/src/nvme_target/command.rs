@@ -80,6 +80,14 @@ impl Command {
         }
     }
 
+    /// Bytes that the host has room for; `None` where its descriptor leaves no place for data that it gets.
+    pub(super) fn room(&self) -> Option<usize> {
+        match self.data_place() {
+            DataPlace::Apart { length } => Some(length as usize),
+            DataPlace::InCapsule { .. } | DataPlace::Unknown => None,
+        }
+    }
+
     pub(super) const fn direction(&self) -> Direction {
         let code = if self.opcode() == FABRICS { self.fabrics_type() } else { self.opcode() };
         match code & 3 {
@@ -102,6 +110,7 @@ impl Status {
     pub(super) const INTERNAL_ERROR: Self = Self(0x06);
     pub(super) const INVALID_NAMESPACE: Self = Self(0x0B);
     pub(super) const COMMAND_SEQUENCE: Self = Self(0x0C);
+    pub(super) const DATA_SGL_LENGTH: Self = Self(0x0F);
     pub(super) const INVALID_SGL_TYPE: Self = Self(0x11);
     pub(super) const INVALID_SGL_OFFSET: Self = Self(0x16);
     pub(super) const SANITIZE_FAILED: Self = Self(0x1C);

@@ -237,13 +237,15 @@ impl Connection {
     fn answer(&self, command: &Command, done: Result<Done, (Status, u64)>) {
         let plain = Response::new(command, Status::SUCCESS);
         self.queue.answer(match done {
-            Ok(Done { result, mut data }) => {
-                // The host gets what it has room for.
-                if let DataPlace::Apart { length } = command.data_place() {
-                    data.truncate(length as usize);
+            Ok(Done { result, data }) if data.is_empty() => Response { result, ..plain },
+            Ok(Done { result, mut data }) => match command.room() {
+                Some(room) => {
+                    // The host gets what it has room for.
+                    data.truncate(room);
+                    Response { result, data, ..plain }
                 }
-                Response { result, data, ..plain }
-            }
+                None => Response { status: Status::DATA_SGL_LENGTH, ..plain },
+            },
             Err((status, result)) => Response { status, result, ..plain },
         });
     }

@@ -99,6 +99,15 @@ fn range(namespace: &Namespace, command: &Command) -> Result<(u64, u64), Status>
     namespace.range(command.qword(10), u64::from(command.dword(12) & 0xFFFF) + 1)
 }
 
+/// The same where so much is read from the media at once.
+fn read_range(namespace: &Namespace, command: &Command) -> Result<(u64, u64), Status> {
+    let (offset, length) = range(namespace, command)?;
+    if length > u64::from(MOST_TRANSFER_BYTES) {
+        return Err(Status::INVALID_FIELD);
+    }
+    Ok((offset, length))
+}
+
 fn flush(subsystem: &Subsystem) -> Result<Plan, Status> {
     subsystem.store.sync().map_err(|_| Status::INTERNAL_ERROR)?;
     Ok(Plan::one(Operation::Flush, 0, 0))
@@ -125,13 +134,20 @@ fn write(
 }
 
 fn read(subsystem: &Subsystem, namespace: &Namespace, command: &Command) -> Result<Plan, Status> {
-    let (offset, length) = range(namespace, command)?;
+    let (_, length) = read_range(namespace, command)?;
+    // A host ends the connection over data that it has no room for.
+    if command.room().is_none_or(|room| (room as u64) < length) {
+        return Err(Status::DATA_SGL_LENGTH);
+    }
+    contents(subsystem, namespace, command)
+}
+
+/// A range as it is read from the media.
+fn contents(subsystem: &Subsystem, namespace: &Namespace, command: &Command) -> Result<Plan, Status> {
+    let (offset, length) = read_range(namespace, command)?;
     let is_asked = |at: &u64| (offset..offset + length).contains(at);
     if subsystem.faults.unreadable_bytes.iter().any(is_asked) {
         return Err(Status::UNRECOVERED_READ);
-    }
-    if length > u64::from(MOST_TRANSFER_BYTES) {
-        return Err(Status::INVALID_FIELD);
     }
     let data = subsystem.store.read(offset, length as usize).map_err(|_| Status::UNRECOVERED_READ)?;
     Traffic::count(&subsystem.traffic.reads, 1);
@@ -145,7 +161,7 @@ fn compare(
     command: &Command,
     data: &[u8],
 ) -> Result<Plan, Status> {
-    let found = read(subsystem, namespace, command)?;
+    let found = contents(subsystem, namespace, command)?;
     if found.data != data {
         return Err(Status::COMPARE_FAILURE);
     }

@@ -9,7 +9,7 @@ from openpts.engine.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import Host
 from tests.support.served_drive import both, served
 
-SUCCESS = 0x00
+SUCCESS, NO_ROOM = 0x00, 0x0F
 
 
 @pytest.fixture(scope="module")
@@ -39,3 +39,15 @@ def test_io_queues_end_with_their_controller(drive: ServedDrive, end: Callable[[
 def test_io_queues_of_a_silent_host_end(drive: ServedDrive) -> None:
     with both(drive, keep_alive_ms=500) as (_, io), pytest.raises(ConnectionAbortedError):
         io.receive()
+
+
+def test_nobody_gets_more_than_there_is_room_for(drive: ServedDrive) -> None:
+    with both(drive) as (host, io):
+        for refused in (
+            io.command(2, 0, 0, 7, namespace=1, reads=3584),
+            io.command(2, 0, 0, 0, namespace=1, data=bytes(512)),
+            host.command(6, 1, data=bytes(512)),
+        ):
+            assert (refused.status, refused.data) == (NO_ROOM, b"")
+        assert len(io.command(2, 0, 0, 7, namespace=1, reads=8192).data) == 4096
+        assert len(host.command(6, 1, reads=512).data) == 512

@@ -63,7 +63,7 @@ pub(super) fn execute(
             subsystem.drive.submit(&accesses, Ticket { queue: Arc::clone(queue), response, place });
         }
         Err(status) => {
-            if status == Status::UNRECOVERED_READ {
+            if matches!(status, Status::UNRECOVERED_READ | Status::WRITE_PROTECTED) {
                 let errors = &subsystem.drive.errors;
                 let mut errors = errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
                 errors.add(command.id(), status, first_lba, command.namespace());
@@ -79,6 +79,10 @@ fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) ->
         return flush(subsystem);
     }
     let namespace = media.attached(command.namespace())?;
+    // Asked before anything is touched: what was refused has changed nothing.
+    if changes_contents(command) && subsystem.drive.is_read_only() {
+        return Err(Status::WRITE_PROTECTED);
+    }
     match command.opcode() {
         FLUSH => flush(subsystem),
         WRITE => write(subsystem, namespace, command, data),
@@ -92,6 +96,19 @@ fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) ->
         DATASET_MANAGEMENT => deallocate(subsystem, namespace, command, data),
         _ => Err(Status::INVALID_OPCODE),
     }
+}
+
+fn changes_contents(command: &Command) -> bool {
+    match command.opcode() {
+        WRITE | WRITE_ZEROES => true,
+        DATASET_MANAGEMENT => deallocates(command),
+        _ => false,
+    }
+}
+
+/// Whether a dataset management is more than a hint.
+fn deallocates(command: &Command) -> bool {
+    command.dword(11) & DEALLOCATE != 0
 }
 
 /// The range of a command that has a first LBA and a number of them.
@@ -183,7 +200,7 @@ fn deallocate(
         let (offset, length) = namespace.range(u64_at(entry, 8), u32_at(entry, 4).into())?;
         plan.accesses.extend(pieces(offset, length).map(|(at, bytes)| (Operation::Trim, at, bytes)));
     }
-    if command.dword(11) & DEALLOCATE == 0 {
+    if !deallocates(command) {
         // Hints of another kind are taken, and change nothing.
         plan.accesses.clear();
     }

@@ -167,7 +167,7 @@ impl PacedDrive {
         if let Some(operation) = result.failed {
             let status = match operation {
                 Operation::Read => Status::UNRECOVERED_READ,
-                _ if state.drive.smart().read_only => Status::WRITE_PROTECTED,
+                _ if state.drive.is_read_only() => Status::WRITE_PROTECTED,
                 _ => Status::WRITE_FAULT,
             };
             ticket.response = Response { status, data: Vec::new(), ..ticket.response };
@@ -275,6 +275,11 @@ impl PacedDrive {
 
     pub(super) fn jump_start(&self) -> Result<(), Refusal> {
         self.lock().drive.jump_start()
+    }
+
+    /// Whether it has come to the end of its life.
+    pub(super) fn is_read_only(&self) -> bool {
+        self.lock().drive.is_read_only()
     }
 
     /// The drive's log of this moment.

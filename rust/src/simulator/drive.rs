@@ -96,6 +96,11 @@ pub trait Drive: Send {
     /// Health counters and temperatures, as the drive itself would report them. Reading changes nothing.
     fn smart(&self) -> Smart;
 
+    /// Whether it takes no writes any more, as its log would tell.
+    fn is_read_only(&self) -> bool {
+        self.smart().read_only
+    }
+
     /// What its sensor would say at this moment if nothing more were submitted until then; `None` without
     /// one. Reading changes nothing.
     fn sensed(&self, _now_ps: Ps) -> Option<Sensed> {

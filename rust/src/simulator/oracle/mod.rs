@@ -237,12 +237,16 @@ impl Drive for OracleDrive {
         Err(Refusal("a drive that follows a script has no steady state to jump to".into()))
     }
 
+    fn is_read_only(&self) -> bool {
+        self.failures.is_read_only(self.host.write_bytes)
+    }
+
     fn smart(&self) -> Smart {
         let pages = self.written_bytes.div_ceil(PAGE_BYTES);
         let mut smart = Smart {
             nand_pages: NandPages::default(),
             available_spare_pct: 100.0,
-            read_only: self.failures.is_read_only(self.host.write_bytes),
+            read_only: self.is_read_only(),
             media_errors: self.failures.media_errors(),
             temperature_c: self.temperature_c,
             mapped_pages: pages.min(self.capacity_bytes.div_ceil(PAGE_BYTES)),

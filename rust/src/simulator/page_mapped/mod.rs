@@ -205,6 +205,10 @@ impl Drive for PageMappedDrive {
         self.health()
     }
 
+    fn is_read_only(&self) -> bool {
+        self.ftl.is_read_only()
+    }
+
     fn sensed(&self, now_ps: Ps) -> Option<Sensed> {
         self.sensed_at(now_ps)
     }

@@ -26,9 +26,7 @@ pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant
         return Err(Status::INVALID_FIELD);
     }
     let mut media = subsystem.media_mut();
-    if media.gate != Gate::SanitizeFailed {
-        media.admit()?;
-    }
+    media.admit()?;
     let chosen: Vec<Namespace> = match command.namespace() {
         ALL => media.namespaces.clone(),
         id => vec![*media.allocated(id)?],
@@ -53,8 +51,6 @@ pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant
         }
         media.set_format(namespace.id, lba_format)?;
     }
-    if media.gate != Gate::SanitizeFailed {
-        media.gate = Gate::Formatting(until);
-    }
+    media.gate = Gate::Formatting(until);
     Ok(until)
 }

@@ -77,7 +77,10 @@ pub(super) fn attach(
     if count == 0 || !all_known || !known.contains(&controller.id) {
         return Err(Status::INVALID_CONTROLLER_LIST);
     }
-    subsystem.media_mut().attach(command.namespace(), is_attach)?;
+    let mut media = subsystem.media_mut();
+    media.admit()?;
+    media.attach(command.namespace(), is_attach)?;
+    drop(media);
     subsystem.raise(Event::NamespaceChanged);
     Ok(Done::default())
 }

@@ -40,27 +40,28 @@ pub(super) struct SanitizeState {
     progress: u64,
     /// Whether a failure leaves the way out without another sanitize.
     is_unrestricted: bool,
-    /// Bytes that the hosts had written when it was done; `None` before the first.
-    written_then: Option<u64>,
+    /// Bytes that the hosts had written when there were no data of theirs; `None`: there always were some.
+    written_when_clean: Option<u64>,
 }
 
 impl SanitizeState {
+    /// Before the first one, of a drive that holds data or none.
+    pub(super) fn new(is_clean: bool) -> Self {
+        Self { status: NEVER, written_when_clean: is_clean.then_some(0), ..Self::default() }
+    }
+
     /// The sanitize status log; `written` are the bytes that hosts wrote so far.
     pub(super) fn page(&self, written: u64) -> Page {
         let mut page = Page::new(LOG_BYTES);
         let progress = if self.status == IN_PROGRESS { self.progress.min(WHOLE - 1) } else { WHOLE - 1 };
-        let is_untouched = self.written_then.map_or(written == 0, |then| then == written);
+        let is_clean = self.written_when_clean == Some(written);
         page.put_u16(0, u16::try_from(progress).unwrap_or(u16::MAX))
-            .put_u16(2, self.status | self.passes << 3 | u16::from(is_untouched) << 8)
+            .put_u16(2, self.status | self.passes << 3 | u16::from(is_clean) << 8)
             .put_u32(4, self.command);
         (8..32).step_by(4).for_each(|at| {
             page.put_u32(at, NOT_REPORTED);
         });
         page
-    }
-
-    pub(super) const fn is_running(&self) -> bool {
-        self.status == IN_PROGRESS
     }
 }
 
@@ -89,24 +90,17 @@ pub(super) fn sanitize(subsystem: &Arc<Subsystem>, command: &Command) -> Answere
     }
     let is_unrestricted = word & 1 << 3 != 0;
     let mut media = subsystem.media_mut();
-    if let Gate::Formatting(until) = media.gate
-        && Instant::now() < until
-    {
-        return Err(Status::FORMAT_IN_PROGRESS);
-    }
     let mut state = subsystem.sanitize();
-    if state.is_running() {
-        return Err(Status::SANITIZE_IN_PROGRESS);
-    }
-    if state.status == FAILED && !state.is_unrestricted && is_unrestricted {
+    match media.admit() {
         // A failure in restricted mode is cured in restricted mode only.
-        return Err(Status::SANITIZE_FAILED);
+        Err(Status::SANITIZE_FAILED) if state.is_unrestricted || !is_unrestricted => {}
+        admitted => admitted?,
     }
     *state = SanitizeState {
         command: word,
         status: IN_PROGRESS,
         is_unrestricted,
-        written_then: state.written_then,
+        written_when_clean: state.written_when_clean,
         ..SanitizeState::default()
     };
     media.gate = Gate::Sanitizing;
@@ -133,18 +127,15 @@ fn passes(word: u32) -> u16 {
 
 fn leave_failure(subsystem: &Subsystem) -> Answered {
     let mut media = subsystem.media_mut();
-    let mut state = subsystem.sanitize();
-    match (state.status, state.is_unrestricted) {
-        (IN_PROGRESS, _) => Err(Status::SANITIZE_IN_PROGRESS),
-        (FAILED, false) => Err(Status::SANITIZE_FAILED),
-        _ => {
-            if state.status == FAILED {
-                state.status = NEVER;
-            }
-            media.gate = Gate::Open;
-            Ok(Done::default())
-        }
+    let state = subsystem.sanitize();
+    match media.gate {
+        Gate::Sanitizing => return Err(Status::SANITIZE_IN_PROGRESS),
+        Gate::SanitizeFailed if !state.is_unrestricted => return Err(Status::SANITIZE_FAILED),
+        // The log still says that the latest one failed.
+        Gate::SanitizeFailed => media.gate = Gate::Open,
+        Gate::Open | Gate::Formatting(_) => {}
     }
+    Ok(Done::default())
 }
 
 /// Erase, in the drive's time; false if that failed.
@@ -208,7 +199,7 @@ fn end(subsystem: &Subsystem, is_done: bool) {
         let mut state = subsystem.sanitize();
         state.status = if is_done { COMPLETED } else { FAILED };
         if is_done {
-            state.written_then = Some(Traffic::of(&subsystem.traffic.write_bytes));
+            state.written_when_clean = Some(Traffic::of(&subsystem.traffic.write_bytes));
         }
         media.gate = if is_done { Gate::Open } else { Gate::SanitizeFailed };
     }
@@ -223,10 +214,11 @@ mod tests {
 
     #[test]
     fn the_log_of_a_drive_that_was_never_sanitized() {
-        let page = SanitizeState::default().page(0).into_bytes();
+        let page = SanitizeState::new(true).page(0).into_bytes();
         // No progress to tell, never sanitized, nothing ever written.
         assert_eq!(page[..4], [0xFF, 0xFF, 0x00, 0x01]);
-        assert_eq!(SanitizeState::default().page(1).into_bytes()[3], 0);
+        assert_eq!(SanitizeState::new(true).page(1).into_bytes()[3], 0);
+        assert_eq!(SanitizeState::new(false).page(0).into_bytes()[3], 0);
     }
 
     #[test]

@@ -110,6 +110,7 @@ impl Subsystem {
         faults: Faults,
         media: Media,
     ) -> Self {
+        let sanitize = SanitizeState::new(store.allocated_bytes() == 0);
         Self {
             identity,
             drive,
@@ -117,7 +118,7 @@ impl Subsystem {
             character,
             faults,
             traffic: Traffic::default(),
-            sanitize: Mutex::default(),
+            sanitize: Mutex::new(sanitize),
             heat: Mutex::default(),
             figures: Arc::default(),
             began: Instant::now(),

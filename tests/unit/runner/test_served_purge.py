@@ -1,0 +1,64 @@
+"""Purges of a served drive: what they refuse meanwhile and afterwards, and what the log says of them."""
+
+import struct
+from pathlib import Path
+
+from openpts.engine.served_drive import Faults
+from tests.support.oracle_presets import write_oracle
+from tests.support.served_drive import both, pattern, served
+
+SUCCESS, INTERNAL_ERROR = 0x00, 0x06
+SANITIZE_FAILED, FORMAT_IN_PROGRESS = 0x1C, 0x84
+FORMAT, SANITIZE, ATTACH = 0x80, 0x84, 0x15
+EXIT_FAILURE, BLOCK_ERASE = 1, 2
+UNRESTRICTED = 1 << 3
+FAILED = 3
+
+
+def test_a_failure_that_was_left_stays_in_the_log() -> None:
+    with served(faults=Faults(sanitize_fails=True)) as drive, both(drive) as (host, io):
+        assert host.command(SANITIZE, BLOCK_ERASE | UNRESTRICTED).status == SUCCESS
+        assert host.sanitized() == FAILED
+        assert host.command(SANITIZE, EXIT_FAILURE).status == SUCCESS
+        assert io.read(0, 512).status == SUCCESS
+        assert host.sanitized() == FAILED
+        # It was left, and cures nothing more: another one may be of either kind.
+        assert host.command(SANITIZE, EXIT_FAILURE).status == SUCCESS
+        assert host.command(SANITIZE, BLOCK_ERASE).status == SUCCESS
+        assert host.sanitized() == FAILED
+        assert host.command(SANITIZE, EXIT_FAILURE).status == SANITIZE_FAILED
+        assert host.command(SANITIZE, BLOCK_ERASE | UNRESTRICTED).status == SANITIZE_FAILED
+        assert host.command(SANITIZE, BLOCK_ERASE).status == SUCCESS
+
+
+def test_after_a_failure_only_another_sanitize_helps() -> None:
+    with served(faults=Faults(sanitize_fails=True)) as drive, both(drive) as (host, io):
+        assert host.command(SANITIZE, BLOCK_ERASE).status == SUCCESS
+        assert host.sanitized() == FAILED
+        controllers = struct.pack("<HH", 1, host.controller).ljust(4096, b"\0")
+        assert host.command(ATTACH, 1, namespace=1, data=controllers).status == SANITIZE_FAILED
+        assert host.command(FORMAT, 0, namespace=1).status == SANITIZE_FAILED
+        assert io.read(0, 512).status == SANITIZE_FAILED
+
+
+def test_leaving_no_failure_ends_no_format(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [100_000.0], oracle="purge_s = 1.0")
+    with served(str(preset)) as drive, both(drive) as (host, io):
+        formats = host.post(FORMAT, 1, struct.pack("<I", 0), b"", 0)
+        with both(drive) as (other, _):
+            assert other.command(SANITIZE, EXIT_FAILURE).status == SUCCESS
+        assert io.read(0, 512).status == FORMAT_IN_PROGRESS
+        assert host.completion(formats).status == SUCCESS
+        assert io.read(0, 512).status == SUCCESS
+
+
+def test_a_file_that_holds_data_is_not_called_erased(tmp_path: Path) -> None:
+    data = tmp_path / "drive"
+    with served(data=data) as drive, both(drive) as (host, io):
+        assert host.log(0x81, 512)[3] & 1
+        io.write(8, pattern(4096))
+    with served(data=data) as drive, both(drive) as (host, io):
+        assert host.log(0x81, 512)[3] & 1 == 0
+        assert host.command(SANITIZE, BLOCK_ERASE).status == SUCCESS
+        assert host.sanitized() == 1
+        assert host.log(0x81, 512)[3] & 1

@@ -6,7 +6,6 @@ use super::command::{Command, Status};
 use super::media::{Gate, LBA_SHIFTS, Namespace};
 use super::sanitize;
 use super::subsystem::Subsystem;
-use crate::simulator::Purge;
 
 /// The number that means all namespaces.
 pub(super) const ALL: u32 = u32::MAX;
@@ -31,7 +30,7 @@ pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant
         ALL => media.namespaces.clone(),
         id => vec![*media.allocated(id)?],
     };
-    if subsystem.faults.format_fails {
+    if subsystem.format_fails() {
         return Err(Status::INTERNAL_ERROR);
     }
     let is_whole = chosen.len() == media.namespaces.len();
@@ -43,9 +42,8 @@ pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant
             .map(|each| subsystem.drive.trim(each.first_byte, each.bytes))
             .fold(Instant::now(), Ord::max)
     };
-    let lies = subsystem.faults.purge_lies || subsystem.character.purge == Purge::Lies;
     for namespace in &chosen {
-        if !lies {
+        if !subsystem.purge_lies() {
             let erased = subsystem.store.discard(namespace.first_byte, namespace.bytes);
             erased.map_err(|_| Status::INTERNAL_ERROR)?;
         }

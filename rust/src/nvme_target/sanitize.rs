@@ -154,8 +154,7 @@ fn carry_out(subsystem: &Subsystem, passes: u16) -> bool {
     if subsystem.faults.sanitize_fails || !is_waited {
         return false;
     }
-    let lies = subsystem.faults.purge_lies || subsystem.character.purge == Purge::Lies;
-    lies || subsystem.store.discard(0, subsystem.drive.capacity_bytes()).is_ok()
+    subsystem.purge_lies() || subsystem.store.discard(0, subsystem.drive.capacity_bytes()).is_ok()
 }
 
 /// Wait until then, and tell how far that is; false if serving ends first.

@@ -183,6 +183,16 @@ impl Subsystem {
         self.character.warning_c.map(kelvin)
     }
 
+    /// Whether a format reports a failure.
+    pub(super) fn format_fails(&self) -> bool {
+        self.faults.format_fails || self.character.purge == Purge::Fails
+    }
+
+    /// Whether a format or sanitize reports success and leaves the data.
+    pub(super) fn purge_lies(&self) -> bool {
+        self.faults.purge_lies || self.character.purge == Purge::Lies
+    }
+
     /// An I/O was taken; the drive may vanish with it.
     pub(super) fn count_io(&self) {
         let ios = self.traffic.ios.fetch_add(1, Ordering::Relaxed) + 1;

@@ -9,7 +9,8 @@ from tests.support.served_drive import both, pattern, served
 
 SUCCESS, INTERNAL_ERROR = 0x00, 0x06
 SANITIZE_FAILED, FORMAT_IN_PROGRESS = 0x1C, 0x84
-FORMAT, SANITIZE, ATTACH = 0x80, 0x84, 0x15
+FORMAT, SANITIZE, MANAGE, ATTACH = 0x80, 0x84, 0x0D, 0x15
+ALL = 0xFFFFFFFF
 EXIT_FAILURE, BLOCK_ERASE = 1, 2
 UNRESTRICTED = 1 << 3
 FAILED = 3
@@ -62,3 +63,18 @@ def test_a_file_that_holds_data_is_not_called_erased(tmp_path: Path) -> None:
         assert host.command(SANITIZE, BLOCK_ERASE).status == SUCCESS
         assert host.sanitized() == 1
         assert host.log(0x81, 512)[3] & 1
+
+
+def test_where_a_purge_fails_it_does_for_each_namespace(tmp_path: Path) -> None:
+    preset = write_oracle(tmp_path, [100_000.0], purge="fails")
+    with served(str(preset)) as drive, both(drive) as (host, io):
+        assert host.command(MANAGE, 1, namespace=ALL).status == SUCCESS
+        wanted = struct.pack("<QQ", 4096, 4096).ljust(4096, b"\0")
+        controllers = struct.pack("<HH", 1, host.controller).ljust(4096, b"\0")
+        for namespace in (1, 2):
+            assert host.command(MANAGE, 0, data=wanted).result == namespace
+            assert host.command(ATTACH, 0, namespace=namespace, data=controllers).status == SUCCESS
+        io.write(0, pattern(4096), namespace=2)
+        for namespace in (2, ALL):
+            assert host.command(FORMAT, 0, namespace=namespace).status == INTERNAL_ERROR
+        assert io.read(0, 4096, namespace=2).data == pattern(4096)

@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use super::admin::{self, Answer};
 use super::command::{Command, DataPlace, Direction, Done, FABRICS, Response, Status};
-use super::controller::MOST_ENTRIES;
 use super::fabrics::{self, Role};
 use super::identify::MOST_TRANSFER_BYTES;
 use super::io;
@@ -128,23 +127,20 @@ impl Connection {
     fn take(&mut self, pdu: Pdu) -> Result<(), (Fatal, u32, Vec<u8>)> {
         match pdu {
             Pdu::Command { command, data, is_intact } => {
-                self.queue.take_command();
-                self.take_command(command, data, is_intact)
+                if !self.queue.take_command() {
+                    return Err((Fatal::Sequence, 0, Vec::new()));
+                }
+                self.take_command(command, data, is_intact);
+                Ok(())
             }
             Pdu::Data(data) => self.take_data(data),
             Pdu::Initialize(_) | Pdu::Terminate => Err((Fatal::Sequence, 0, Vec::new())),
         }
     }
 
-    fn take_command(
-        &mut self,
-        command: Command,
-        data: Vec<u8>,
-        is_intact: bool,
-    ) -> Result<(), (Fatal, u32, Vec<u8>)> {
+    fn take_command(&mut self, command: Command, data: Vec<u8>, is_intact: bool) {
         if !is_intact {
-            self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR);
-            return Ok(());
+            return self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR);
         }
         match command.data_place() {
             DataPlace::InCapsule { offset, length } => {
@@ -155,21 +151,16 @@ impl Connection {
                 }
             }
             DataPlace::Apart { length } if length > 0 && command.direction() == Direction::ToController => {
-                self.ask_for_data(command, length)?;
+                self.ask_for_data(command, length);
             }
             DataPlace::Apart { .. } => self.carry_out(&command, &data),
             DataPlace::Unknown => self.refuse(&command, Status::INVALID_SGL_TYPE),
         }
-        Ok(())
     }
 
-    fn ask_for_data(&mut self, command: Command, length: u32) -> Result<(), (Fatal, u32, Vec<u8>)> {
+    fn ask_for_data(&mut self, command: Command, length: u32) {
         if length > MOST_TRANSFER_BYTES {
-            self.refuse(&command, Status::INVALID_FIELD);
-            return Ok(());
-        }
-        if self.transfers.len() >= usize::from(MOST_ENTRIES) {
-            return Err((Fatal::Sequence, 0, Vec::new()));
+            return self.refuse(&command, Status::INVALID_FIELD);
         }
         while self.transfers.contains_key(&self.next_tag) {
             self.next_tag = self.next_tag.wrapping_add(1);
@@ -181,7 +172,6 @@ impl Connection {
         let id = command.id();
         self.transfers.insert(tag, Transfer { command, data, length: length_in_memory, is_intact: true });
         self.queue.send(&ready_to_transfer(self.queue.wire(), id, tag, length));
-        Ok(())
     }
 
     fn take_data(&mut self, data: HostData) -> Result<(), (Fatal, u32, Vec<u8>)> {

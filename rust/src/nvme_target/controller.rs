@@ -165,6 +165,9 @@ impl State {
             .filter_map(|queue| queue.upgrade())
             .for_each(|queue| queue.close());
         self.status = 0;
-        self.events.forget();
+        let forgotten = self.events.forget();
+        if let Some(admin) = self.admin.upgrade() {
+            admin.give_up(forgotten);
+        }
     }
 }

@@ -91,9 +91,9 @@ impl Events {
         Some((command, event.result()))
     }
 
-    /// The controller was reset: nothing waits any more.
-    pub(super) fn forget(&mut self) {
-        *self = Self::default();
+    /// The controller was reset: nothing waits any more. Gives how many requests did.
+    pub(super) fn forget(&mut self) -> usize {
+        std::mem::take(self).requests.len()
     }
 }
 

@@ -65,8 +65,9 @@ pub(super) struct Queue {
     wire: Wire,
     pending: Mutex<Pending>,
     changed: Condvar,
-    /// Commands taken so far, and the entries of the queue that they came through.
+    /// Commands taken so far, those of them without an answer, and the entries of the host's queue.
     taken: AtomicU32,
+    outstanding: AtomicU32,
     entries: AtomicU32,
     figures: Arc<Mutex<Figures>>,
 }
@@ -84,6 +85,7 @@ impl Queue {
             pending: Mutex::default(),
             changed: Condvar::new(),
             taken: AtomicU32::new(0),
+            outstanding: AtomicU32::new(0),
             entries: AtomicU32::new(1),
             figures,
         }
@@ -99,9 +101,15 @@ impl Queue {
         self.entries.store(entries.max(1), Ordering::Relaxed);
     }
 
-    /// A command was taken from the host's queue.
-    pub(super) fn take_command(&self) {
+    /// A command was taken from the host's queue; false if so many could not be in it.
+    pub(super) fn take_command(&self) -> bool {
         self.taken.fetch_add(1, Ordering::Relaxed);
+        self.outstanding.fetch_add(1, Ordering::Relaxed) < self.entries.load(Ordering::Relaxed)
+    }
+
+    /// So many commands will have no answer.
+    pub(super) fn give_up(&self, commands: usize) {
+        self.outstanding.fetch_sub(u32::try_from(commands).unwrap_or(0), Ordering::Relaxed);
     }
 
     /// Answer as soon as possible.
@@ -186,6 +194,8 @@ impl Queue {
                 && first.at <= now
                 && let Some(Reverse(due)) = pending.heap.pop()
             {
+                // Before it is sent: then the host may send another.
+                self.outstanding.fetch_sub(1, Ordering::Relaxed);
                 let head = self.taken.load(Ordering::Relaxed) % self.entries.load(Ordering::Relaxed);
                 respond(bytes, self.wire, &due.response, u16::try_from(head).unwrap_or(0));
                 sent.extend(due.begun.map(|begun| (due.at, begun)));

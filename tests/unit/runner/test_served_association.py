@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from openpts.engine.served_drive import ServedDrive
-from tests.support.nvme_tcp_host import Host
-from tests.support.served_drive import both, served
+from tests.support.nvme_tcp_host import ADMIN_ENTRIES, IO_ENTRIES, R2T, Host, TerminatedError
+from tests.support.served_drive import admin, both, served
 
 SUCCESS, NO_ROOM = 0x00, 0x0F
 
@@ -51,3 +51,25 @@ def test_nobody_gets_more_than_there_is_room_for(drive: ServedDrive) -> None:
             assert (refused.status, refused.data) == (NO_ROOM, b"")
         assert len(io.command(2, 0, 0, 7, namespace=1, reads=8192).data) == 4096
         assert len(host.command(6, 1, reads=512).data) == 512
+
+
+def test_more_commands_than_the_queue_has_end_it(drive: ServedDrive) -> None:
+    with both(drive) as (_, io):
+        # Writes that wait for their data are never answered.
+        for _ in range(IO_ENTRIES):
+            io.post(1, 1, struct.pack("<QI", 0, 63), bytes(32 << 10), 0)
+        assert [io.receive()[0] for _ in range(IO_ENTRIES)] == [R2T] * IO_ENTRIES
+        io.post(0, 1, b"", b"", 0)
+        with pytest.raises(TerminatedError) as ended:
+            io.receive()
+        assert ended.value.fatal == 2
+
+
+def test_a_reset_gives_requests_for_events_up(drive: ServedDrive) -> None:
+    with admin(drive) as host:
+        for _ in range(ADMIN_ENTRIES):
+            for _ in range(4):
+                host.post(0x0C, 0, b"", b"", 0)
+            disable(host)
+            host.enable()
+        assert host.command(0x18).status == SUCCESS

@@ -13,12 +13,12 @@ use super::queue::Queue;
 use super::subsystem::{Subsystem, Traffic};
 use crate::workload::Operation;
 
-const FLUSH: u8 = 0x00;
-const WRITE: u8 = 0x01;
-const READ: u8 = 0x02;
-const COMPARE: u8 = 0x05;
-const WRITE_ZEROES: u8 = 0x08;
-const DATASET_MANAGEMENT: u8 = 0x09;
+pub(super) const FLUSH: u8 = 0x00;
+pub(super) const WRITE: u8 = 0x01;
+pub(super) const READ: u8 = 0x02;
+pub(super) const COMPARE: u8 = 0x05;
+pub(super) const WRITE_ZEROES: u8 = 0x08;
+pub(super) const DATASET_MANAGEMENT: u8 = 0x09;
 
 const FORCE_UNIT_ACCESS: u32 = 1 << 30;
 const DEALLOCATE: u32 = 1 << 2;

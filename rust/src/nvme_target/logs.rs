@@ -6,7 +6,7 @@ use super::bytes::Page;
 use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::subsystem::{Subsystem, Traffic};
-use super::{discovery, health, media};
+use super::{discovery, effects, health, media};
 
 const ERROR_INFORMATION: u8 = 0x01;
 const HEALTH: u8 = 0x02;
@@ -15,13 +15,6 @@ const CHANGED_NAMESPACES: u8 = 0x04;
 const COMMAND_EFFECTS: u8 = 0x05;
 const DISCOVERY: u8 = 0x70;
 const SANITIZE_STATUS: u8 = 0x81;
-
-/// Effects of a command: supported; changes contents, namespace capabilities, the inventory; must run alone.
-const SUPPORTED: u32 = 1;
-const CHANGES_CONTENTS: u32 = SUPPORTED | 1 << 1;
-const CHANGES_NAMESPACE: u32 = 1 << 2;
-const CHANGES_INVENTORY: u32 = 1 << 3;
-const ALONE: u32 = 2 << 16;
 
 /// Get Log Page.
 pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command, port: &str) -> Answered {
@@ -44,7 +37,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
             page.put_u32(0, u32::MAX);
             page
         }
-        (false, COMMAND_EFFECTS) => effects(),
+        (false, COMMAND_EFFECTS) => effects::log(subsystem),
         (false, SANITIZE_STATUS) => subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes)),
         _ => return Err(Status::INVALID_LOG_PAGE),
     };
@@ -67,36 +60,4 @@ fn part(page: Vec<u8>, command: &Command) -> Answered {
     let mut asked = page[offset..].to_vec();
     asked.resize(length, 0);
     Ok(Done::data(asked))
-}
-
-fn effects() -> Page {
-    let mut page = Page::new(4096);
-    let admin = [
-        (0x02, SUPPORTED),
-        (0x06, SUPPORTED),
-        (0x08, SUPPORTED),
-        (0x09, SUPPORTED),
-        (0x0A, SUPPORTED),
-        (0x0C, SUPPORTED),
-        (0x0D, SUPPORTED | CHANGES_INVENTORY),
-        (0x15, SUPPORTED | CHANGES_INVENTORY),
-        (0x18, SUPPORTED),
-        (0x80, CHANGES_CONTENTS | CHANGES_NAMESPACE | ALONE),
-        (0x84, CHANGES_CONTENTS | ALONE),
-    ];
-    let io = [
-        (0x00, SUPPORTED),
-        (0x01, CHANGES_CONTENTS),
-        (0x02, SUPPORTED),
-        (0x05, SUPPORTED),
-        (0x08, CHANGES_CONTENTS),
-        (0x09, CHANGES_CONTENTS),
-    ];
-    admin.into_iter().for_each(|(opcode, effect)| {
-        page.put_u32(opcode * 4, effect);
-    });
-    io.into_iter().for_each(|(opcode, effect)| {
-        page.put_u32(1024 + opcode * 4, effect);
-    });
-    page
 }

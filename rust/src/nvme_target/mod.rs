@@ -13,6 +13,7 @@ mod command;
 mod connection;
 mod controller;
 mod discovery;
+mod effects;
 mod error_log;
 mod events;
 mod fabrics;

@@ -78,3 +78,18 @@ def test_where_a_purge_fails_it_does_for_each_namespace(tmp_path: Path) -> None:
         for namespace in (2, ALL):
             assert host.command(FORMAT, 0, namespace=namespace).status == INTERNAL_ERROR
         assert io.read(0, 4096, namespace=2).data == pattern(4096)
+
+
+def test_the_effects_log_has_the_commands_that_there_are(tmp_path: Path) -> None:
+    for purge in ("works", "absent"):
+        preset = write_oracle(tmp_path, [100_000.0], purge=purge)
+        with served(str(preset)) as drive, both(drive) as (host, _):
+            effects = struct.unpack("<1024I", host.log(5, 4096))
+            can_purge = purge == "works"
+            assert [bool(effects[opcode]) for opcode in (FORMAT, SANITIZE, MANAGE)] == [
+                can_purge,
+                can_purge,
+                True,
+            ]
+            assert bool(struct.unpack_from("<H", host.identify(1), 256)[0] & 2) == can_purge
+            assert [opcode for opcode in range(256) if effects[256 + opcode]] == [0, 1, 2, 5, 8, 9]

@@ -12,6 +12,7 @@ const ENTRY_BYTES: usize = 64;
 #[derive(Clone, Copy, Debug)]
 struct Entry {
     number: u64,
+    queue: u16,
     command: u16,
     status: Status,
     lba: u64,
@@ -31,10 +32,10 @@ impl ErrorLog {
         self.errors
     }
 
-    pub(super) fn add(&mut self, command: u16, status: Status, lba: u64, namespace: u32) {
+    pub(super) fn add(&mut self, queue: u16, command: u16, status: Status, lba: u64, namespace: u32) {
         self.errors += 1;
         self.entries.truncate(ENTRIES - 1);
-        self.entries.push_front(Entry { number: self.errors, command, status, lba, namespace });
+        self.entries.push_front(Entry { number: self.errors, queue, command, status, lba, namespace });
     }
 
     pub(super) fn page(&self) -> Page {
@@ -42,6 +43,7 @@ impl ErrorLog {
         for (place, entry) in self.entries.iter().enumerate() {
             let at = place * ENTRY_BYTES;
             page.put_u64(at, entry.number)
+                .put_u16(at + 8, entry.queue)
                 .put_u16(at + 10, entry.command)
                 .put_u16(at + 12, entry.status.field())
                 .put_u16(at + 14, u16::MAX)

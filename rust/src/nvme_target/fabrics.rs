@@ -95,7 +95,7 @@ fn connect(
         return Err(invalid(true, HOST_AT));
     }
     let wanted = u16_at(data, CONTROLLER_ID_AT);
-    queue.set_entries(u32::from(last_entry) + 1);
+    queue.name(number, u32::from(last_entry) + 1);
     if number == 0 {
         if wanted != DYNAMIC {
             return Err(invalid(true, CONTROLLER_ID_AT));

@@ -41,7 +41,7 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
     let errors = subsystem.drive.errors.lock().unwrap_or_else(PoisonError::into_inner).errors();
     let heat = *subsystem.heat.lock().unwrap_or_else(PoisonError::into_inner);
     let units = |bytes: u64| bytes.div_ceil(DATA_UNIT_BYTES);
-    let unreadable = errors.saturating_sub(smart.media_errors);
+    let unreadable = Traffic::of(&subsystem.unreadable_reads);
     let mut page = Page::new(LOG_BYTES);
     page.put_u8(0, warnings)
         .put_u16(1, temperature_k.unwrap_or(0))

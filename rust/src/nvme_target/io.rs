@@ -63,10 +63,13 @@ pub(super) fn execute(
             subsystem.drive.submit(&accesses, Ticket { queue: Arc::clone(queue), response, place });
         }
         Err(status) => {
+            if status == Status::UNRECOVERED_READ {
+                Traffic::count(&subsystem.unreadable_reads, 1);
+            }
             if matches!(status, Status::UNRECOVERED_READ | Status::WRITE_PROTECTED) {
                 let errors = &subsystem.drive.errors;
                 let mut errors = errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                errors.add(command.id(), status, first_lba, command.namespace());
+                errors.add(queue.number(), command.id(), status, first_lba, command.namespace());
             }
             queue.answer(Response::new(command, status));
         }

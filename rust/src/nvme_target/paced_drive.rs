@@ -173,6 +173,7 @@ impl PacedDrive {
             ticket.response = Response { status, data: Vec::new(), ..ticket.response };
             let (namespace, lba) = ticket.place;
             self.errors.lock().unwrap_or_else(PoisonError::into_inner).add(
+                ticket.queue.number(),
                 ticket.response.command,
                 status,
                 lba,

@@ -7,7 +7,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
@@ -69,6 +69,8 @@ pub(super) struct Queue {
     taken: AtomicU32,
     outstanding: AtomicU32,
     entries: AtomicU32,
+    /// Its number among the host's queues; 0: the admin queue.
+    number: AtomicU16,
     figures: Arc<Mutex<Figures>>,
 }
 
@@ -87,6 +89,7 @@ impl Queue {
             taken: AtomicU32::new(0),
             outstanding: AtomicU32::new(0),
             entries: AtomicU32::new(1),
+            number: AtomicU16::new(0),
             figures,
         }
     }
@@ -96,9 +99,15 @@ impl Queue {
         self.wire
     }
 
-    /// How many entries the host's queue has.
-    pub(super) fn set_entries(&self, entries: u32) {
+    /// Which queue of the host this is, and how many entries it has.
+    pub(super) fn name(&self, number: u16, entries: u32) {
+        self.number.store(number, Ordering::Relaxed);
         self.entries.store(entries.max(1), Ordering::Relaxed);
+    }
+
+    /// Its number among the host's queues.
+    pub(super) fn number(&self) -> u16 {
+        self.number.load(Ordering::Relaxed)
     }
 
     /// A command was taken from the host's queue; false if so many could not be in it.

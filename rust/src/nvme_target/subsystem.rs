@@ -92,6 +92,8 @@ pub(super) struct Subsystem {
     pub(super) character: Character,
     pub(super) faults: Faults,
     pub(super) traffic: Traffic,
+    /// Reads that failed beside those that the model let fail.
+    pub(super) unreadable_reads: AtomicU64,
     pub(super) sanitize: Mutex<SanitizeState>,
     pub(super) heat: Mutex<Heat>,
     pub(super) figures: Arc<Mutex<Figures>>,
@@ -118,6 +120,7 @@ impl Subsystem {
             character,
             faults,
             traffic: Traffic::default(),
+            unreadable_reads: AtomicU64::default(),
             sanitize: Mutex::new(sanitize),
             heat: Mutex::default(),
             figures: Arc::default(),

@@ -37,3 +37,12 @@ def test_what_is_refused_changes_nothing(worn: tuple[ServedDrive, Host, Host]) -
     assert log[0] & 8
     assert struct.unpack_from("<Q", log, 80)[0] == 1
     assert drive.served().write_bytes == 4096
+
+
+def test_what_is_refused_is_an_error_but_none_of_the_media(worn: tuple[ServedDrive, Host, Host]) -> None:
+    _, host, io = worn
+    assert io.write(8, bytes(4096)).status == WRITE_PROTECTED
+    media_errors, _, entries = struct.unpack_from("<QQQ", host.log(2, 512), 160)
+    assert (media_errors, entries) == (0, 1)
+    number, queue, _, status = struct.unpack_from("<QHHH", host.log(1, 64))
+    assert (number, queue, status >> 1 & 0x7FF) == (1, 1, WRITE_PROTECTED)

@@ -88,7 +88,7 @@ impl Connection {
     /// admin connection this was.
     pub(super) fn serve(mut self) -> Option<u16> {
         let answers = Arc::clone(&self.queue);
-        let writer = std::thread::Builder::new().name("answers".into()).spawn(move || answers.run());
+        let writer = std::thread::Builder::new().name("answers".into()).spawn(move || answers.run()).ok()?;
         while !self.subsystem.is_stopping() {
             let pdu = match read_pdu(&mut self.reader, self.queue.wire(), MOST_DATA_BYTES) {
                 Ok(Pdu::Terminate) | Err(NoPdu::Closed) => break,
@@ -102,10 +102,8 @@ impl Connection {
             self.keep_patience();
         }
         self.queue.close();
-        if let Ok(writer) = writer {
-            // One that panicked has said so already.
-            let _ = writer.join();
-        }
+        // One that panicked has said so already.
+        let _ = writer.join();
         match self.role {
             Role::Admin(controller) => Some(controller.id),
             Role::New | Role::Io(_) => None,

@@ -1,6 +1,7 @@
 //! The target: listens, serves connections, and keeps the drive's time going.
 
 use std::collections::BTreeMap;
+use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags, poll};
 
 use super::connection::Connection;
 use super::figures::Served;
@@ -19,9 +20,9 @@ use super::subsystem::{Character, Faults, Identity, Subsystem, Traffic};
 use crate::simulator::{self, Preset, PresetError, Scale};
 
 /// How often it is looked whether serving ends.
-const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
-/// More connections than any host makes.
-const MOST_CONNECTIONS: usize = 256;
+const LOOK: Duration = Duration::from_millis(50);
+/// More connections than hosts make. Each has four descriptors, and a process has 1024 where nobody raised that.
+const MOST_CONNECTIONS: usize = 128;
 const SECTOR_OF_4096: u32 = 4096;
 
 /// What is to be served.
@@ -224,9 +225,7 @@ fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>, connections: &Conn
     let mut readers: Vec<JoinHandle<()>> = Vec::new();
     let mut number = 0;
     while !subsystem.is_stopping() {
-        // A signal ends the wait early, which does no harm.
-        let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], Some(&LOOK));
-        let Ok((socket, _)) = listener.accept() else { continue };
+        let Some(socket) = next_host(listener) else { continue };
         readers.retain(|reader| !reader.is_finished());
         if readers.len() >= MOST_CONNECTIONS || socket.set_nonblocking(false).is_err() {
             continue;
@@ -244,6 +243,22 @@ fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>, connections: &Conn
     for reader in readers {
         // One that panicked has said so already.
         let _ = reader.join();
+    }
+}
+
+/// The next host that comes within a look's time.
+fn next_host(listener: &TcpListener) -> Option<TcpStream> {
+    // A signal ends the wait early, which does no harm.
+    let _ = poll(&mut [PollFd::new(listener, PollFlags::IN)], LOOK.try_into().ok().as_ref());
+    match listener.accept() {
+        Ok((socket, _)) => Some(socket),
+        Err(error) => {
+            if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) {
+                // Without descriptors the host goes on waiting at the door, and no poll would sleep.
+                std::thread::sleep(LOOK);
+            }
+            None
+        }
     }
 }
 

@@ -43,6 +43,8 @@ pub(super) struct State {
     status: u32,
     pub(super) features: Features,
     pub(super) events: Events,
+    /// Whether the temperature was at one of its thresholds or beyond.
+    was_outside: bool,
     admin: Weak<Queue>,
     /// I/O queues by their numbers.
     io: BTreeMap<u16, Weak<Queue>>,
@@ -61,6 +63,7 @@ impl Controller {
             status: 0,
             features,
             events: Events::default(),
+            was_outside: false,
             admin: Arc::downgrade(admin),
             io: BTreeMap::new(),
         };
@@ -146,6 +149,18 @@ impl Controller {
         self.tell();
     }
 
+    /// The drive is so warm now: a threshold that is crossed is told.
+    pub(super) fn feel(&self, now_k: u16) {
+        let mut state = self.lock();
+        let is_outside = state.features.is_outside(now_k);
+        let is_new = is_outside && !state.was_outside;
+        state.was_outside = is_outside;
+        drop(state);
+        if is_new {
+            self.raise(Event::Temperature);
+        }
+    }
+
     /// Answer the requests that can be.
     pub(super) fn tell(&self) {
         let mut state = self.lock();
@@ -165,6 +180,7 @@ impl State {
             .filter_map(|queue| queue.upgrade())
             .for_each(|queue| queue.close());
         self.status = 0;
+        self.was_outside = false;
         let forgotten = self.events.forget();
         if let Some(admin) = self.admin.upgrade() {
             admin.give_up(forgotten);

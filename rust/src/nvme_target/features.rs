@@ -34,8 +34,8 @@ pub(super) struct Features {
     pub(super) event_wishes: u32,
     pub(super) keep_alive_ms: u32,
     /// Thresholds of the composite temperature, in kelvin.
-    pub(super) over_k: u16,
-    pub(super) under_k: u16,
+    over_k: u16,
+    under_k: u16,
 }
 
 impl Features {
@@ -54,6 +54,11 @@ impl Features {
             over_k,
             under_k: 0,
         }
+    }
+
+    /// Whether a temperature is at a threshold or beyond.
+    pub(super) const fn is_outside(&self, now_k: u16) -> bool {
+        now_k >= self.over_k || now_k <= self.under_k
     }
 
     fn threshold(&mut self, selection: u32) -> Result<&mut u16, Status> {

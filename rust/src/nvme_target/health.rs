@@ -4,7 +4,7 @@ use std::sync::PoisonError;
 
 use super::bytes::Page;
 use super::controller::Controller;
-use super::subsystem::{Subsystem, Traffic, is_outside, kelvin};
+use super::subsystem::{Subsystem, Traffic, kelvin};
 
 const LOG_BYTES: usize = 512;
 /// Spare below this is a warning.
@@ -28,10 +28,7 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
     let mut warnings = 0;
     for (is_so, warning) in [
         (spare_pct < SPARE_THRESHOLD_PCT, WARNS_SPARE),
-        (
-            temperature_k.is_some_and(|now_k| is_outside(now_k, features.under_k, features.over_k)),
-            WARNS_TEMPERATURE,
-        ),
+        (temperature_k.is_some_and(|now_k| features.is_outside(now_k)), WARNS_TEMPERATURE),
         (smart.bad_superblocks > 0 && wear_pct >= 100, WARNS_RELIABILITY),
         (smart.read_only, WARNS_READ_ONLY),
     ] {

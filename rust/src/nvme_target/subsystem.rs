@@ -81,7 +81,6 @@ impl Traffic {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Heat {
     pub(super) throttled: Duration,
-    was_outside: bool,
     looked: Option<Instant>,
 }
 
@@ -164,8 +163,11 @@ impl Subsystem {
 
     /// Numbers of the controllers that give I/O.
     pub(super) fn controller_ids(&self) -> Vec<u16> {
-        let controllers = self.controllers();
-        controllers.values().filter(|each| !each.is_discovery).map(|each| each.id).collect()
+        self.io_controllers().iter().map(|each| each.id).collect()
+    }
+
+    fn io_controllers(&self) -> Vec<Arc<Controller>> {
+        self.controllers().values().filter(|each| !each.is_discovery).cloned().collect()
     }
 
     /// A controller's admin connection has ended, and its I/O queues end with it.
@@ -177,8 +179,7 @@ impl Subsystem {
 
     /// Tell all hosts of an event.
     pub(super) fn raise(&self, event: Event) {
-        let controllers: Vec<_> = self.controllers().values().cloned().collect();
-        controllers.iter().filter(|each| !each.is_discovery).for_each(|each| each.raise(event));
+        self.io_controllers().iter().for_each(|each| each.raise(event));
     }
 
     /// The preset's warning threshold in kelvin.
@@ -212,28 +213,14 @@ impl Subsystem {
     pub(super) fn feel(&self) {
         let Some(Sensed { temperature_c, throttles, .. }) = self.drive.sensed() else { return };
         let now = Instant::now();
-        let controllers: Vec<_> = self.controllers().values().cloned().collect();
-        let is_outside = controllers.iter().any(|each| {
-            let features = each.lock().features;
-            is_outside(kelvin(temperature_c.into()), features.under_k, features.over_k)
-        });
         let mut heat = self.heat.lock().unwrap_or_else(PoisonError::into_inner);
         if throttles && let Some(looked) = heat.looked {
             heat.throttled += now - looked;
         }
         heat.looked = Some(now);
-        let is_new = is_outside && !heat.was_outside;
-        heat.was_outside = is_outside;
         drop(heat);
-        if is_new {
-            self.raise(Event::Temperature);
-        }
+        self.io_controllers().iter().for_each(|each| each.feel(kelvin(temperature_c.into())));
     }
-}
-
-/// Whether a temperature is at a threshold or beyond.
-pub(super) const fn is_outside(now_k: u16, under_k: u16, over_k: u16) -> bool {
-    now_k >= over_k || now_k <= under_k
 }
 
 /// Degrees Celsius as NVMe has them.

@@ -10,6 +10,7 @@ from tests.support.nvme_tcp_host import ADMIN_ENTRIES, IO_ENTRIES, R2T, Host, Te
 from tests.support.served_drive import admin, both, served
 
 SUCCESS, NO_ROOM = 0x00, 0x0F
+SET_FEATURES, THRESHOLD, EVENTS = 0x09, 0x04, 0x0B
 
 
 @pytest.fixture(scope="module")
@@ -73,3 +74,12 @@ def test_a_reset_gives_requests_for_events_up(drive: ServedDrive) -> None:
             disable(host)
             host.enable()
         assert host.command(0x18).status == SUCCESS
+
+
+def test_each_host_hears_of_its_own_thresholds(drive: ServedDrive) -> None:
+    with admin(drive) as first, admin(drive) as other:
+        for host in (first, other):
+            assert host.command(SET_FEATURES, EVENTS, 1 << 1).status == SUCCESS
+            # Any air is warmer than 200 K.
+            assert host.command(SET_FEATURES, THRESHOLD, 200).status == SUCCESS
+            assert host.command(0x0C).result == 0x02_01_01

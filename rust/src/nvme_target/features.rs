@@ -78,10 +78,19 @@ fn queues() -> u64 {
     u64::from(MOST_IO_QUEUES - 1) * 0x1_0001
 }
 
-/// Get Features.
-pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
+/// The feature that a command names. Who only asks where drives are has those that concern the asking.
+fn named(controller: &Controller, command: &Command) -> Result<u8, Status> {
     #[expect(clippy::cast_possible_truncation, reason = "the number has 8 bits")]
     let feature = command.dword(10) as u8;
+    if controller.is_discovery && !matches!(feature, ASYNCHRONOUS_EVENTS | KEEP_ALIVE) {
+        return Err(Status::INVALID_FIELD);
+    }
+    Ok(feature)
+}
+
+/// Get Features.
+pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
+    let feature = named(controller, command)?;
     let mut features = match command.dword(10) >> 8 & 7 {
         CURRENT => controller.lock().features,
         // Nothing is saved: what is saved is the default.
@@ -126,8 +135,7 @@ fn supported(subsystem: &Subsystem, feature: u8) -> Result<u64, Status> {
 
 /// Set Features.
 pub(super) fn set(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
-    #[expect(clippy::cast_possible_truncation, reason = "the number has 8 bits")]
-    let feature = command.dword(10) as u8;
+    let feature = named(controller, command)?;
     if command.dword(10) >> 31 != 0 {
         return Err(Status::NOT_SAVEABLE);
     }

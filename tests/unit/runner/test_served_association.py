@@ -6,11 +6,12 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from openpts.engine.served_drive import ServedDrive
-from tests.support.nvme_tcp_host import ADMIN_ENTRIES, IO_ENTRIES, R2T, Host, TerminatedError
+from tests.support.nvme_tcp_host import ADMIN_ENTRIES, DISCOVERY_NQN, IO_ENTRIES, R2T, Host, TerminatedError
 from tests.support.served_drive import admin, both, served
 
-SUCCESS, NO_ROOM = 0x00, 0x0F
-SET_FEATURES, THRESHOLD, EVENTS = 0x09, 0x04, 0x0B
+SUCCESS, INVALID_FIELD, NO_ROOM = 0x00, 0x02, 0x0F
+SET_FEATURES, GET_FEATURES = 0x09, 0x0A
+THRESHOLD, WRITE_CACHE, EVENTS, KEEP_ALIVE = 0x04, 0x06, 0x0B, 0x0F
 
 
 @pytest.fixture(scope="module")
@@ -83,3 +84,14 @@ def test_each_host_hears_of_its_own_thresholds(drive: ServedDrive) -> None:
             # Any air is warmer than 200 K.
             assert host.command(SET_FEATURES, THRESHOLD, 200).status == SUCCESS
             assert host.command(0x0C).result == 0x02_01_01
+
+
+def test_who_asks_where_the_drive_is_switches_nothing_of_it(drive: ServedDrive) -> None:
+    with admin(drive) as host, Host(drive.address, DISCOVERY_NQN) as asks:
+        asks.enable()
+        assert asks.command(SET_FEATURES, WRITE_CACHE, 0).status == INVALID_FIELD
+        assert asks.command(GET_FEATURES, WRITE_CACHE).status == INVALID_FIELD
+        assert host.command(GET_FEATURES, WRITE_CACHE).result == 1
+        for feature in (EVENTS, KEEP_ALIVE):
+            assert asks.command(SET_FEATURES, feature, 1 << 16).status == SUCCESS
+            assert asks.command(GET_FEATURES, feature).result == 1 << 16

@@ -82,7 +82,8 @@ impl Controller {
     /// Add an I/O queue, which ends when the controller does.
     pub(super) fn add_io_queue(&self, number: u16, queue: &Arc<Queue>) -> Result<(), Status> {
         let mut state = self.lock();
-        if state.status & READY == 0 {
+        let is_taken = state.io.get(&number).and_then(Weak::upgrade).is_some_and(|queue| !queue.is_closed());
+        if state.status & READY == 0 || is_taken {
             return Err(Status::COMMAND_SEQUENCE);
         }
         state.io.insert(number, Arc::downgrade(queue));

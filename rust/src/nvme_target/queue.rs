@@ -172,6 +172,10 @@ impl Queue {
         self.changed.notify_one();
     }
 
+    pub(super) fn is_closed(&self) -> bool {
+        lock(&self.pending).is_closed
+    }
+
     /// Send answers when they are due, until the connection is closed.
     pub(super) fn run(&self) {
         // Where it can't be done, answers are later, and the figures say so.

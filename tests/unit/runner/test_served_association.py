@@ -1,6 +1,7 @@
 """Hosts of a served drive and their queues: what ends with what, and how much a host may ask for."""
 
 import struct
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -9,7 +10,7 @@ from openpts.engine.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import ADMIN_ENTRIES, DISCOVERY_NQN, IO_ENTRIES, R2T, Host, TerminatedError
 from tests.support.served_drive import admin, both, served
 
-SUCCESS, INVALID_FIELD, NO_ROOM = 0x00, 0x02, 0x0F
+SUCCESS, INVALID_FIELD, COMMAND_SEQUENCE, NO_ROOM = 0x00, 0x02, 0x0C, 0x0F
 SET_FEATURES, GET_FEATURES = 0x09, 0x0A
 THRESHOLD, WRITE_CACHE, EVENTS, KEEP_ALIVE = 0x04, 0x06, 0x0B, 0x0F
 
@@ -95,3 +96,21 @@ def test_who_asks_where_the_drive_is_switches_nothing_of_it(drive: ServedDrive) 
         for feature in (EVENTS, KEEP_ALIVE):
             assert asks.command(SET_FEATURES, feature, 1 << 16).status == SUCCESS
             assert asks.command(GET_FEATURES, feature).result == 1 << 16
+
+
+def test_a_queue_is_connected_once_until_it_has_ended(drive: ServedDrive) -> None:
+    with both(drive) as (host, io):
+        again = Host(drive.address, drive.names.nqn, queue=1, controller=host.controller)
+        with pytest.raises(ConnectionRefusedError) as refused, again:
+            pass
+        assert refused.value.args[0] == COMMAND_SEQUENCE
+        assert io.read(0, 512).status == SUCCESS
+        hang_up(io)
+        end = time.monotonic() + 10
+        while True:
+            try:
+                with again:
+                    assert again.read(0, 512).status == SUCCESS
+                break
+            except ConnectionRefusedError:
+                assert time.monotonic() < end

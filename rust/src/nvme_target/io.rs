@@ -1,6 +1,7 @@
 //! I/O commands: contents from the store, times from the simulated drive.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use super::bytes::{u32_at, u64_at};
 use super::command::{Command, Response, Status};
@@ -44,6 +45,7 @@ pub(super) fn execute(
     command: &Command,
     data: &[u8],
 ) {
+    let come = Instant::now();
     subsystem.count_io();
     if subsystem.is_stopping() {
         return;
@@ -60,7 +62,7 @@ pub(super) fn execute(
         Ok(Plan { accesses, data }) => {
             let response = Response { data, ..Response::new(command, Status::SUCCESS) };
             let place = (command.namespace(), first_lba);
-            subsystem.drive.submit(&accesses, Ticket { queue: Arc::clone(queue), response, place });
+            subsystem.drive.submit(&accesses, come, Ticket { queue: Arc::clone(queue), response, place });
         }
         Err(status) => {
             if status == Status::UNRECOVERED_READ {

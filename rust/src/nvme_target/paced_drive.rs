@@ -101,7 +101,12 @@ impl PacedDrive {
 
     /// Now in virtual time, which never goes back.
     fn now_ps(&self, state: &mut State) -> Ps {
-        let ns = u64::try_from(self.epoch.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.virtual_ps(state, Instant::now())
+    }
+
+    /// A moment in virtual time, or the latest one that the drive has seen.
+    fn virtual_ps(&self, state: &mut State, at: Instant) -> Ps {
+        let ns = u64::try_from(at.saturating_duration_since(self.epoch).as_nanos()).unwrap_or(u64::MAX);
         state.last_ps = state.last_ps.max(ns.saturating_mul(PS_PER_NS));
         state.last_ps
     }
@@ -129,11 +134,12 @@ impl PacedDrive {
     }
 
     /// Give the drive a command's accesses, as operation, offset and length; its answer goes out when the
-    /// last of them is done.
-    pub(super) fn submit(&self, accesses: &[(Operation, u64, u64)], ticket: Ticket) {
+    /// last of them is done. The drive's time begins when the command has `come`: what this program did with
+    /// it since makes the answer late, and the drive no slower.
+    pub(super) fn submit(&self, accesses: &[(Operation, u64, u64)], come: Instant, ticket: Ticket) {
         let mut guard = self.lock();
         let state = &mut *guard;
-        let now_ps = self.now_ps(state);
+        let now_ps = self.virtual_ps(state, come);
         if state.is_idle(now_ps) {
             state.drive.idle_until(now_ps);
         }
@@ -347,5 +353,23 @@ impl State {
 
     fn is_idle(&self, now_ps: Ps) -> bool {
         now_ps > self.busy_until_ps && !self.has_waiting()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulator::{Preset, open};
+
+    const PRESET: &str = include_str!("../../../python/openpts/simulation/presets/oracle.toml");
+
+    #[test]
+    fn the_drive_gets_a_command_when_it_came_and_never_before_another() {
+        let preset = Preset::parse(PRESET).unwrap();
+        let paced = PacedDrive::new(open(&preset, 1 << 20, Scale::ONE, 1).unwrap(), Scale::ONE);
+        let mut state = paced.lock();
+        let at = |ms: u64| paced.epoch + Duration::from_millis(ms);
+        let ps = [5, 3, 7].map(|ms| paced.virtual_ps(&mut state, at(ms)));
+        assert_eq!(ps, [5, 5, 7].map(|ms: Ps| ms * 1_000_000 * PS_PER_NS));
     }
 }

@@ -50,6 +50,10 @@ pub(super) fn execute(
     if subsystem.is_stopping() {
         return;
     }
+    // Before namespaces are held: what takes long here shall keep no other command waiting.
+    if command.opcode() == FLUSH && subsystem.store.sync().is_err() {
+        return queue.answer(Response::new(command, Status::INTERNAL_ERROR));
+    }
     let first_lba = if command.opcode() == FLUSH { 0 } else { command.qword(10) };
     // Held until the drive has it, so that no format or sanitize comes between contents and times.
     let media = subsystem.media();
@@ -81,7 +85,7 @@ pub(super) fn execute(
 fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) -> Result<Plan, Status> {
     media.admit()?;
     if command.opcode() == FLUSH && command.namespace() == ALL {
-        return flush(subsystem);
+        return Ok(Plan::one(Operation::Flush, 0, 0));
     }
     let namespace = media.attached(command.namespace())?;
     // Asked before anything is touched: what was refused has changed nothing.
@@ -89,7 +93,7 @@ fn plan(subsystem: &Subsystem, media: &Media, command: &Command, data: &[u8]) ->
         return Err(Status::WRITE_PROTECTED);
     }
     match command.opcode() {
-        FLUSH => flush(subsystem),
+        FLUSH => Ok(Plan::one(Operation::Flush, 0, 0)),
         WRITE => write(subsystem, namespace, command, data),
         READ => read(subsystem, namespace, command),
         COMPARE => compare(subsystem, namespace, command, data),
@@ -128,11 +132,6 @@ fn read_range(namespace: &Namespace, command: &Command) -> Result<(u64, u64), St
         return Err(Status::INVALID_FIELD);
     }
     Ok((offset, length))
-}
-
-fn flush(subsystem: &Subsystem) -> Result<Plan, Status> {
-    subsystem.store.sync().map_err(|_| Status::INTERNAL_ERROR)?;
-    Ok(Plan::one(Operation::Flush, 0, 0))
 }
 
 fn write(

@@ -181,39 +181,51 @@ impl Queue {
         // Where it can't be done, answers are later, and the figures say so.
         let _ = tighten_timers();
         let mut bytes = Vec::new();
-        let mut sent = Vec::new();
-        while self.gather(&mut bytes, &mut sent) {
+        let mut due = Vec::new();
+        while self.gather(&mut due) {
+            for Due { response, .. } in &due {
+                respond(&mut bytes, self.wire, response, self.head());
+            }
             self.send(&bytes);
             let now = Instant::now();
             let mut figures = lock(&self.figures);
-            for (at, begun) in sent.drain(..) {
-                figures.count(at - begun, now.saturating_duration_since(at));
+            for Due { at, begun, .. } in due.drain(..) {
+                if let Some(begun) = begun {
+                    figures.count(at - begun, now.saturating_duration_since(at));
+                }
             }
             drop(figures);
             bytes.clear();
         }
     }
 
-    /// Wait for what is due next; false when the connection is closed.
-    fn gather(&self, bytes: &mut Vec<u8>, sent: &mut Vec<(Instant, Instant)>) -> bool {
+    /// Where the host's queue is read next.
+    fn head(&self) -> u16 {
+        let head = self.taken.load(Ordering::Relaxed) % self.entries.load(Ordering::Relaxed);
+        u16::try_from(head).unwrap_or(0)
+    }
+
+    /// Wait for what is due next; false when the connection is closed. Nothing is encoded meanwhile: who has
+    /// another answer waits for the lock, with the drive in its hands.
+    fn gather(&self, due: &mut Vec<Due>) -> bool {
         let mut pending = lock(&self.pending);
         loop {
             if pending.is_closed {
                 return false;
             }
             let now = Instant::now();
-            while bytes.len() < BATCH_BYTES
+            let mut bytes = 0;
+            while bytes < BATCH_BYTES
                 && let Some(Reverse(first)) = pending.heap.peek()
                 && first.at <= now
-                && let Some(Reverse(due)) = pending.heap.pop()
+                && let Some(Reverse(next)) = pending.heap.pop()
             {
                 // Before it is sent: then the host may send another.
                 self.outstanding.fetch_sub(1, Ordering::Relaxed);
-                let head = self.taken.load(Ordering::Relaxed) % self.entries.load(Ordering::Relaxed);
-                respond(bytes, self.wire, &due.response, u16::try_from(head).unwrap_or(0));
-                sent.extend(due.begun.map(|begun| (due.at, begun)));
+                bytes += next.response.data.len();
+                due.push(next);
             }
-            if !bytes.is_empty() {
+            if !due.is_empty() {
                 return true;
             }
             let next = pending.heap.peek().map(|Reverse(first)| first.at);

@@ -70,6 +70,7 @@ class Host:
     controller: int = 0xFFFF
     keep_alive_ms: int = 0
     spoil_data_digest: bool = False
+    piece_bytes: int = 128 << 10
     stream: socket = field(init=False)
     next_id: int = 0
     transfers: int = 0
@@ -185,12 +186,11 @@ class Host:
                 return Completion(status >> 1 & 0x7FF, result, bytes(received), bool(status >> 15))
 
     def transfer(self, command: int, tag: int, data: bytes, offset: int) -> None:
-        """Send data that were asked for, in pieces that the target takes."""
+        """Send data that were asked for, in pieces."""
         self.transfers += 1
-        most = 128 << 10
-        for begin in range(0, len(data), most):
-            piece = data[begin : begin + most]
-            last = LAST if begin + most >= len(data) else 0
+        for begin in range(0, len(data), self.piece_bytes):
+            piece = data[begin : begin + self.piece_bytes]
+            last = LAST if begin + self.piece_bytes >= len(data) else 0
             header = struct.pack("<HHIII", command, tag, offset + begin, len(piece), 0)
             self.transmit(H2C_DATA, header, piece, last)
 

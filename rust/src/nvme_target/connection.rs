@@ -12,8 +12,7 @@ use super::fabrics::{self, Role};
 use super::identify::MOST_TRANSFER_BYTES;
 use super::io;
 use super::pdu::{
-    Fatal, HostData, MOST_DATA_BYTES, NoPdu, Pdu, Wire, initialize_response, read_pdu, ready_to_transfer,
-    terminate,
+    Fatal, HostData, NoPdu, Pdu, Wire, initialize_response, read_pdu, ready_to_transfer, terminate,
 };
 use super::queue::Queue;
 use super::subsystem::Subsystem;
@@ -90,7 +89,7 @@ impl Connection {
         let answers = Arc::clone(&self.queue);
         let writer = std::thread::Builder::new().name("answers".into()).spawn(move || answers.run()).ok()?;
         while !self.subsystem.is_stopping() {
-            let pdu = match read_pdu(&mut self.reader, self.queue.wire(), MOST_DATA_BYTES) {
+            let pdu = match read_pdu(&mut self.reader, self.queue.wire(), MOST_TRANSFER_BYTES) {
                 Ok(Pdu::Terminate) | Err(NoPdu::Closed) => break,
                 Ok(pdu) => self.take(pdu),
                 Err(NoPdu::Broken { fatal, field, header }) => Err((fatal, field, header)),

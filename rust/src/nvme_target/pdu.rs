@@ -8,9 +8,8 @@ use std::io::{self, Read};
 
 use super::bytes::{u16_at, u32_at};
 use super::command::{COMMAND_BYTES, Command, Response};
+use super::identify::MOST_TRANSFER_BYTES;
 
-/// Bytes that one PDU with data of the host may carry.
-pub(super) const MOST_DATA_BYTES: u32 = 128 << 10;
 /// Length of the PDUs that begin a connection.
 pub(super) const INITIALIZE_BYTES: usize = 128;
 
@@ -236,7 +235,8 @@ pub(super) fn initialize_response(wire: Wire) -> Vec<u8> {
     let mut out = Vec::with_capacity(INITIALIZE_BYTES);
     common(&mut out, INITIALIZE_RESPONSE, 0, INITIALIZE_BYTES, 0, INITIALIZE_BYTES);
     out.extend_from_slice(&[0, 0, 0, u8::from(wire.header_digest) | u8::from(wire.data_digest) << 1]);
-    out.extend_from_slice(&MOST_DATA_BYTES.to_le_bytes());
+    // Older kernels send all data of a command in one PDU, whatever they are told here.
+    out.extend_from_slice(&MOST_TRANSFER_BYTES.to_le_bytes());
     out.resize(INITIALIZE_BYTES, 0);
     out
 }

@@ -8,7 +8,7 @@ import pytest
 
 from openpts.engine.served_drive import ServedDrive
 from tests.support.nvme_tcp_host import ADMIN_ENTRIES, DISCOVERY_NQN, IO_ENTRIES, R2T, Host, TerminatedError
-from tests.support.served_drive import admin, both, served
+from tests.support.served_drive import admin, both, pattern, served
 
 SUCCESS, INVALID_FIELD, COMMAND_SEQUENCE, NO_ROOM = 0x00, 0x02, 0x0C, 0x0F
 SET_FEATURES, GET_FEATURES = 0x09, 0x0A
@@ -114,3 +114,9 @@ def test_a_queue_is_connected_once_until_it_has_ended(drive: ServedDrive) -> Non
                 break
             except ConnectionRefusedError:
                 assert time.monotonic() < end
+
+
+def test_a_host_may_send_all_data_at_once(drive: ServedDrive) -> None:
+    with both(drive, piece_bytes=1 << 20) as (_, io):
+        assert io.write(0, pattern(1 << 20)).status == SUCCESS
+        assert io.read(0, 1 << 20).data == pattern(1 << 20)

@@ -27,13 +27,20 @@ const SHUTDOWN_MASK: u32 = 3 << 14;
 const READY: u32 = 1;
 const SHUTDOWN_DONE: u32 = 2 << 2;
 
+/// Who a host says it is.
+#[derive(Clone, Debug)]
+pub(super) struct Host {
+    pub(super) nqn: String,
+    pub(super) id: [u8; 16],
+}
+
 /// One host's view of the drive.
 #[derive(Debug)]
 pub(super) struct Controller {
     pub(super) id: u16,
     /// Whether it only tells where drives are.
     pub(super) is_discovery: bool,
-    pub(super) host: String,
+    pub(super) host: Host,
     state: Mutex<State>,
 }
 
@@ -54,7 +61,7 @@ impl Controller {
     pub(super) fn new(
         id: u16,
         is_discovery: bool,
-        host: String,
+        host: Host,
         features: Features,
         admin: &Arc<Queue>,
     ) -> Self {

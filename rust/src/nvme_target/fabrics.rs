@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::bytes::u16_at;
 use super::command::{Answered, Command, Done, Status};
-use super::controller::{Controller, MOST_ENTRIES, MOST_IO_QUEUES};
+use super::controller::{Controller, Host, MOST_ENTRIES, MOST_IO_QUEUES};
 use super::discovery::DISCOVERY_NQN;
 use super::features::Features;
 use super::queue::Queue;
@@ -86,12 +86,12 @@ fn connect(
     if !(1..MOST_ENTRIES).contains(&last_entry) {
         return Err(invalid(false, 44));
     }
-    let (name, host) = (name_at(data, SUBSYSTEM_AT), name_at(data, HOST_AT));
+    let (name, host) = (name_at(data, SUBSYSTEM_AT), host_of(data));
     let is_discovery = name == DISCOVERY_NQN;
     if !is_discovery && name != subsystem.identity.nqn {
         return Err(invalid(true, SUBSYSTEM_AT));
     }
-    if host.is_empty() {
+    if host.nqn.is_empty() {
         return Err(invalid(true, HOST_AT));
     }
     let wanted = u16_at(data, CONTROLLER_ID_AT);
@@ -106,13 +106,20 @@ fn connect(
         let id = controller.id;
         return Ok((Role::Admin(controller), id));
     }
-    let controller = subsystem.controller(wanted).filter(|found| !found.is_discovery && found.host == host);
+    let controller =
+        subsystem.controller(wanted).filter(|found| !found.is_discovery && found.host.nqn == host.nqn);
     let controller = controller.ok_or(invalid(true, CONTROLLER_ID_AT))?;
     if number > MOST_IO_QUEUES {
         return Err(invalid(false, 42));
     }
     controller.add_io_queue(number, queue).map_err(plain)?;
     Ok((Role::Io(controller), wanted))
+}
+
+fn host_of(data: &[u8]) -> Host {
+    let mut id = [0; 16];
+    id.copy_from_slice(&data[..16]);
+    Host { nqn: name_at(data, HOST_AT), id }
 }
 
 /// A text that ends with a zero.

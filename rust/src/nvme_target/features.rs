@@ -112,7 +112,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
         WRITE_ATOMICITY => features.write_atomicity.into(),
         ASYNCHRONOUS_EVENTS => features.event_wishes.into(),
         KEEP_ALIVE => features.keep_alive_ms.into(),
-        HOST_IDENTIFIER => return Ok(Done::data(vec![0; 16])),
+        HOST_IDENTIFIER => return Ok(Done::data(controller.host.id.to_vec())),
         _ => return Err(Status::INVALID_FIELD),
     }))
 }

@@ -12,7 +12,7 @@ from tests.support.served_drive import admin, both, pattern, served
 
 SUCCESS, INVALID_FIELD, COMMAND_SEQUENCE, NO_ROOM = 0x00, 0x02, 0x0C, 0x0F
 SET_FEATURES, GET_FEATURES = 0x09, 0x0A
-THRESHOLD, WRITE_CACHE, EVENTS, KEEP_ALIVE = 0x04, 0x06, 0x0B, 0x0F
+THRESHOLD, WRITE_CACHE, EVENTS, KEEP_ALIVE, HOST_IDENTIFIER = 0x04, 0x06, 0x0B, 0x0F, 0x81
 
 
 @pytest.fixture(scope="module")
@@ -120,3 +120,8 @@ def test_a_host_may_send_all_data_at_once(drive: ServedDrive) -> None:
     with both(drive, piece_bytes=1 << 20) as (_, io):
         assert io.write(0, pattern(1 << 20)).status == SUCCESS
         assert io.read(0, 1 << 20).data == pattern(1 << 20)
+
+
+def test_a_host_reads_its_own_identifier(drive: ServedDrive) -> None:
+    with admin(drive) as host:
+        assert host.command(GET_FEATURES, HOST_IDENTIFIER, 1, reads=16).data == bytes(range(16))

@@ -21,14 +21,6 @@ pub(super) enum DataPlace {
     Unknown,
 }
 
-/// Which way a command's data go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Direction {
-    None,
-    ToController,
-    ToHost,
-}
-
 /// A submission queue entry.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Command([u8; COMMAND_BYTES]);
@@ -88,13 +80,10 @@ impl Command {
         }
     }
 
-    pub(super) const fn direction(&self) -> Direction {
+    /// Whether the host has data for it.
+    pub(super) const fn brings_data(&self) -> bool {
         let code = if self.opcode() == FABRICS { self.fabrics_type() } else { self.opcode() };
-        match code & 3 {
-            1 => Direction::ToController,
-            2 => Direction::ToHost,
-            _ => Direction::None,
-        }
+        code & 3 == 1
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::admin::{self, Answer};
-use super::command::{Command, DataPlace, Direction, Done, FABRICS, Response, Status};
+use super::command::{Command, DataPlace, Done, FABRICS, Response, Status};
 use super::fabrics::{self, Role};
 use super::identify::MOST_TRANSFER_BYTES;
 use super::io;
@@ -52,22 +52,15 @@ impl Connection {
         let mut reader = BufReader::with_capacity(BUFFER_BYTES, socket.try_clone().ok()?);
         let answers = socket.try_clone().ok()?;
         let first = Queue::new(answers, Wire::default(), Arc::clone(&subsystem.figures));
-        let wire = match read_pdu(&mut reader, Wire::default(), 0) {
-            Ok(Pdu::Initialize(asked)) if asked.format == 0 => asked.wire,
-            Ok(Pdu::Initialize(_)) => {
-                first.send(&terminate(Fatal::UnsupportedParameter, 8, &[]));
-                return None;
-            }
-            Ok(_) => {
-                first.send(&terminate(Fatal::Sequence, 0, &[]));
-                return None;
-            }
-            Err(NoPdu::Broken { fatal, field, header }) => {
-                first.send(&terminate(fatal, field, &header));
-                return None;
-            }
+        let agreed = match read_pdu(&mut reader, Wire::default(), 0) {
+            Ok(Pdu::Initialize(asked)) if asked.format == 0 => Ok(asked.wire),
+            Ok(Pdu::Initialize(_)) => Err((Fatal::UnsupportedParameter, 8, Vec::new())),
+            Ok(_) => Err((Fatal::Sequence, 0, Vec::new())),
+            Err(NoPdu::Broken { fatal, field, header }) => Err((fatal, field, header)),
             Err(NoPdu::Closed) => return None,
         };
+        let wire =
+            agreed.map_err(|(fatal, field, header)| first.send(&terminate(fatal, field, &header))).ok()?;
         first.send(&initialize_response(wire));
         let queue = Queue::new(socket.try_clone().ok()?, wire, Arc::clone(&subsystem.figures));
         Some(Self {
@@ -147,7 +140,7 @@ impl Connection {
                     self.carry_out(&command, &data);
                 }
             }
-            DataPlace::Apart { length } if length > 0 && command.direction() == Direction::ToController => {
+            DataPlace::Apart { length } if length > 0 && command.brings_data() => {
                 self.ask_for_data(command, length);
             }
             DataPlace::Apart { .. } => self.carry_out(&command, &data),

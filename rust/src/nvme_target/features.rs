@@ -94,7 +94,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
     let mut features = match command.dword(10) >> 8 & 7 {
         CURRENT => controller.lock().features,
         // Nothing is saved: what is saved is the default.
-        DEFAULT | SAVED => Features { keep_alive_ms: 0, ..Features::new(0, subsystem.warning_k()) },
+        DEFAULT | SAVED => Features::new(0, subsystem.warning_k()),
         SUPPORTED => return supported(subsystem, feature).map(Done::result),
         _ => return Err(Status::INVALID_FIELD),
     };

@@ -6,7 +6,7 @@ use super::bytes::Page;
 use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::subsystem::{Subsystem, Traffic};
-use super::{discovery, effects, health, media};
+use super::{discovery, effects, health};
 
 const ERROR_INFORMATION: u8 = 0x01;
 const HEALTH: u8 = 0x02;
@@ -15,6 +15,9 @@ const CHANGED_NAMESPACES: u8 = 0x04;
 const COMMAND_EFFECTS: u8 = 0x05;
 const DISCOVERY: u8 = 0x70;
 const SANITIZE_STATUS: u8 = 0x81;
+
+/// What one command may ask for.
+const MOST_BYTES_AT_ONCE: usize = 1 << 20;
 
 /// Get Log Page.
 pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command, port: &str) -> Answered {
@@ -54,7 +57,7 @@ fn part(page: Vec<u8>, command: &Command) -> Answered {
     let dwords = u64::from(command.dword(10) >> 16) | u64::from(command.dword(11) & 0xFFFF) << 16;
     let length = usize::try_from((dwords + 1) * 4).map_err(|_| Status::INVALID_FIELD)?;
     let offset = usize::try_from(command.qword(12)).map_err(|_| Status::INVALID_FIELD)?;
-    if offset > page.len() || length > media::LOG_BYTES_AT_ONCE || offset % 4 != 0 {
+    if offset > page.len() || length > MOST_BYTES_AT_ONCE || offset % 4 != 0 {
         return Err(Status::INVALID_FIELD);
     }
     let mut asked = page[offset..].to_vec();

@@ -8,8 +8,6 @@ use super::command::Status;
 pub(super) const LBA_SHIFTS: [u32; 2] = [9, 12];
 /// Namespaces that the drive has room for.
 pub(super) const MOST_NAMESPACES: u32 = 16;
-/// What one command may ask for of a log.
-pub(super) const LOG_BYTES_AT_ONCE: usize = 1 << 20;
 /// What namespaces begin and end at.
 pub(super) const NAMESPACE_UNIT_BYTES: u64 = 1 << 20;
 

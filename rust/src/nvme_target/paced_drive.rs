@@ -37,7 +37,7 @@ struct Waiting {
 #[derive(Clone, Copy, Debug, Default)]
 struct Completed {
     at_ps: Ps,
-    /// What failed, and whether the drive has become read-only.
+    /// What failed first.
     failed: Option<Operation>,
 }
 

@@ -8,8 +8,10 @@ pub(super) const MOST_REQUESTS: usize = 4;
 /// What may happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Event {
-    /// Spare has fallen below its threshold, or the drive is worn out.
+    /// The drive is worn out, or read-only.
     Reliability,
+    /// Spare has fallen below its threshold.
+    Spare,
     /// The temperature has crossed a threshold.
     Temperature,
     /// The list of attached namespaces, or one of them, has changed.
@@ -23,6 +25,7 @@ impl Event {
     const fn parts(self) -> (u8, u8, u8) {
         match self {
             Self::Reliability => (1, 0, 0x02),
+            Self::Spare => (1, 2, 0x02),
             Self::Temperature => (1, 1, 0x02),
             Self::NamespaceChanged => (2, 0, 0x04),
             Self::SanitizeDone => (6, 1, 0x81),
@@ -32,7 +35,8 @@ impl Event {
     /// The bit of the event configuration (feature 0Bh) that asks for it; 0: it always comes.
     const fn wish(self) -> u32 {
         match self {
-            Self::Reliability => 1 << 0 | 1 << 2 | 1 << 3,
+            Self::Reliability => 1 << 2 | 1 << 3,
+            Self::Spare => 1 << 0,
             Self::Temperature => 1 << 1,
             Self::NamespaceChanged => 1 << 8,
             Self::SanitizeDone => 0,
@@ -109,12 +113,12 @@ mod tests {
         (0..4).for_each(|command| assert!(events.request(command)));
         assert!(!events.request(4));
         assert_eq!(events.take(), Some((0, 0x02_01_01)));
-        events.raise(Event::Reliability, 1);
+        events.raise(Event::Spare, 1);
         assert_eq!(events.take(), None);
         events.log_read(0x81);
         assert_eq!(events.take(), None);
         events.log_read(0x02);
-        assert_eq!(events.take(), Some((1, 0x02_00_01)));
+        assert_eq!(events.take(), Some((1, 0x02_02_01)));
     }
 
     #[test]

@@ -1,10 +1,13 @@
 //! The SMART log, from the simulated drive's own.
 
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
 
 use super::bytes::Page;
 use super::controller::Controller;
+use super::events::Event;
 use super::subsystem::{Subsystem, Traffic, kelvin};
+use crate::simulator::Smart;
 
 const LOG_BYTES: usize = 512;
 /// Spare below this is a warning.
@@ -18,22 +21,38 @@ const WARNS_TEMPERATURE: u8 = 1 << 1;
 const WARNS_RELIABILITY: u8 = 1 << 2;
 const WARNS_READ_ONLY: u8 = 1 << 3;
 
+/// What the flash gives reason to warn of, as bits of the log's first byte.
+fn flash_warnings(subsystem: &Subsystem, smart: &Smart) -> u8 {
+    bits([
+        (spare_pct(smart) < SPARE_THRESHOLD_PCT, WARNS_SPARE),
+        (smart.bad_superblocks > 0 && wear_pct(subsystem, smart) >= 100, WARNS_RELIABILITY),
+        (smart.read_only, WARNS_READ_ONLY),
+    ])
+}
+
+fn bits<const N: usize>(warnings: [(bool, u8); N]) -> u8 {
+    warnings.into_iter().filter(|(is_so, _)| *is_so).fold(0, |bits, (_, bit)| bits | bit)
+}
+
+/// Tell hosts of what the log warns of since a moment ago.
+pub(super) fn tell_of_flash(subsystem: &Subsystem) {
+    let warnings = flash_warnings(subsystem, &subsystem.drive.smart());
+    let new = warnings & !subsystem.warned.swap(warnings, Ordering::Relaxed);
+    if new & WARNS_SPARE != 0 {
+        subsystem.raise(Event::Spare);
+    }
+    if new & (WARNS_RELIABILITY | WARNS_READ_ONLY) != 0 {
+        subsystem.raise(Event::Reliability);
+    }
+}
+
 /// The log as this controller sees it, which has thresholds of its own.
 pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
     let smart = subsystem.drive.smart();
     let features = controller.lock().features;
     let temperature_k = smart.temperature_c.map(|celsius| kelvin(celsius.into()));
-    let spare_pct = whole(smart.available_spare_pct, 100.0);
-    let wear_pct = whole(subsystem.character.initial_wear_pct + smart.percentage_used, MOST_WEAR_PCT);
-    let mut warnings = 0;
-    for (is_so, warning) in [
-        (spare_pct < SPARE_THRESHOLD_PCT, WARNS_SPARE),
-        (temperature_k.is_some_and(|now_k| features.is_outside(now_k)), WARNS_TEMPERATURE),
-        (smart.bad_superblocks > 0 && wear_pct >= 100, WARNS_RELIABILITY),
-        (smart.read_only, WARNS_READ_ONLY),
-    ] {
-        warnings |= if is_so { warning } else { 0 };
-    }
+    let is_outside = temperature_k.is_some_and(|now_k| features.is_outside(now_k));
+    let warnings = flash_warnings(subsystem, &smart) | bits([(is_outside, WARNS_TEMPERATURE)]);
     let traffic = &subsystem.traffic;
     let errors = subsystem.drive.errors.lock().unwrap_or_else(PoisonError::into_inner).errors();
     let heat = *subsystem.heat.lock().unwrap_or_else(PoisonError::into_inner);
@@ -42,9 +61,9 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
     let mut page = Page::new(LOG_BYTES);
     page.put_u8(0, warnings)
         .put_u16(1, temperature_k.unwrap_or(0))
-        .put_u8(3, spare_pct)
+        .put_u8(3, spare_pct(&smart))
         .put_u8(4, SPARE_THRESHOLD_PCT)
-        .put_u8(5, wear_pct)
+        .put_u8(5, wear_pct(subsystem, &smart))
         .put_u64(32, units(Traffic::of(&traffic.read_bytes)))
         .put_u64(48, units(Traffic::of(&traffic.write_bytes)))
         .put_u64(64, Traffic::of(&traffic.reads))
@@ -60,6 +79,14 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
         .put_u32(216, u32::try_from(smart.throttle_events).unwrap_or(u32::MAX))
         .put_u32(224, u32::try_from(heat.throttled.as_secs()).unwrap_or(u32::MAX));
     page
+}
+
+fn spare_pct(smart: &Smart) -> u8 {
+    whole(smart.available_spare_pct, 100.0)
+}
+
+fn wear_pct(subsystem: &Subsystem, smart: &Smart) -> u8 {
+    whole(subsystem.character.initial_wear_pct + smart.percentage_used, MOST_WEAR_PCT)
 }
 
 fn whole(pct: f64, most: f64) -> u8 {

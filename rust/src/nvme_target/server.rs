@@ -13,6 +13,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 
 use super::connection::Connection;
 use super::figures::Served;
+use super::health;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::store::Store;
@@ -101,6 +102,7 @@ impl Target {
             while !subsystem.is_stopping() {
                 subsystem.drive.keep();
                 subsystem.feel();
+                health::tell_of_flash(&subsystem);
             }
         })?;
         Ok(target)

@@ -1,7 +1,7 @@
 //! The drive that all hosts share: simulated flash, contents, namespaces, controllers.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
@@ -93,6 +93,8 @@ pub(super) struct Subsystem {
     pub(super) traffic: Traffic,
     /// Reads that failed beside those that the model let fail.
     pub(super) unreadable_reads: AtomicU64,
+    /// What the hosts were warned of, as bits of the SMART log's first byte.
+    pub(super) warned: AtomicU8,
     pub(super) sanitize: Mutex<SanitizeState>,
     pub(super) heat: Mutex<Heat>,
     pub(super) figures: Arc<Mutex<Figures>>,
@@ -120,6 +122,7 @@ impl Subsystem {
             faults,
             traffic: Traffic::default(),
             unreadable_reads: AtomicU64::default(),
+            warned: AtomicU8::default(),
             sanitize: Mutex::new(sanitize),
             heat: Mutex::default(),
             figures: Arc::default(),

@@ -20,6 +20,8 @@ def worn(tmp_path: Path) -> Iterator[tuple[ServedDrive, Host, Host]]:
     errors = "[oracle.errors]\nread_only_after_bytes = 4096"
     preset = write_oracle(tmp_path, [100_000.0], extra=errors)
     with served(str(preset)) as drive, both(drive) as (host, io):
+        # Events on a drive that becomes read-only are wanted.
+        assert host.command(0x09, 0x0B, 1 << 3).status == SUCCESS
         assert io.write(0, pattern(4096)).status == SUCCESS
         yield drive, host, io
 
@@ -46,3 +48,8 @@ def test_what_is_refused_is_an_error_but_none_of_the_media(worn: tuple[ServedDri
     assert (media_errors, entries) == (0, 1)
     number, queue, _, status = struct.unpack_from("<QHHH", host.log(1, 64))
     assert (number, queue, status >> 1 & 0x7FF) == (1, 1, WRITE_PROTECTED)
+
+
+def test_the_end_of_life_is_told(worn: tuple[ServedDrive, Host, Host]) -> None:
+    _, host, _ = worn
+    assert host.command(0x0C).result == 0x02_00_01

@@ -1,12 +1,13 @@
 //! A controller: what one host has set up by its admin connection.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
 
 use super::command::{Command, Response, Status};
 use super::events::{Event, Events};
 use super::features::Features;
+use super::lock::lock;
 use super::queue::Queue;
 
 /// Entries of a queue that a controller takes at most.
@@ -78,7 +79,7 @@ impl Controller {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Whether the host has enabled it.

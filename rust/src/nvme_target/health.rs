@@ -1,11 +1,11 @@
 //! The SMART log, from the simulated drive's own.
 
-use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
 
 use super::bytes::Page;
 use super::controller::Controller;
 use super::events::Event;
+use super::lock::lock;
 use super::subsystem::{Subsystem, Traffic, kelvin};
 use crate::simulator::Smart;
 
@@ -54,8 +54,8 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
     let is_outside = temperature_k.is_some_and(|now_k| features.is_outside(now_k));
     let warnings = flash_warnings(subsystem, &smart) | bits([(is_outside, WARNS_TEMPERATURE)]);
     let traffic = &subsystem.traffic;
-    let errors = subsystem.drive.errors.lock().unwrap_or_else(PoisonError::into_inner).errors();
-    let heat = *subsystem.heat.lock().unwrap_or_else(PoisonError::into_inner);
+    let errors = lock(&subsystem.drive.errors).errors();
+    let heat = *lock(&subsystem.heat);
     let units = |bytes: u64| bytes.div_ceil(DATA_UNIT_BYTES);
     let unreadable = Traffic::of(&subsystem.unreadable_reads);
     let mut page = Page::new(LOG_BYTES);

@@ -8,6 +8,7 @@ use super::command::{Command, Response, Status};
 use super::controller::Controller;
 use super::format::ALL;
 use super::identify::MOST_TRANSFER_BYTES;
+use super::lock::lock;
 use super::media::{Media, Namespace};
 use super::paced_drive::{Ticket, pieces};
 use super::queue::Queue;
@@ -73,9 +74,13 @@ pub(super) fn execute(
                 Traffic::count(&subsystem.unreadable_reads, 1);
             }
             if matches!(status, Status::UNRECOVERED_READ | Status::WRITE_PROTECTED) {
-                let errors = &subsystem.drive.errors;
-                let mut errors = errors.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                errors.add(queue.number(), command.id(), status, first_lba, command.namespace());
+                lock(&subsystem.drive.errors).add(
+                    queue.number(),
+                    command.id(),
+                    status,
+                    first_lba,
+                    command.namespace(),
+                );
             }
             queue.answer(Response::new(command, status));
         }

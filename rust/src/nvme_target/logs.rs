@@ -1,10 +1,9 @@
 //! Log pages.
 
-use std::sync::PoisonError;
-
 use super::bytes::Page;
 use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
+use super::lock::lock;
 use super::subsystem::{Subsystem, Traffic};
 use super::{discovery, effects, health};
 
@@ -25,9 +24,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
     let log = command.dword(10) as u8;
     let page = match (controller.is_discovery, log) {
         (true, DISCOVERY) => discovery::log(subsystem, port),
-        (false, ERROR_INFORMATION) => {
-            subsystem.drive.errors.lock().unwrap_or_else(PoisonError::into_inner).page()
-        }
+        (false, ERROR_INFORMATION) => lock(&subsystem.drive.errors).page(),
         (false, HEALTH) => health::page(subsystem, controller),
         (false, FIRMWARE_SLOTS) => {
             let mut page = Page::new(512);

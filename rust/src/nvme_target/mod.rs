@@ -23,6 +23,7 @@ mod format;
 mod health;
 mod identify;
 mod io;
+mod lock;
 mod logs;
 mod media;
 mod namespaces;

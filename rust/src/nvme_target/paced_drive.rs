@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::command::{Response, Status};
 use super::error_log::ErrorLog;
+use super::lock::lock;
 use super::queue::Queue;
 use crate::simulator::{Answer, Completion, Drive, NEVER, PS_PER_NS, Ps, Refusal, Scale, Sensed, Smart};
 use crate::workload::{Io, Operation};
@@ -96,7 +97,7 @@ impl PacedDrive {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.state)
     }
 
     /// Now in virtual time, which never goes back.
@@ -178,13 +179,7 @@ impl PacedDrive {
             };
             ticket.response = Response { status, data: Vec::new(), ..ticket.response };
             let (namespace, lba) = ticket.place;
-            self.errors.lock().unwrap_or_else(PoisonError::into_inner).add(
-                ticket.queue.number(),
-                ticket.response.command,
-                status,
-                lba,
-                namespace,
-            );
+            lock(&self.errors).add(ticket.queue.number(), ticket.response.command, status, lba, namespace);
         }
         ticket.queue.answer_at(self.moment(result.at_ps), begun, ticket.response);
     }

@@ -8,11 +8,12 @@ use std::collections::BinaryHeap;
 use std::io::Write;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
 use super::command::Response;
 use super::figures::Figures;
+use super::lock::lock;
 use super::pdu::{Wire, respond};
 use crate::machine::tighten_timers;
 
@@ -72,10 +73,6 @@ pub(super) struct Queue {
     /// Its number among the host's queues; 0: the admin queue.
     number: AtomicU16,
     figures: Arc<Mutex<Figures>>,
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Queue {

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -14,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use super::connection::Connection;
 use super::figures::Served;
 use super::health;
+use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::store::Store;
@@ -111,7 +112,7 @@ impl Target {
     fn spawn(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), TargetError> {
         let thread =
             std::thread::Builder::new().name(name.into()).spawn(work).map_err(TargetError::Thread)?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        lock(&self.threads).push(thread);
         Ok(())
     }
 
@@ -137,11 +138,11 @@ impl Target {
     #[must_use]
     pub fn served(&self) -> Served {
         let traffic = &self.subsystem.traffic;
-        let figures = self.subsystem.figures.lock().unwrap_or_else(PoisonError::into_inner).served();
+        let figures = lock(&self.subsystem.figures).served();
         Served {
             read_bytes: Traffic::of(&traffic.read_bytes),
             write_bytes: Traffic::of(&traffic.write_bytes),
-            connections: self.connections.lock().unwrap_or_else(PoisonError::into_inner).len(),
+            connections: lock(&self.connections).len(),
             ..figures
         }
     }
@@ -149,7 +150,7 @@ impl Target {
     /// End all connections, and wait for the threads.
     pub fn stop(&self) {
         self.subsystem.is_stopping.store(true, Ordering::Relaxed);
-        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
             // One that panicked has said so already.
             let _ = thread.join();
@@ -237,8 +238,7 @@ fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>, connections: &Conn
         let reader = std::thread::Builder::new().name("commands".into());
         readers.extend(reader.spawn(move || serve(&subsystem, &connections, socket, number)));
     }
-    let lock = || connections.lock().unwrap_or_else(PoisonError::into_inner);
-    for socket in lock().values() {
+    for socket in lock(connections).values() {
         // It may be gone already, which is what is wanted.
         let _ = socket.shutdown(Shutdown::Both);
     }
@@ -265,13 +265,12 @@ fn next_host(listener: &TcpListener) -> Option<TcpStream> {
 }
 
 fn serve(subsystem: &Arc<Subsystem>, connections: &Connections, socket: TcpStream, number: u64) {
-    let lock = || connections.lock().unwrap_or_else(PoisonError::into_inner);
     let Ok(outside) = socket.try_clone() else { return };
-    lock().insert(number, outside);
+    lock(connections).insert(number, outside);
     if let Some(connection) = Connection::begin(Arc::clone(subsystem), socket)
         && let Some(id) = connection.serve()
     {
         subsystem.remove_controller(id);
     }
-    lock().remove(&number);
+    lock(connections).remove(&number);
 }

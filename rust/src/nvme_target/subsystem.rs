@@ -9,6 +9,7 @@ use super::controller::Controller;
 use super::events::Event;
 use super::features::ZERO_CELSIUS_K;
 use super::figures::Figures;
+use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::sanitize::SanitizeState;
@@ -144,11 +145,11 @@ impl Subsystem {
     }
 
     pub(super) fn sanitize(&self) -> MutexGuard<'_, SanitizeState> {
-        self.sanitize.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.sanitize)
     }
 
     fn controllers(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<Controller>>> {
-        self.controllers.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.controllers)
     }
 
     /// Add a controller under the first number that is free; `None` if all are taken.
@@ -216,7 +217,7 @@ impl Subsystem {
     pub(super) fn feel(&self) {
         let Some(Sensed { temperature_c, throttles, .. }) = self.drive.sensed() else { return };
         let now = Instant::now();
-        let mut heat = self.heat.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut heat = lock(&self.heat);
         if throttles && let Some(looked) = heat.looked {
             heat.throttled += now - looked;
         }

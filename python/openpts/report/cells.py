@@ -50,8 +50,8 @@ def missing(reason: str) -> Cell:
 
 
 def no_power() -> Cell:
-    """Average power where no meter was read: never estimated."""
-    return Cell("not reported", note="no power meter", tone="missing")
+    """Average power of a part of a test, which is not worked out; what was sampled is shown over time."""
+    return Cell("not reported", note="telemetry has what was sampled", tone="missing")
 
 
 def cpu_share(value_pct: float | None, decimals: int = 1) -> Cell:

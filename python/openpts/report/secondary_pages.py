@@ -9,10 +9,10 @@ from openpts.report.matrix_pages import Matrix, matrix_table
 from openpts.report.model import Block, Cell, Page, Verdict
 
 _SURE_COUNT_FACTOR: Final = 1.5
-_NO_CPU: Final = (
-    "CPU System Usage and CPU IO Wait: not recorded in any step of this run. "
-    "Average Power, IOPS/W: not reported (no power meter)."
+_NO_POWER: Final = (
+    "Average Power, IOPS/W: not reported by element; where power was sampled, telemetry has it over time."
 )
+_NO_CPU: Final = f"CPU System Usage and CPU IO Wait: not recorded in any step of this run. {_NO_POWER}"
 
 
 # PTS-IOPS-35
@@ -71,7 +71,7 @@ def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
             "cpu-iowait",
             "CPU IO Wait (%)",
             lambda cell: cells.cpu_share(cell.cpu_iowait_pct),
-            note="Share of all processors. Average Power, IOPS/W: not reported (no power meter).",
+            note=f"Share of all processors. {_NO_POWER}",
         ),
     )
 

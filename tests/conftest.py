@@ -1,7 +1,10 @@
+import os
 import signal
 from collections.abc import Iterator
 
 import pytest
+
+from openpts import journal
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -14,6 +17,28 @@ def _own_cache_and_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
         patch.setenv("OPENPTS_STATE", str(tmp_path_factory.mktemp("state")))
         patch.delenv("COLUMNS", raising=False)  # of the test runner's own terminal
         yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ended_as_from_a_terminal() -> Iterator[None]:
+    """However the tests were started: a shell's ``&`` and ``nohup`` leave signals ignored, and so would each
+    program that a test starts.
+    """
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    for number in _ENDING:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
+
+
+@pytest.fixture(autouse=True)
+def _no_entry_of_the_journal_is_held_beyond_its_test() -> Iterator[None]:
+    """Its lock would hold for as long as the tests run."""
+    before = set(journal._LOCKS)
+    yield
+    for entry_id in journal._LOCKS.keys() - before:
+        os.close(journal._LOCKS.pop(entry_id))
 
 
 @pytest.fixture(autouse=True)

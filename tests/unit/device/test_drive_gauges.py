@@ -35,6 +35,11 @@ def read(gauge: Gauge, at_ns: int = 0) -> Values:
     return gauge.understand([path.read_bytes() if path.exists() else b"" for path in gauge.paths], at_ns)
 
 
+@pytest.mark.proves("PTS-HIR-19")
+def test_only_the_temperature_takes_a_command_to_the_drive(gauges: Callable[[], Gauges]) -> None:
+    assert [name for name, gauge in gauges().items() if gauge.asks_drive] == ["temperature"]
+
+
 def test_the_link_is_told_as_rate_and_width(
     gauges: Callable[[], Gauges], functions: tuple[Path, ...]
 ) -> None:

@@ -58,11 +58,13 @@ DEVIATION = Deviation("PTS-CACHE-01", "3.7", "WCD", "WCE", "effect")
 
 
 class GivenPreparation:
-    def __init__(self, happened: list[str], purge_error: Exception | None = None) -> None:
-        self.happened, self.purge_error = happened, purge_error
+    def __init__(self, happened: list[str], sampler: Sampler, purge_error: Exception | None = None) -> None:
+        self.happened, self.sampler, self.purge_error = happened, sampler, purge_error
+        self.alone_while_purged: list[bool] = []
 
     def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         self.happened.append("purge")
+        self.alone_while_purged.append(self.sampler.leave_drive_alone)
         if self.purge_error:
             raise self.purge_error
         return PURGE, ()
@@ -117,14 +119,15 @@ class Bench:
         self.folder, self.engine = folder, engine
         self.events: list[Event] = []
         self.writer = RunWriter.create(folder, manifest())
-        preparation = cast("Preparation", GivenPreparation(engine.happened, purge_error))
+        sampler = Sampler(())
+        self.preparation = GivenPreparation(engine.happened, sampler, purge_error)
         self.driver = LiveDriver(
             engine,
-            preparation,
+            cast("Preparation", self.preparation),
             self.writer,
             self.events.append,
             lambda: HEALTH,
-            Sampler(()),
+            sampler,
         )
 
     def steps(self) -> list[tuple[StepPlace, StepState]]:
@@ -373,10 +376,9 @@ def test_a_drive_that_is_being_purged_is_left_alone(bench: Callable[..., Bench])
         yield Apply(Part.WIPC, 1, (step(4096),))
         assert not subject.driver.sampler.leave_drive_alone
         yield Purge()
-        assert subject.driver.sampler.leave_drive_alone
 
     subject.driver.drive(purging())
-    assert len(read_run(subject.folder).manifest.purges) == 1
+    assert subject.preparation.alone_while_purged == [True]
 
 
 def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> None:

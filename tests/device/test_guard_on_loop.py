@@ -4,7 +4,6 @@ import errno
 import fcntl
 import os
 import subprocess
-import sys
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -21,36 +20,11 @@ from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from openpts.vocabulary.facts import TargetKind
-
-# holds what it opened until its standard input is closed
-HOLDER = "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print('open', flush=True); sys.stdin.read()"
+from tests.support.refusals import assert_refused, hold
 
 
 def _confirmed(node: Path, erase_signatures: bool = False) -> Consent:
     return Consent(confirm_device_path=str(node), erase_signatures=erase_signatures)
-
-
-def _assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
-    """By the check and by the door alike; the operator's consent changes nothing."""
-    (refusal,) = check(BlockTarget(node), roots)
-    assert refusal.rule_id == rule_id
-    assert says in refusal.evidence
-    consent = _confirmed(node, erase_signatures=rule_id != "signature")
-    with pytest.raises(RefusedError) as raised, open_target(BlockTarget(node), consent, roots):
-        pass
-    assert f"refused [{rule_id}]" in str(raised.value)
-    assert says in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
-def _hold(node: Path, flags: int, cleanup: ExitStack) -> int:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(node), str(flags)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    cleanup.enter_context(process)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"open\n"
-    return process.pid
 
 
 def test_an_idle_drive_is_handed_out_for_us_alone(attach, run, roots: SystemRoots) -> None:
@@ -111,7 +85,7 @@ def test_mounted(attach, run, mount, roots: SystemRoots) -> None:
     node = attach()
     run("mkfs.ext4", "-q", node)
     mount_point = mount(node)
-    _assert_refused(node, "mounted", f"{node} is mounted at {mount_point}", roots)
+    assert_refused(node, "mounted", f"{node} is mounted at {mount_point}", roots)
 
 
 def test_mounted_by_another_name(attach, run, mount, tmp_path: Path, roots: SystemRoots) -> None:
@@ -120,7 +94,7 @@ def test_mounted_by_another_name(attach, run, mount, tmp_path: Path, roots: Syst
     other = tmp_path / "my own node"
     os.mknod(other, 0o600 | 0o060000, node.stat().st_rdev)
     mount_point = mount(other)
-    _assert_refused(node, "mounted", str(mount_point), roots)
+    assert_refused(node, "mounted", str(mount_point), roots)
 
 
 @pytest.fixture
@@ -144,15 +118,15 @@ def partition(whole: Path, run) -> Path:
 def test_a_partition_mounted(whole: Path, partition: Path, run, mount, roots: SystemRoots) -> None:
     run("mkfs.ext4", "-q", partition)
     mount_point = mount(partition)
-    _assert_refused(whole, "mounted", f"{partition} is mounted at {mount_point}", roots)
+    assert_refused(whole, "mounted", f"{partition} is mounted at {mount_point}", roots)
 
 
 def test_a_partition_is_no_drive(whole: Path, partition: Path, roots: SystemRoots) -> None:
-    _assert_refused(partition, "whole-disk", f"{partition} is a partition of {whole}", roots)
+    assert_refused(partition, "whole-disk", f"{partition} is a partition of {whole}", roots)
 
 
 def test_a_partition_table_alone(whole: Path, partition: Path, roots: SystemRoots) -> None:
-    _assert_refused(whole, "signature", "gpt at 0x200", roots)
+    assert_refused(whole, "signature", "gpt at 0x200", roots)
 
 
 def test_mounted_in_another_mount_namespace(attach, run, tmp_path: Path, cleanup: ExitStack, roots) -> None:
@@ -168,7 +142,7 @@ def test_mounted_in_another_mount_namespace(attach, run, tmp_path: Path, cleanup
     if hidden.stdout.readline() != b"mounted\n":
         pytest.skip("no mount namespaces here")
     where = f"in the mount namespace of process {hidden.pid} ("
-    _assert_refused(node, "mounted", f"{node} is mounted at {tmp_path} {where}", roots)
+    assert_refused(node, "mounted", f"{node} is mounted at {tmp_path} {where}", roots)
 
 
 def test_swap(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
@@ -179,7 +153,7 @@ def test_swap(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
     except subprocess.CalledProcessError as error:
         pytest.skip(f"swapon does not work here: {error.stderr.strip()}")
     cleanup.callback(run, "swapoff", node)
-    _assert_refused(node, "swap", f"{node} is in use as swap space", roots)
+    assert_refused(node, "swap", f"{node} is in use as swap space", roots)
 
 
 def test_a_mapped_device_on_it(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
@@ -189,14 +163,14 @@ def test_a_mapped_device_on_it(attach, run, cleanup: ExitStack, roots: SystemRoo
     except subprocess.CalledProcessError as error:
         pytest.skip(f"no device mapper in this kernel: {error.stderr.splitlines()[-1]}")
     cleanup.callback(run, "dmsetup", "remove", "--retry", f"openpts-{node.name}")
-    _assert_refused(node, "holder", f"(openpts-{node.name})", roots)
+    assert_refused(node, "holder", f"(openpts-{node.name})", roots)
 
 
 def test_a_loop_device_on_it(attach, roots: SystemRoots) -> None:
     node = attach()
     above = attach(on=node)
-    _assert_refused(node, "loop", f"{node} is the backing store of {above}", roots)
-    _assert_refused(above, "backing", f"{above} is a loop device over the drive {node}", roots)
+    assert_refused(node, "loop", f"{node} is the backing store of {above}", roots)
+    assert_refused(above, "backing", f"{above} is a loop device over the drive {node}", roots)
 
 
 def test_two_loop_devices_on_the_same_file(attach, tmp_path: Path, roots: SystemRoots) -> None:
@@ -206,13 +180,13 @@ def test_two_loop_devices_on_the_same_file(attach, tmp_path: Path, roots: System
     first = attach(on=backing)
     assert check(BlockTarget(first), roots) == ()
     second = attach(on=backing)
-    _assert_refused(
+    assert_refused(
         first,
         "backing",
         f"{backing}, which {first} stores its data in, is the backing store of {second}",
         roots,
     )
-    _assert_refused(second, "backing", f"is the backing store of {first}", roots)
+    assert_refused(second, "backing", f"is the backing store of {first}", roots)
 
 
 def test_a_loop_device_whose_file_another_process_has_open(
@@ -222,8 +196,8 @@ def test_a_loop_device_whose_file_another_process_has_open(
     backing.touch()
     os.truncate(backing, 16 * MIB)
     node = attach(on=backing)
-    pid = _hold(backing, os.O_RDWR, cleanup)
-    _assert_refused(node, "backing", f"is open in process {pid} (python", roots)
+    pid = hold(backing, os.O_RDWR, cleanup)
+    assert_refused(node, "backing", f"is open in process {pid} (python", roots)
 
 
 def test_open_by_a_node_of_another_name(
@@ -232,27 +206,27 @@ def test_open_by_a_node_of_another_name(
     node = attach()
     other = tmp_path / "my own node"
     os.mknod(other, 0o600 | 0o060000, node.stat().st_rdev)
-    pid = _hold(other, os.O_RDONLY, cleanup)
-    _assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
+    pid = hold(other, os.O_RDONLY, cleanup)
+    assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
 
 
 def test_a_loop_device_on_a_partition(whole: Path, partition: Path, attach, roots: SystemRoots) -> None:
     above = attach(on=partition)
-    _assert_refused(whole, "loop", f"{partition} is the backing store of {above}", roots)
+    assert_refused(whole, "loop", f"{partition} is the backing store of {above}", roots)
 
 
 @pytest.mark.parametrize("flags", [os.O_RDONLY, os.O_RDWR | os.O_EXCL])
 def test_open_in_another_process(flags: int, attach, cleanup: ExitStack, roots: SystemRoots) -> None:
     node = attach()
-    pid = _hold(node, flags, cleanup)
-    _assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
+    pid = hold(node, flags, cleanup)
+    assert_refused(node, "open", f"{node} is open in process {pid} (python", roots)
 
 
 def test_claimed_by_nobody_in_sight(attach, cleanup: ExitStack, roots: SystemRoots) -> None:
     node = attach()
     claim = os.open(node, os.O_RDONLY | os.O_EXCL)
     cleanup.callback(os.close, claim)
-    _assert_refused(node, "busy", "claimed by someone", roots)
+    assert_refused(node, "busy", "claimed by someone", roots)
 
 
 def test_read_only(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
@@ -261,13 +235,13 @@ def test_read_only(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
     cleanup.callback(
         run, "blockdev", "--setrw", node
     )  # or else the next user of this loop device is surprised
-    _assert_refused(node, "read-only", f"{node} is set read-only", roots)
+    assert_refused(node, "read-only", f"{node} is set read-only", roots)
 
 
 def test_a_file_system_that_nobody_has_mounted(attach, run, roots: SystemRoots) -> None:
     node = attach()
     run("mkfs.ext4", "-q", "-L", "precious", node)
-    _assert_refused(node, "signature", "ext4 labelled precious at 0x438", roots)
+    assert_refused(node, "signature", "ext4 labelled precious at 0x438", roots)
     with open_target(BlockTarget(node), _confirmed(node, erase_signatures=True), roots) as target:
         assert target.facts.name == node.name
 
@@ -277,7 +251,7 @@ def test_without_wipefs_only_the_operator_can_tell(
 ) -> None:
     node = attach()
     monkeypatch.setattr(programs, "find_program", lambda name: None)
-    _assert_refused(node, "signature", "the program wipefs is missing: install the package util-linux", roots)
+    assert_refused(node, "signature", "the program wipefs is missing: install the package util-linux", roots)
     with open_target(BlockTarget(node), _confirmed(node, erase_signatures=True), roots):
         pass
 

@@ -6,7 +6,6 @@ scsi_debug to one disk; tests/lab/test_nvme_runs.py boots it.
 
 import os
 import subprocess
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -14,16 +13,14 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent
 from openpts.device.disks import whole_drives
 from openpts.device.drive_name import model
-from openpts.device.guard import check, open_target
+from openpts.device.guard import check
 from openpts.device.serial_number import serial_number
 from openpts.device.target import BlockTarget
-from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
+from tests.support.refusals import assert_refused, hold
 
-HOLDER = "import os, sys; os.open(sys.argv[1], os.O_RDONLY); print('open', flush=True); sys.stdin.read()"
 NVMET = Path("/sys/kernel/config/nvmet/subsystems/openpts")
 LIO = Path("/sys/kernel/config/target/core/iblock_0")
 
@@ -81,29 +78,6 @@ def _mounted(node: str, run) -> Iterator[None]:
         run("umount", "/mnt")
 
 
-def _assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
-    found = {refusal.rule_id: refusal.evidence for refusal in check(BlockTarget(node), roots)}
-    assert rule_id in found
-    assert says in found[rule_id]
-    serial = serial_number(BlockDevice.of_node(node, roots)).value
-    consent = Consent(
-        confirm_serial=serial, confirm_device_path=str(node), erase_signatures=rule_id != "signature"
-    )
-    with pytest.raises(RefusedError) as raised, open_target(BlockTarget(node), consent, roots):
-        pass
-    assert rule_id in str(raised.value)
-
-
-def _hold(node: Path, undo_stack: ExitStack) -> int:
-    process = subprocess.Popen(
-        [sys.executable, "-c", HOLDER, str(node)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    undo_stack.enter_context(process)
-    assert process.stdout is not None
-    assert process.stdout.readline() == b"open\n"
-    return process.pid
-
-
 def _partition(node: Path, run) -> tuple[Path, Path]:
     run("sfdisk", "--quiet", "--wipe", "always", node, stdin="label: gpt\n,32M\n,32M\n")
     run("udevadm", "settle")
@@ -118,15 +92,15 @@ def test_an_unused_drive_is_free(drive: Path, roots: SystemRoots) -> None:
 def test_mounted(nvme: Path, undo, run, mount, roots: SystemRoots) -> None:
     run("mkfs.ext4", "-q", nvme)
     mount_point = mount(nvme)
-    _assert_refused(nvme, "mounted", f"{nvme} is mounted at {mount_point}", roots)
+    assert_refused(nvme, "mounted", f"{nvme} is mounted at {mount_point}", roots)
 
 
 def test_a_partition_mounted(drive: Path, undo, run, mount, roots: SystemRoots) -> None:
     first, second = _partition(drive, run)
     run("mkfs.ext4", "-q", second)
     mount_point = mount(second)
-    _assert_refused(drive, "mounted", f"{second} is mounted at {mount_point}", roots)
-    _assert_refused(first, "whole-disk", f"{first} is a partition of {drive}", roots)
+    assert_refused(drive, "mounted", f"{second} is mounted at {mount_point}", roots)
+    assert_refused(first, "whole-disk", f"{first} is a partition of {drive}", roots)
 
 
 def test_mounted_in_another_mount_namespace(
@@ -140,14 +114,14 @@ def test_mounted_in_another_mount_namespace(
     cleanup.enter_context(hidden)
     assert hidden.stdout is not None
     assert hidden.stdout.readline() == b"mounted\n"
-    _assert_refused(nvme, "mounted", f"{tmp_path} in the mount namespace of process {hidden.pid} (", roots)
+    assert_refused(nvme, "mounted", f"{tmp_path} in the mount namespace of process {hidden.pid} (", roots)
 
 
 def test_swap(sata: Path, undo, run, roots: SystemRoots) -> None:
     run("mkswap", sata)
     run("swapon", sata)
     undo("swapoff", sata)
-    _assert_refused(sata, "swap", f"{sata} is in use as swap space", roots)
+    assert_refused(sata, "swap", f"{sata} is in use as swap space", roots)
 
 
 def test_a_member_of_an_array_running_and_stopped(
@@ -168,10 +142,10 @@ def test_a_member_of_an_array_running_and_stopped(
     )
     run("mkfs.ext4", "-q", "/dev/md0")
     with _mounted("/dev/md0", run):
-        _assert_refused(nvme, "holder", f"{nvme} is part of md0, and /dev/md0 is mounted at /mnt", roots)
-    _assert_refused(sata, "holder", f"{sata} is part of md0", roots)
+        assert_refused(nvme, "holder", f"{nvme} is part of md0, and /dev/md0 is mounted at /mnt", roots)
+    assert_refused(sata, "holder", f"{sata} is part of md0", roots)
     run("mdadm", "--stop", "/dev/md0")
-    _assert_refused(nvme, "signature", "linux_raid_member", roots)
+    assert_refused(nvme, "signature", "linux_raid_member", roots)
 
 
 def test_a_volume_active_and_inactive_also_on_a_partition(sas: Path, undo, run, roots: SystemRoots) -> None:
@@ -182,9 +156,9 @@ def test_a_volume_active_and_inactive_also_on_a_partition(sas: Path, undo, run, 
     run("lvcreate", "-q", "-L", "12M", "-n", "root", "labvg")
     run("mkfs.ext4", "-q", "/dev/labvg/root")
     with _mounted("/dev/labvg/root", run):
-        _assert_refused(sas, "holder", "is mounted at /mnt", roots)
+        assert_refused(sas, "holder", "is mounted at /mnt", roots)
     run("vgchange", "-q", "-an", "labvg")
-    _assert_refused(sas, "signature", "gpt", roots)
+    assert_refused(sas, "signature", "gpt", roots)
 
 
 def test_a_mapped_device_shares_its_drive_with_nobody(
@@ -198,18 +172,18 @@ def test_a_mapped_device_shares_its_drive_with_nobody(
     assert check(BlockTarget(mapped), roots) == ()
     run("mkfs.ext4", "-q", second)
     mount(second)
-    _assert_refused(mapped, "shared", f"beneath {mapped}, {second} is mounted", roots)
+    assert_refused(mapped, "shared", f"beneath {mapped}, {second} is mounted", roots)
 
 
 def test_a_loop_device_on_it(sas: Path, attach, roots: SystemRoots) -> None:
     loop = attach(on=sas)
-    _assert_refused(sas, "loop", f"{sas} is the backing store of {loop}", roots)
-    _assert_refused(loop, "backing", f"{loop} is a loop device over the drive {sas}", roots)
+    assert_refused(sas, "loop", f"{sas} is the backing store of {loop}", roots)
+    assert_refused(loop, "backing", f"{loop} is a loop device over the drive {sas}", roots)
 
 
 def test_open_in_another_process(sata: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
-    pid = _hold(sata, cleanup)
-    _assert_refused(sata, "open", f"{sata} is open in process {pid} (python", roots)
+    pid = hold(sata, os.O_RDONLY, cleanup)
+    assert_refused(sata, "open", f"{sata} is open in process {pid} (python", roots)
 
 
 @pytest.mark.parametrize("door", ["ng0n1", "nvme0"])
@@ -217,16 +191,16 @@ def test_an_nvme_drive_open_by_another_door(
     door: str, nvme: Path, cleanup: ExitStack, roots: SystemRoots
 ) -> None:
     name = nvme.name.replace("nvme", "ng") if door == "ng0n1" else nvme.name[: nvme.name.index("n", 1)]
-    pid = _hold(roots.dev / name, cleanup)
-    _assert_refused(nvme, "open", f"/dev/{name} is open in process {pid} (python", roots)
+    pid = hold(roots.dev / name, os.O_RDONLY, cleanup)
+    assert_refused(nvme, "open", f"/dev/{name} is open in process {pid} (python", roots)
 
 
 def test_a_disk_open_by_its_generic_node(drive: Path, cleanup: ExitStack, roots: SystemRoots) -> None:
     generic = sorted(BlockDevice.of_node(drive, roots).folder.glob("device/scsi_generic/*"))
     if not generic:
         pytest.skip("no SCSI generic node: NVMe, or the module sg is not loaded")
-    pid = _hold(roots.dev / generic[0].name, cleanup)
-    _assert_refused(drive, "open", f"/dev/{generic[0].name} is open in process {pid} (python", roots)
+    pid = hold(roots.dev / generic[0].name, os.O_RDONLY, cleanup)
+    assert_refused(drive, "open", f"/dev/{generic[0].name} is open in process {pid} (python", roots)
 
 
 def test_served_by_the_nvme_target(sata: Path, run, cleanup: ExitStack, roots: SystemRoots) -> None:
@@ -240,7 +214,7 @@ def test_served_by_the_nvme_target(sata: Path, run, cleanup: ExitStack, roots: S
     assert check(BlockTarget(sata), roots) == ()
     (namespace / "enable").write_text("1")
     cleanup.callback((namespace / "enable").write_text, "0")
-    _assert_refused(sata, "exported", f"{sata} is served to others by the NVMe target openpts", roots)
+    assert_refused(sata, "exported", f"{sata} is served to others by the NVMe target openpts", roots)
 
 
 def test_served_by_the_scsi_target(nvme: Path, run, cleanup: ExitStack, roots: SystemRoots) -> None:
@@ -251,7 +225,7 @@ def test_served_by_the_scsi_target(nvme: Path, run, cleanup: ExitStack, roots: S
     cleanup.callback(store.rmdir)
     (store / "control").write_text(f"udev_path={nvme}")
     (store / "enable").write_text("1")
-    _assert_refused(nvme, "exported", f"{nvme} is served to others by the SCSI target disk", roots)
+    assert_refused(nvme, "exported", f"{nvme} is served to others by the SCSI target disk", roots)
 
 
 def test_the_other_path_to_the_same_disk_is_mounted(undo, run, mount, roots: SystemRoots) -> None:
@@ -262,11 +236,11 @@ def test_the_other_path_to_the_same_disk_is_mounted(undo, run, mount, roots: Sys
     assert check(BlockTarget(here), roots) == ()
     run("mkfs.ext4", "-q", there)
     mount_point = mount(there)
-    _assert_refused(here, "other-path", f"{there} is the same drive", roots)
-    _assert_refused(here, "other-path", f"is mounted at {mount_point}", roots)
+    assert_refused(here, "other-path", f"{there} is the same drive", roots)
+    assert_refused(here, "other-path", f"is mounted at {mount_point}", roots)
 
 
 def test_read_only(drive: Path, run, cleanup: ExitStack, roots: SystemRoots) -> None:
     run("blockdev", "--setro", drive)
     cleanup.callback(run, "blockdev", "--setrw", drive)
-    _assert_refused(drive, "read-only", f"{drive} is set read-only", roots)
+    assert_refused(drive, "read-only", f"{drive} is set read-only", roots)

@@ -1,0 +1,50 @@
+"""Drives that are in use, and that they are refused."""
+
+import subprocess
+import sys
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Final
+
+import pytest
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.consent import Consent
+from openpts.device.guard import check, open_target
+from openpts.device.serial_number import serial_number
+from openpts.device.target import BlockTarget
+from openpts.errors import RefusedError
+from openpts.system_files import SystemRoots
+
+# holds what it opened until its standard input is closed
+_HOLDER: Final = (
+    "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print('open', flush=True); sys.stdin.read()"
+)
+
+
+def hold(node: Path, flags: int, cleanup: ExitStack) -> int:
+    """The number of a process that has it open until the end."""
+    process = subprocess.Popen(
+        [sys.executable, "-c", _HOLDER, str(node), str(flags)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    cleanup.enter_context(process)
+    assert process.stdout is not None
+    assert process.stdout.readline() == b"open\n"
+    return process.pid
+
+
+def assert_refused(node: Path, rule_id: str, says: str, roots: SystemRoots) -> None:
+    """By the check and by the door alike; the operator's consent changes nothing."""
+    (refusal,) = check(BlockTarget(node), roots)
+    assert refusal.rule_id == rule_id
+    assert says in refusal.evidence
+    consent = Consent(
+        confirm_serial=serial_number(BlockDevice.of_node(node, roots)).value,
+        confirm_device_path=str(node),
+        erase_signatures=rule_id != "signature",
+    )
+    with pytest.raises(RefusedError) as raised, open_target(BlockTarget(node), consent, roots):
+        pass
+    assert f"refused [{rule_id}]" in str(raised.value)
+    assert says in str(raised.value)
+    assert "\n" not in str(raised.value)

@@ -122,24 +122,25 @@ def test_what_was_deallocated_is_zeros_and_utilisation_falls(drive: ServedDrive)
 
 
 def test_the_cache_is_switched_and_writes_are_slower_without(drive: ServedDrive) -> None:
+    """By the model's own time: a loaded machine adds to what a host sees."""
+    program_us = load_preset("client-qlc").parameter("page_mapped.slc.program_us")
     with both(drive) as (host, io):
 
         def write_us() -> float:
-            taken = []
+            before = drive.served()
             for lba in range(0, 160, 8):
-                begun = time.perf_counter()
                 assert io.write(lba, bytes(4096)).status == SUCCESS
-                taken.append(time.perf_counter() - begun)
-            return min(taken) * 1e6
+            after = drive.served()
+            return (after.modelled_ns - before.modelled_ns) / (after.ios - before.ios) / 1000
 
         assert host.command(0x0A, 6).result == 1
-        with_cache = write_us()
+        assert write_us() < program_us / 2
         assert host.command(0x09, 6, 0).status == SUCCESS
         assert host.command(0x0A, 6).result == 0
-        program_us = load_preset("client-qlc").parameter("page_mapped.slc.program_us")
-        assert write_us() > program_us > with_cache * 0.01
+        assert write_us() > program_us
         assert host.command(0x09, 6, 1).status == SUCCESS
         assert host.command(0x0A, 6 | 1 << 8).result == 1
+        assert write_us() < program_us / 2
 
 
 def test_a_drive_without_a_volatile_cache_has_no_such_feature() -> None:
@@ -154,11 +155,16 @@ def test_features(drive: ServedDrive) -> None:
         assert host.command(0x09, 7, 0x0003_0003).result == 0x000F_000F
         assert host.command(0x09, 4, 300).status == SUCCESS
         assert host.command(0x0A, 4).result == 300
-        # From then on it is too hot, or rather too warm for that threshold.
-        assert host.log(2, 512)[0] & 2 == (0 if struct.unpack_from("<H", host.log(2, 512), 1)[0] < 300 else 2)
         assert host.command(0x09, 0x0F, 5000).status == SUCCESS
         assert host.command(0x0A, 0x0F).result == 5000
         assert host.command(0x09, 0x77, 0).status == INVALID_FIELD
+
+
+def test_it_warns_when_it_is_too_warm_for_the_threshold() -> None:
+    with served() as drive, admin(drive) as host:
+        for threshold_k, warning in ((400, 0), (273, 2), (400, 0)):
+            assert host.command(0x09, 4, threshold_k).status == SUCCESS
+            assert host.log(2, 512)[0] & 2 == warning
 
 
 def test_smart_counts_what_was_done() -> None:
@@ -192,7 +198,7 @@ def test_air() -> None:
 
 @pytest.mark.parametrize("action", [BLOCK_ERASE, CRYPTO_ERASE, OVERWRITE | 1 << 4])
 def test_a_sanitize_takes_its_time_refuses_io_and_erases(action: int) -> None:
-    with served(sanitize_takes_s=0.3) as drive, both(drive) as (host, io):
+    with served(sanitize_takes_s=1.5) as drive, both(drive) as (host, io):
         io.write(0, pattern(4096))
         assert host.log(0x81, 512)[2] & 7 == 0
         begun = time.monotonic()
@@ -206,7 +212,7 @@ def test_a_sanitize_takes_its_time_refuses_io_and_erases(action: int) -> None:
         while (log := host.log(0x81, 512))[2] & 7 == 2:
             shares.append(struct.unpack_from("<H", log)[0])
         assert shares == sorted(shares)
-        assert time.monotonic() - begun > (0.01 if action & 7 == OVERWRITE else 0.3)
+        assert time.monotonic() - begun > (0.01 if action & 7 == OVERWRITE else 1.5)
         assert log[2] & 7 == 1
         assert log[3] & 1
         assert struct.unpack_from("<I", log, 4)[0] == action

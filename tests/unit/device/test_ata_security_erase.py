@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -71,11 +72,23 @@ def test_it_erases_and_leaves_neither_password_nor_entry(
 
 
 def test_it_tells_every_second_how_far_it_should_be(journal: Journal, roots: SystemRoots) -> None:
-    drive = AtaSecurityDrive()
-    drive.before = lambda what: time.sleep(1.5) if what == "in the middle of an erasure" else None
-    (share, words), *_ = _erase(drive, journal, roots)
-    assert share == pytest.approx(1 / (84 * 60), rel=0.4)
-    assert words == "erasing itself, which can't be interrupted; 84 min by its own estimate"
+    drive, told_twice = AtaSecurityDrive(), Event()
+    drive.before = lambda what: what != "in the middle of an erasure" or told_twice.wait(60)
+    told: list[tuple[float | None, str]] = []
+
+    def tell(share: float | None, words: str) -> None:
+        told.append((share, words))
+        if len(told) == 2:
+            told_twice.set()
+
+    started_s = time.monotonic()
+    with held(BlockDevice.of_name("sda", roots), 2**30) as target:
+        _method(drive, journal).carry_out(target, tell)
+    first_s, second_s = ((share or 0) * 84 * 60 for share, _ in told[:2])
+    assert 0.9 < first_s < first_s + 0.9 < second_s < time.monotonic() - started_s
+    assert {words for _, words in told} == {
+        "erasing itself, which can't be interrupted; 84 min by its own estimate"
+    }
 
 
 def test_the_password_is_in_the_journal_before_the_drive_has_it(journal: Journal, roots: SystemRoots) -> None:

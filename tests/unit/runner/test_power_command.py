@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -14,14 +15,23 @@ PATIENCE_S = 20
 Sampled = tuple[int, str, float]
 
 
-def _listen(command: str, until: int, *, wait_s: float = PATIENCE_S) -> tuple[list[Sampled], PowerCommand]:
+def _listen(command: str, until: int) -> tuple[list[Sampled], PowerCommand]:
     heard: list[Sampled] = []
     power = PowerCommand(command)
     with power.running(heard.append):
-        deadline = time.monotonic() + wait_s
-        while len(heard) < until and time.monotonic() < deadline:
-            time.sleep(0.01)
+        _until(lambda: len(heard) >= until)
     return heard, power
+
+
+def _until(happened: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + PATIENCE_S
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def _text(power: PowerCommand) -> str:
+    return str(power.facts["external power"].value)
 
 
 def _program(code: str) -> str:
@@ -39,9 +49,7 @@ def test_each_number_has_the_time_of_its_arrival(tmp_path: Path) -> None:
         for number in range(3):
             before_ns = time.monotonic_ns()
             print(number + 0.5, file=asking, flush=True)
-            deadline_ns = before_ns + PATIENCE_S * 10**9
-            while len(heard) == number and time.monotonic_ns() < deadline_ns:
-                time.sleep(0.01)
+            _until(lambda number=number: len(heard) > number)
             at_ns, name, watts = heard[-1]
             assert (name, watts) == ("power_external_w", number + 0.5)
             assert before_ns < at_ns < time.monotonic_ns()
@@ -54,21 +62,22 @@ def test_what_is_no_number_is_counted_and_left_out() -> None:
     )
     heard, power = _listen(_program(code), 2)
     assert [watts for _, _, watts in heard] == [4.5, 10.0]
-    text = str(power.facts["external power"].value)
-    assert "2 values, 5 lines without" in text
+    assert "2 values, 5 lines without" in _text(power)
 
 
 def test_a_command_that_ends_by_itself_is_told() -> None:
-    heard, power = _listen(_program("import sys; print(7); sys.exit(3)"), 2, wait_s=2)
+    heard: list[Sampled] = []
+    power = PowerCommand(_program("import sys; print(7); sys.exit(3)"))
+    with power.running(heard.append):
+        _until(lambda: "ended by itself with 3" in _text(power))
     assert [watts for _, _, watts in heard] == [7.0]
-    assert "ended by itself with 3" in str(power.facts["external power"].value)
 
 
 def test_it_ends_with_the_run() -> None:
     heard, power = _listen(_program("import os, time\nprint(os.getpid()); time.sleep(600)"), 1)
     with pytest.raises(ProcessLookupError):
         os.kill(int(heard[0][2]), 0)
-    assert "ended by itself" not in str(power.facts["external power"].value)
+    assert "ended by itself" not in _text(power)
 
 
 def test_one_that_ignores_the_first_word_ends_all_the_same() -> None:

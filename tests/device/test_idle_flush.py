@@ -56,8 +56,8 @@ def test_what_does_not_exist_is_not_waited_for(tmp_path: Path) -> None:
 def test_ctrl_c_ends_it_at_once(scratch: Path) -> None:
     with start_openpts("idle-flush", f"file:{scratch}", "--look", "5", cwd=scratch.parent) as process:
         assert process.stdout is not None
-        while "what still moves" not in process.stdout.readline():
-            pass
+        while "what still moves" not in (line := process.stdout.readline()):
+            assert line, "it has ended without a word of that"
         process.send_signal(signal.SIGINT)
         _, complaint = process.communicate(timeout=20)
     assert (process.returncode, complaint) == (130, "openpts: stopped by the operator\n")

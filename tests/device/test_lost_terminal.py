@@ -2,6 +2,7 @@
 
 import os
 import pty
+import signal
 import sys
 import time
 from pathlib import Path
@@ -25,10 +26,26 @@ def _steps(folder: Path) -> int:
 
 def _lose_terminal_after_three_steps(folder: Path, *before: str) -> int:
     """The status of the process; its screen is read as a terminal does, so that it never waits for us."""
+    command = [*before, sys.executable, "-c", MAIN, *RUN, *LENGTH]
     pid, screen = pty.fork()
     if pid == 0:
-        os.chdir(folder)
-        os.execvp((*before, sys.executable)[0], [*before, sys.executable, "-c", MAIN, *RUN, *LENGTH])
+        try:
+            os.chdir(folder)
+            os.execvp(command[0], command)
+        finally:  # or else a second pytest goes on from here
+            os._exit(127)
+    try:
+        _read_until_three_steps(folder, screen)
+    except BaseException:
+        os.kill(pid, signal.SIGKILL)
+        raise
+    finally:
+        os.close(screen)
+        status = os.waitpid(pid, 0)[1]
+    return status
+
+
+def _read_until_three_steps(folder: Path, screen: int) -> None:
     os.set_blocking(screen, False)
     until_s = time.monotonic() + PATIENCE_S
     while _steps(folder / "r1") < 3:
@@ -37,8 +54,6 @@ def _lose_terminal_after_three_steps(folder: Path, *before: str) -> int:
             os.read(screen, 65536)
         except OSError:  # nothing new, or nobody there: nohup lets go of the terminal
             time.sleep(0.05)
-    os.close(screen)
-    return os.waitpid(pid, 0)[1]
 
 
 def test_a_run_that_loses_its_terminal_ends_as_an_interrupted_one(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 import os
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from multiprocessing.context import ForkProcess
 from typing import Any
 
 _PATIENCE_S = 60
@@ -18,10 +19,12 @@ def in_process(function: Callable[[], Any]) -> Any:
     ours, theirs = context.Pipe()
     process = context.Process(target=lambda: theirs.send(function()))
     process.start()
-    assert ours.poll(_PATIENCE_S)
-    answer = ours.recv()
-    process.join()
-    return answer
+    theirs.close()  # or else its end would not be seen
+    try:
+        assert ours.poll(_PATIENCE_S)
+        return ours.recv()
+    finally:
+        _end(process, ours)
 
 
 @dataclass
@@ -55,10 +58,21 @@ def living(function: Callable[[Callable[[], None]], None]) -> Iterator[Living]:
 
     process = context.Process(target=lambda: function(wait))
     process.start()
+    theirs.close()
     try:
         assert ours.poll(_PATIENCE_S)
+        assert ours.recv() == "there"
         assert process.pid is not None
         yield Living(process.pid, ours, process.join)
     finally:
-        ours.send("end")
-        process.join()
+        with suppress(BrokenPipeError):  # it is gone
+            ours.send("end")
+        _end(process, ours)
+
+
+def _end(process: ForkProcess, ours: Connection) -> None:
+    """At the latest now."""
+    process.join(_PATIENCE_S)
+    process.kill()
+    process.join()
+    ours.close()

@@ -11,6 +11,7 @@ from openpts.device.drive_listing import DeviceListing, PurgeAbility, Verdict
 from openpts.device.link import NegotiatedLink
 from openpts.device.media import Media
 from openpts.device.rules import Refusal
+from openpts.errors import UsageError
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
 
@@ -143,5 +144,5 @@ def test_the_details_name_the_place_of_each_fact(monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize("node", ["file:x?size=1GiB", "sim:client-qlc"])
 def test_only_a_drive_has_details(node: str, tmp_path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    ended = CliRunner().invoke(devices, [node])
-    assert ended.exit_code != 0
+    with pytest.raises(UsageError, match=": name a drive such as /dev/nvme0n1"):
+        CliRunner().invoke(devices, [node], catch_exceptions=False)

@@ -21,7 +21,6 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
 
-FORMATS, FORMATS_AND_SANITIZES = 0x0002, 0x7
 BLOCK_ALLOWING_EXIT = 0xA  # dword 10: SANACT 2, AUSE
 DONE = sanitize_log(0xFFFF, 0x101, BLOCK_ALLOWING_EXIT)
 

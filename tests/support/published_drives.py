@@ -1,7 +1,7 @@
 """Drives whose figures somebody has published: read from tests/data/drives, put back into a drive's words.
 
 NVMe drives are packed into the binary pages that they were decoded from; ATA and SCSI drives into the JSON
-that smartctl prints for them. Both layouts are written down here a second time.
+that smartctl prints for them. Both layouts are written down a second time, here and in smart_log.py.
 """
 
 import struct
@@ -11,28 +11,31 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from tests.support.smart_log import SmartLog
+
 DRIVES: Final = Path(__file__).parents[1] / "data/drives"
 _SIGNED_32: Final = 2**32
 
-_SMART_U128: Final = {
-    "data_units_read": 32,
-    "data_units_written": 48,
-    "host_read_commands": 64,
-    "host_write_commands": 80,
-    "controller_busy_min": 96,
-    "power_cycles": 112,
-    "power_on_hours": 128,
-    "unsafe_shutdowns": 144,
-    "media_errors": 160,
-    "error_log_entries": 176,
+# our names, and those of the layout
+_WIDE_COUNTERS: Final = {
+    "data_units_read": "data_units_read",
+    "data_units_written": "data_units_written",
+    "host_read_commands": "host_reads",
+    "host_write_commands": "host_writes",
+    "controller_busy_min": "busy_minutes",
+    "power_cycles": "power_cycles",
+    "power_on_hours": "power_on_hours",
+    "unsafe_shutdowns": "unsafe_shutdowns",
+    "media_errors": "media_errors",
+    "error_log_entries": "error_log_entries",
 }
-_SMART_U32: Final = {
-    "warning_temperature_min": 192,
-    "critical_temperature_min": 196,
-    "thermal_1_transitions": 216,
-    "thermal_2_transitions": 220,
-    "thermal_1_s": 224,
-    "thermal_2_s": 228,
+_COUNTERS: Final = {
+    "warning_temperature_min": "warning_minutes",
+    "critical_temperature_min": "critical_minutes",
+    "thermal_1_transitions": "light_transitions",
+    "thermal_2_transitions": "heavy_transitions",
+    "thermal_1_s": "light_s",
+    "thermal_2_s": "heavy_s",
 }
 _PAGE_NAMES: Final = {
     1: "General Statistics",
@@ -65,21 +68,20 @@ def captured(name: str) -> str:
 
 def smart_page(drive: PublishedDrive) -> bytes:
     """Log page 02h as the drive must have sent it."""
-    page = bytearray(512)
-    told = drive.smart
-    page[0] = told["critical_warning"]
-    struct.pack_into("<H", page, 1, told["temperature_c"] + 273)
-    page[3:6] = bytes(
-        told[name] for name in ("available_spare_pct", "available_spare_threshold_pct", "percentage_used_pct")
-    )
-    for name, start in _SMART_U128.items():
-        page[start : start + 16] = int(told[name]).to_bytes(16, "little")
-    for name, start in _SMART_U32.items():
+    log, told = SmartLog(), drive.smart
+    log.critical_warning = told["critical_warning"]
+    log.composite_temperature_k = told["temperature_c"] + 273
+    log.available_spare = told["available_spare_pct"]
+    log.available_spare_threshold = told["available_spare_threshold_pct"]
+    log.percentage_used = told["percentage_used_pct"]
+    for name, attribute in _WIDE_COUNTERS.items():
+        getattr(log, attribute)[:] = (int(told[name]) % 2**64, int(told[name]) // 2**64)
+    for name, attribute in _COUNTERS.items():
         # tools print some of these as signed numbers
-        struct.pack_into("<I", page, start, told.get(name, 0) % _SIGNED_32)
+        setattr(log, attribute, told.get(name, 0) % _SIGNED_32)
     for sensor, celsius in enumerate(told.get("sensors_c", ())):
-        struct.pack_into("<H", page, 200 + 2 * sensor, celsius + 273)
-    return bytes(page)
+        log.sensors_k[sensor] = celsius + 273
+    return bytes(log)
 
 
 def identify_page(drive: PublishedDrive) -> bytes:

@@ -38,6 +38,20 @@ def test_a_recorded_page_says_what_smartctl_reads_in_it() -> None:
     assert (state.max_power_w, state.operational) == (25, True)
 
 
+@pytest.mark.parametrize(
+    ("flags", "max_power_w", "operational"),
+    [(0b00, 12.5, True), (0b01, 0.125, True), (0b10, 12.5, False), (0b11, 0.125, False)],
+)
+def test_a_power_state_has_two_scales_and_may_do_no_io(
+    flags: int, max_power_w: float, operational: bool
+) -> None:
+    """Base Specification 2.0, Identify Power State Descriptor: MXPS is bit 24, NOPS is bit 25."""
+    page = bytearray(4096)
+    struct.pack_into("<HxB", page, 2048, 1250, flags)
+    (state,) = parse_identify_controller(bytes(page)).power_states
+    assert (state.max_power_w, state.operational) == (pytest.approx(max_power_w), operational)
+
+
 @pytest.mark.parametrize("length", [0, 4095, 4097])
 def test_another_length_is_no_identify(length: int) -> None:
     with pytest.raises(ValueError, match="4096"):

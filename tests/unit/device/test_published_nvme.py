@@ -1,4 +1,9 @@
-"""NVMe pages of real models, held against the figures that another tool decoded from them and published."""
+"""Figures that another tool read in real drives and published, put into pages by a layout written down here.
+
+The pages themselves were not published, so this says nothing of the layout: test_nvme_smart.py and
+test_nvme_identify.py do. It says that no figure of a drive that exists is left out or misunderstood, and it
+holds our bytes against those that the other tool had rounded by itself.
+"""
 
 import re
 from decimal import Decimal
@@ -85,9 +90,6 @@ def test_the_controller_says_who_it_is(drive: PublishedDrive) -> None:
         [pytest.approx(s.max_power_w), s.entry_latency_us, s.exit_latency_us] for s in controller.power_states
     ]
     assert states == told.get("power_states", [[0.0, 0, 0]])
-    assert all(
-        state.operational == (state.max_power_w >= 0.5) for state in controller.power_states if "oacs" in told
-    )
 
 
 def test_a_time_of_throttling_longer_than_the_drive_has_lived_is_left_out() -> None:

@@ -27,6 +27,19 @@ def in_process(function: Callable[[], Any]) -> Any:
         _end(process, ours)
 
 
+def dies(function: Callable[[], object]) -> None:
+    """Call it in a process of its own, in which it comes to ``die``."""
+    process = get_context("fork").Process(target=function)
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL
+
+
+def die() -> None:
+    """As in a crash: nothing more is done, not even what stands in a ``finally``."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 @dataclass
 class Living:
     """A process in the middle of its block."""

@@ -1,22 +1,16 @@
 """The journal of what must be put back: it survives what its process does not."""
 
-import multiprocessing
 import os
-import signal
-from multiprocessing.synchronize import Event
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from openpts.journal import Journal, JournalError, Kind
+from tests.support.processes import die, dies, living
 
 SUBJECT = {"serial": "S1 \N{SNOWMAN}", "node": "/dev/sda"}
 FOUND = {"value": "write back"}
-
-
-def _note_and_die(folder: Path) -> None:
-    Journal(folder).add(Kind.WRITE_CACHE, SUBJECT, FOUND)
-    os.kill(os.getpid(), signal.SIGKILL)
 
 
 def test_an_entry_lasts_until_it_is_taken_out(tmp_path: Path) -> None:
@@ -29,34 +23,27 @@ def test_an_entry_lasts_until_it_is_taken_out(tmp_path: Path) -> None:
 
 
 def test_a_killed_process_leaves_its_entry_behind(tmp_path: Path) -> None:
-    process = multiprocessing.get_context("fork").Process(target=_note_and_die, args=(tmp_path,))
-    process.start()
-    process.join()
+    def note_and_die() -> None:
+        Journal(tmp_path).add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+        die()
+
+    dies(note_and_die)
     (entry,) = Journal(tmp_path).left_behind()
     assert (entry.kind, entry.subject, entry.found) == (Kind.WRITE_CACHE, SUBJECT, FOUND)
     Journal(tmp_path).remove(entry)
     assert Journal(tmp_path).left_behind() == ()
 
 
-def _note_and_wait(folder: Path, noted: Event, done: Event) -> None:
-    Journal(folder).add(Kind.WRITE_CACHE, SUBJECT, FOUND)
-    noted.set()
-    done.wait(60)
-
-
 def test_an_entry_of_a_process_that_lives_is_not_left_behind(tmp_path: Path) -> None:
     """By its lock, so that it is seen from any container as well, where its number says nothing."""
-    context = multiprocessing.get_context("fork")
-    noted, done = context.Event(), context.Event()
-    process = context.Process(target=_note_and_wait, args=(tmp_path, noted, done))
-    process.start()
-    try:
-        assert noted.wait(60)
+
+    def note_and_wait(wait: Callable[[], None]) -> None:
+        Journal(tmp_path).add(Kind.WRITE_CACHE, SUBJECT, FOUND)
+        wait()
+
+    with living(note_and_wait):
         assert len(Journal(tmp_path).entries()) == 1
         assert Journal(tmp_path).left_behind() == ()
-    finally:
-        done.set()
-        process.join()
     assert len(Journal(tmp_path).left_behind()) == 1
 
 

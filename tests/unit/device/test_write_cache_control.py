@@ -2,11 +2,9 @@
 
 import os
 import shutil
-import signal
 from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -23,6 +21,7 @@ from openpts.journal_turn import turn
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
+from tests.support.processes import die, dies
 
 CACHE_TYPE = "device/scsi_disk/0:0:0:0/cache_type"
 
@@ -251,7 +250,7 @@ def test_without_a_journal_nothing_is_changed(
 def _set_and_die(server: SystemRoots) -> None:
     with control_of(drive("sda", server), server) as cache:
         assert cache.require(False).actual == "WCD"
-        os.kill(os.getpid(), signal.SIGKILL)
+        die()
 
 
 @pytest.fixture
@@ -262,10 +261,8 @@ def killed(server: SystemRoots, journal: Journal) -> Path:
     node = server.dev / "sda"
     node.parent.mkdir(exist_ok=True)
     node.touch()
-    process = get_context("fork").Process(target=_set_and_die, args=(server,))
-    process.start()
-    process.join()
-    assert (process.exitcode, place.read_text().split("\n")[0][:13]) == (-signal.SIGKILL, "write through")
+    dies(lambda: _set_and_die(server))
+    assert place.read_text().startswith("write through")
     return place
 
 
@@ -361,11 +358,9 @@ def test_a_killed_run_beside_a_living_one_leaves_the_cache_to_that(
     def set_and_die() -> None:
         with control_of(drive("nvme0n1", server), server) as cache:
             cache.require(False)
-            os.kill(os.getpid(), signal.SIGKILL)
+            die()
 
-    process = get_context("fork").Process(target=set_and_die)
-    process.start()
-    process.join()
+    dies(set_and_die)
     found.enabled = False  # in that process
     with control_of(second_namespace(server), server) as other:
         other.require(False)

@@ -1,6 +1,5 @@
 """Settings are changed, read back and put back, on made-up machines, also after a kill in between."""
 
-import multiprocessing
 import os
 import signal
 from collections.abc import Sequence
@@ -20,6 +19,7 @@ from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import Change, Means
+from tests.support.processes import die, dies
 from tests.unit.host.recorded_systemd import RecordedSystemd, RefusingSystemd
 
 CPUS = "devices/system/cpu"
@@ -111,7 +111,7 @@ def _change_and_die(roots: SystemRoots, after: int) -> None:
     def write_until_killed(path: Path, value: str, of: SystemRoots) -> None:
         nonlocal written
         if written == after:
-            os.kill(os.getpid(), signal.SIGKILL)
+            die()
         written += 1
         write_setting(path, value, of)
 
@@ -122,10 +122,7 @@ def _change_and_die(roots: SystemRoots, after: int) -> None:
 @pytest.mark.parametrize("after", [0, 1, 5])
 def test_a_kill_in_the_middle_leaves_what_puts_it_back(after: int, laptop: SystemRoots) -> None:
     before = settings_of(laptop)
-    process = multiprocessing.get_context("fork").Process(target=_change_and_die, args=(laptop, after))
-    process.start()
-    process.join()
-    assert process.exitcode == -signal.SIGKILL
+    dies(lambda: _change_and_die(laptop, after))
     journal = journal_of(laptop)
     # the entry of the change that did not come to pass is there as well
     assert len(journal.left_behind()) == after + 1

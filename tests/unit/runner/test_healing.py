@@ -1,10 +1,7 @@
 """What killed runs have left behind is put back: all of it, the latest change first, and only once."""
 
-import os
 import re
-import signal
 from collections.abc import Callable
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -20,7 +17,7 @@ from openpts.runner import healing
 from openpts.runner.healing import HEALERS, heal, heal_before_run
 from openpts.system_files import SystemRoots
 from tests.data.system_trees import server
-from tests.support.processes import living
+from tests.support.processes import die, dies, living
 
 __all__ = ["server"]
 
@@ -36,11 +33,9 @@ def leave_behind(journal: Journal, kind: Kind, subject: dict[str, str], *found: 
     def note_and_die() -> None:
         for value in found:
             journal.add(kind, subject, {"value": value})
-        os.kill(os.getpid(), signal.SIGKILL)
+        die()
 
-    process = get_context("fork").Process(target=note_and_die)
-    process.start()
-    process.join()
+    dies(note_and_die)
 
 
 class Recorder:

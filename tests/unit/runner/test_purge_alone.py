@@ -1,8 +1,5 @@
 """A purge by itself tells what it puts back before."""
 
-import os
-import signal
-from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
@@ -11,12 +8,7 @@ from click.testing import CliRunner
 from openpts.cli.purge import purge
 from openpts.host.shared_settings import UNTIL_THE_END
 from openpts.journal import Journal, Kind
-
-
-def _change_and_die(place: Path) -> None:
-    subject = {"means": "file", "place": str(place), "wanted": "2", "until": UNTIL_THE_END, "group": "1"}
-    Journal.of_machine().add(Kind.HOST_SETTING, subject, {"value": "0"})
-    os.kill(os.getpid(), signal.SIGKILL)
+from tests.support.processes import die, dies
 
 
 def test_what_a_killed_run_has_left_is_put_back_and_told(
@@ -24,9 +16,13 @@ def test_what_a_killed_run_has_left_is_put_back_and_told(
 ) -> None:
     monkeypatch.setenv("OPENPTS_STATE", str(tmp_path / "state"))
     gone = tmp_path / "gone"
-    process = get_context("fork").Process(target=_change_and_die, args=(gone,))
-    process.start()
-    process.join()
+    subject = {"means": "file", "place": str(gone), "wanted": "2", "until": UNTIL_THE_END, "group": "1"}
+
+    def change_and_die() -> None:
+        Journal.of_machine().add(Kind.HOST_SETTING, subject, {"value": "0"})
+        die()
+
+    dies(change_and_die)
     answer = CliRunner().invoke(purge, [f"file:{tmp_path}/x?size=16MiB"])
     assert answer.exit_code == 0, answer.output
     assert answer.output.splitlines()[0] == f"{gone}: gone with its device, nothing is left to put back"

@@ -23,10 +23,11 @@ from openpts.device.purge.ata_password import (
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
-from openpts.programs import Answer, ProgramError, ProgramMissingError, Run
+from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import SystemRoots
 from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
 from tests.support.held_drive import give_node, held
+from tests.support.program_answers import no_programs
 
 
 @pytest.fixture
@@ -143,10 +144,7 @@ def test_what_is_no_ata_drive_is_not_even_asked(journal: Journal, roots: SystemR
 def test_without_hdparm_it_is_not_supported_and_the_package_is_named(
     journal: Journal, roots: SystemRoots
 ) -> None:
-    def missing(*_: object, **__: object) -> None:
-        raise ProgramMissingError("the program hdparm is missing: install the package hdparm")
-
-    capability = AtaSecurityErase(run=missing, journal=lambda: journal).capability(
+    capability = AtaSecurityErase(run=no_programs, journal=lambda: journal).capability(
         BlockDevice.of_name("sda", roots)
     )
     assert not capability.supported

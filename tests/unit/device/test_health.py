@@ -15,11 +15,12 @@ from openpts.device.health import read_health, read_health_of, simulated_health
 from openpts.device.nvme_admin import NvmeCommandError
 from openpts.device.nvme_identify import parse_identify_controller
 from openpts.device.open_target import OpenTarget
-from openpts.programs import Answer, ProgramMissingError, Run
+from openpts.programs import Answer, ProgramMissingError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.health import HealthReading
 from tests.data.system_trees import build_system
+from tests.support.program_answers import no_programs, says
 from tests.support.published_drives import (
     PublishedDrive,
     captured,
@@ -51,16 +52,8 @@ def test_a_drive_whose_log_nothing_reads_says_so(tmp_path: Path) -> None:
     )
 
 
-def _says(stdout: str, status: int = 0) -> Run:
-    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-        assert timeout_s > 0
-        return Answer(tuple(command), status, stdout, "", 0)
-
-    return run
-
-
 def test_an_ata_drive_is_asked_by_smartctl(server: SystemRoots) -> None:
-    reading = read_health(_target("sda", server), run=_says(captured("qemu-sata"), 4))
+    reading = read_health(_target("sda", server), run=says(captured("qemu-sata"), 4))
     assert reading.source == "smartctl 7.3"
     assert (reading.values["temperature_c"], reading.values["failure_foretold"]) == (31, 0)
 
@@ -81,14 +74,14 @@ def test_a_partition_has_the_health_of_its_disk(server: SystemRoots) -> None:
 def test_what_a_drive_contradicts_itself_about_is_in_the_source(server: SystemRoots) -> None:
     (drive,) = (drive for drive in published("ata") if drive.name == "crucial-m4-256gb")
     said = json.dumps(smartctl_json_of_ata(drive))
-    reading = read_health_of(BlockDevice.of_name("sda", server), run=_says(said), timeout_s=1)
+    reading = read_health_of(BlockDevice.of_name("sda", server), run=says(said), timeout_s=1)
     assert reading.source == (
         "smartctl 7.3; percentage_used_pct left out: device statistics 2 but SMART attributes 21"
     )
 
 
 def test_a_drive_that_tells_nothing_says_so(server: SystemRoots) -> None:
-    reading = read_health_of(BlockDevice.of_name("sda", server), run=_says(captured("qemu-scsi")))
+    reading = read_health_of(BlockDevice.of_name("sda", server), run=says(captured("qemu-scsi")))
     assert (dict(reading.values), reading.source) == (
         {},
         "smartctl 7.3: the drive tells nothing of its health",
@@ -98,17 +91,14 @@ def test_a_drive_that_tells_nothing_says_so(server: SystemRoots) -> None:
 def test_what_hides_behind_a_usb_bridge_is_read_as_what_it_is(server: SystemRoots) -> None:
     scsi_disk = BlockDevice.of_name("sdb", server)
     assert scsi_disk.kind is DeviceKind.SCSI
-    reading = read_health_of(scsi_disk, run=_says(captured("qemu-nvme")))
+    reading = read_health_of(scsi_disk, run=says(captured("qemu-nvme")))
     assert (reading.values["percentage_used_pct"], reading.values["host_read_bytes"]) == (0, 5 * 512_000)
-    reading = read_health_of(scsi_disk, run=_says(captured("qemu-sata")))
+    reading = read_health_of(scsi_disk, run=says(captured("qemu-sata")))
     assert reading.values["reallocated_sectors"] == 0
 
 
 def test_a_missing_smartctl_names_the_package(server: SystemRoots) -> None:
-    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-        raise ProgramMissingError(f"the program {command[0]} is missing: install the package smartmontools")
-
-    reading = read_health_of(BlockDevice.of_name("sda", server), run=run)
+    reading = read_health_of(BlockDevice.of_name("sda", server), run=no_programs)
     assert not reading.values
     assert reading.source.startswith("ATA health log can't be read")
     assert "install the package smartmontools" in reading.source

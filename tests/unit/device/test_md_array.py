@@ -11,8 +11,9 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.md_array import create_array, is_array, read_array, stop_array, sync_progress
 from openpts.errors import TargetError
-from openpts.programs import Answer, ProgramMissingError
+from openpts.programs import Answer
 from openpts.system_files import SystemRoots
+from tests.support.program_answers import no_programs
 
 RAID5 = {
     "level": "raid5",
@@ -187,11 +188,8 @@ def test_what_mdadm_has_against_it_is_told(tmp_path: Path) -> None:
 def test_an_absent_mdadm_is_named_with_its_package(tmp_path: Path) -> None:
     array = read_array(made_up_array(tmp_path), Mdadm())
 
-    def absent(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-        raise ProgramMissingError(f"the program {command[0]} is missing: install the package mdadm")
-
     with pytest.raises(TargetError, match="install the package mdadm"):
-        stop_array(array, absent)
+        stop_array(array, no_programs)
 
 
 @pytest.mark.parametrize(

@@ -16,10 +16,11 @@ from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
 from openpts.device.purge.waiting import Clock
 from openpts.errors import PurgeError
-from openpts.programs import Answer, ProgramError, ProgramMissingError
+from openpts.programs import Answer, ProgramError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
+from tests.support.program_answers import no_programs
 
 BLOCK_ALLOWING_EXIT = 0xA  # dword 10: SANACT 2, AUSE
 DONE = sanitize_log(0xFFFF, 0x101, BLOCK_ALLOWING_EXIT)
@@ -266,10 +267,7 @@ def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(
 
 
 def test_without_nvme_cli_nothing_can_be_done(device: BlockDevice) -> None:
-    def missing(command: object, timeout_s: float, *, to_the_end: bool = False) -> Answer:
-        raise ProgramMissingError("the program nvme is missing: install the package nvme-cli")
-
-    capability = NvmeFormat.user_data().__class__("nvme-format", "", 1, run=missing).capability(device)
+    capability = NvmeFormat("nvme-format", "", 1, run=no_programs).capability(device)
     assert (capability.supported, capability.foreign) == (False, False)
     assert capability.reason.endswith("install the package nvme-cli")
 

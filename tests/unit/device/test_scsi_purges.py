@@ -15,11 +15,12 @@ from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.device.purge.waiting import Clock
 from openpts.errors import PurgeError
-from openpts.programs import Answer, ProgramMissingError, Run
+from openpts.programs import Answer, Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 from tests.support.held_drive import held
 from tests.support.hours import Hours
+from tests.support.program_answers import no_programs
 from tests.support.recorded_exchanges import RecordedExchange
 
 AT_ONCE = Clock(lambda: 0.0, lambda _: None)
@@ -183,10 +184,7 @@ def test_a_drive_at_work_is_left_alone(server: SystemRoots) -> None:
 
 
 def test_without_sg3_utils_the_package_is_named(server: SystemRoots) -> None:
-    def missing(*_: object, **__: object) -> Answer:
-        raise ProgramMissingError("the program sg_opcodes is missing: install the package sg3-utils")
-
-    assert "install the package sg3-utils" in ScsiFormat(missing).capability(_sas(server)).reason
+    assert "install the package sg3-utils" in ScsiFormat(no_programs).capability(_sas(server)).reason
 
 
 def test_sense_data_of_both_formats() -> None:

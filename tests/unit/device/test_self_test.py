@@ -16,7 +16,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.host_advice.advice import Grade
 from openpts.vocabulary.host_advice.table import ADVICE
 from openpts.vocabulary.scenario import Scenario
-from tests.unit.host.recorded_systemd import no_programs
+from tests.support.program_answers import no_programs
 
 HAS_SELF_TEST = 1 << 4
 (LINE,) = (advice for advice in ADVICE if advice.key == "self_test")

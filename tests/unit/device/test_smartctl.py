@@ -1,7 +1,6 @@
 """What smartctl says, taken from answers of real drives, of emulated ones, and of no sense at all."""
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,16 +13,9 @@ from openpts.device.bridged_nvme_health import bridged_nvme_health
 from openpts.device.nvme_smart import parse_smart_log
 from openpts.device.scsi_health import scsi_health
 from openpts.device.smartctl import SmartctlAnswer, SmartctlError, ask_smartctl, smartctl_command
-from openpts.programs import Answer, Run
 from openpts.system_files import SystemRoots
+from tests.support.program_answers import says
 from tests.support.published_drives import captured, published, smartctl_json_of_ata, smartctl_json_of_scsi
-
-
-def _says(stdout: str, status: int = 0) -> Run:
-    def run(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-        return Answer(tuple(command), status, stdout, "", 0)
-
-    return run
 
 
 @pytest.fixture
@@ -41,20 +33,20 @@ def test_a_sleeping_disk_is_not_woken_and_nothing_is_set(disk: BlockDevice) -> N
 
 @pytest.mark.parametrize("status", [0, 4, 8, 16, 32, 64, 128, 0xFC])
 def test_a_verdict_on_the_drive_is_no_failure_to_read_it(disk: BlockDevice, status: int) -> None:
-    answer = ask_smartctl(disk, _says(captured("qemu-sata"), status), 1)
+    answer = ask_smartctl(disk, says(captured("qemu-sata"), status), 1)
     assert answer.name == "smartctl 7.3"
     assert answer.foretells_failure is False
 
 
 def test_a_device_that_could_not_be_opened_is_a_reason(disk: BlockDevice) -> None:
     with pytest.raises(SmartctlError, match="failed: No such device"):
-        ask_smartctl(disk, _says(captured("no-such-device"), 2), 1)
+        ask_smartctl(disk, says(captured("no-such-device"), 2), 1)
 
 
 def test_a_standby_disk_is_a_reason(disk: BlockDevice) -> None:
     said = {"smartctl": {"messages": [{"string": "Device is in STANDBY mode, exit(2)"}]}}
     with pytest.raises(SmartctlError, match="STANDBY"):
-        ask_smartctl(disk, _says(json.dumps(said), 2), 1)
+        ask_smartctl(disk, says(json.dumps(said), 2), 1)
 
 
 @pytest.mark.parametrize(
@@ -77,13 +69,13 @@ def test_a_standby_disk_is_a_reason(disk: BlockDevice) -> None:
 )
 def test_an_answer_without_sense_is_a_reason(disk: BlockDevice, said: str, status: int, reason: str) -> None:
     with pytest.raises(SmartctlError, match=reason):
-        ask_smartctl(disk, _says(said, status), 1)
+        ask_smartctl(disk, says(said, status), 1)
 
 
 def test_control_characters_of_a_message_reach_nobody(disk: BlockDevice) -> None:
     said = {"smartctl": {"messages": [{"string": "\x1b]0;pwned\x07" + "x" * 10_000}]}}
     with pytest.raises(SmartctlError) as caught:
-        ask_smartctl(disk, _says(json.dumps(said), 2), 1)
+        ask_smartctl(disk, says(json.dumps(said), 2), 1)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 400
 

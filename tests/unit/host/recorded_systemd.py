@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from openpts.programs import Answer, ProgramMissingError
+from openpts.programs import Answer
+from tests.support.program_answers import no_programs
 
 
 class RecordedSystemd:
@@ -45,11 +46,6 @@ class RefusingSystemd(RecordedSystemd):
             complaint = f"Failed to {command[1]} {command[2]}: Interactive authentication required.\n"
             return Answer(tuple(command), 1, "", complaint, 0)
         return super().__call__(command, timeout_s, to_the_end=to_the_end)
-
-
-def no_programs(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-    """A machine without any of them."""
-    raise ProgramMissingError(f"the program {command[0]} is missing: install the package {command[0]}")
 
 
 def _answer(command: Sequence[str], stdout: str) -> Answer:

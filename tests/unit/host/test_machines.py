@@ -12,7 +12,8 @@ from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.host_advice.advice import Grade
 from openpts.vocabulary.host_advice.table import ADVICE_OF
 from openpts.vocabulary.scenario import Scenario
-from tests.unit.host.recorded_systemd import RecordedSystemd, no_programs
+from tests.support.program_answers import no_programs
+from tests.unit.host.recorded_systemd import RecordedSystemd
 
 
 def graded(facts: Facts, scenario: Scenario, grade: Grade) -> set[str]:

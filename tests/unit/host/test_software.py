@@ -11,7 +11,7 @@ from openpts.host import software
 from openpts.host.software import program_facts, software_facts
 from openpts.programs import Answer, ProgramError
 from openpts.system_files import SystemRoots
-from tests.unit.host.recorded_systemd import no_programs
+from tests.support.program_answers import no_programs
 
 # As Debian 12 has them: standard output, standard error.
 RECORDED = {

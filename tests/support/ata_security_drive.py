@@ -11,7 +11,12 @@ from itertools import product
 from pathlib import Path
 
 from openpts.device.ata_identify import parse_ata_information_page
+from openpts.device.block_device import BlockDevice
+from openpts.journal import Journal
 from openpts.programs import Answer
+from openpts.system_files import SystemRoots
+from tests.support.held_drive import give_node
+from tests.support.identify_words import as_hdparm_prints
 
 IDENTIFY_PAGE = Path(__file__).parents[1] / "data/identify/qemu-sata-vpd-page-89.bin"
 ATTEMPTS = 5
@@ -170,7 +175,19 @@ class AtaSecurityDrive:
         words[255] = 0xA5
         rest = -sum(sum(word.to_bytes(2, "little")) for word in words) & 0xFF
         words[255] |= rest << 8
-        return "\n".join(" ".join(f"{word:04x}" for word in words[at : at + 8]) for at in range(0, 256, 8))
+        return as_hdparm_prints(words)
+
+
+def is_free(drive: AtaSecurityDrive, journal: Journal) -> bool:
+    """Neither a password on it, nor an entry of one."""
+    return drive.password is None and not drive.locked and journal.entries() == ()
+
+
+def give_sda(server: SystemRoots) -> SystemRoots:
+    """The machine with a node for its sda, and where processes can be looked for."""
+    (server.proc / "self").mkdir(parents=True, exist_ok=True)
+    give_node(BlockDevice.of_name("sda", server))
+    return server
 
 
 CONFORMANT_MANNERS = tuple(

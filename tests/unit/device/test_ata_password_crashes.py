@@ -23,8 +23,14 @@ from openpts.errors import OpenptsError
 from openpts.journal import Entry, Journal, Kind
 from openpts.system_files import SystemRoots
 from tests.data.system_trees import build_system
-from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
-from tests.support.held_drive import give_node, held
+from tests.support.ata_security_drive import (
+    CONFORMANT_MANNERS,
+    AtaSecurityDrive,
+    Manners,
+    give_sda,
+    is_free,
+)
+from tests.support.held_drive import held
 
 
 class Killed(BaseException):
@@ -89,10 +95,6 @@ def _unlock(drive: AtaSecurityDrive, folder: Path, roots: SystemRoots, life: Lif
         journal.remove(entry)
 
 
-def _is_free(drive: AtaSecurityDrive, folder: Path) -> bool:
-    return drive.password is None and not drive.locked and Journal(folder).entries() == ()
-
-
 def _moments_of_an_erase(manners: Manners, folder: Path, roots: SystemRoots) -> int:
     life = Life()
     _erase(AtaSecurityDrive(manners), folder, roots, life)
@@ -101,9 +103,7 @@ def _moments_of_an_erase(manners: Manners, folder: Path, roots: SystemRoots) -> 
 
 @pytest.fixture
 def roots(server: SystemRoots) -> SystemRoots:
-    (server.proc / "self").mkdir(parents=True, exist_ok=True)
-    give_node(BlockDevice.of_name("sda", server))
-    return server
+    return give_sda(server)
 
 
 @pytest.mark.parametrize("power_cut", [False, True], ids=["killed", "power cut"])
@@ -120,7 +120,7 @@ def test_one_unlock_frees_the_drive_whenever_the_erase_was_ended(
         if power_cut:
             drive.power_cycle()
         _unlock(drive, folder, roots, Life())
-        assert _is_free(drive, folder), last
+        assert is_free(drive, Journal(folder)), last
 
 
 def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(
@@ -134,7 +134,7 @@ def test_an_interrupted_erase_that_is_killed_while_it_cleans_up_is_made_good(
                 _erase(drive, folder, roots, Life(last, interrupted_at))
             drive.power_cycle()
             _unlock(drive, folder, roots, Life())
-            assert _is_free(drive, folder), (interrupted_at, last)
+            assert is_free(drive, Journal(folder)), (interrupted_at, last)
 
 
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
@@ -154,7 +154,7 @@ def test_an_unlock_that_was_killed_too_is_made_good_by_the_next(
             except Killed:
                 drive.power_cycle()
                 _unlock(drive, folder, roots, Life())
-            assert _is_free(drive, folder), (last, unlock_last)
+            assert is_free(drive, Journal(folder)), (last, unlock_last)
             if len(life.moments) <= unlock_last:
                 break
         else:
@@ -167,9 +167,7 @@ class AnyHistory(RuleBasedStateMachine):
     @initialize(manners=st.sampled_from(CONFORMANT_MANNERS))
     def begin(self, manners: Manners) -> None:
         self.folder = tempfile.TemporaryDirectory()
-        self.roots = build_system("server", Path(self.folder.name))
-        (self.roots.proc / "self").mkdir(parents=True, exist_ok=True)
-        give_node(BlockDevice.of_name("sda", self.roots))
+        self.roots = give_sda(build_system("server", Path(self.folder.name)))
         self.journal = Path(self.folder.name) / "journal"
         self.drive = AtaSecurityDrive(manners)
 
@@ -199,7 +197,7 @@ class AnyHistory(RuleBasedStateMachine):
         """A power cycle and one unlock free it, whatever was before."""
         self.drive.power_cycle()
         _unlock(self.drive, self.journal, self.roots, Life())
-        assert _is_free(self.drive, self.journal)
+        assert is_free(self.drive, Journal(self.journal))
         self.folder.cleanup()
 
 

@@ -18,6 +18,7 @@ from openpts.system_files import SystemRoots
 from tests.support.ata_security_drive import AtaSecurityDrive
 from tests.support.held_drive import held
 from tests.support.hours import Hours
+from tests.support.identify_words import as_hdparm_prints
 from tests.support.recorded_exchanges import RecordedExchange
 
 
@@ -71,7 +72,7 @@ def _with_word(text: str, number: int, value: int) -> str:
     assert identity is not None
     words = list(identity.words)
     words[number], words[255] = value, 0
-    return "\n".join(" ".join(f"{word:04x}" for word in words[at : at + 8]) for at in range(0, 256, 8))
+    return as_hdparm_prints(words)
 
 
 @pytest.mark.parametrize("kind", SanitizeKind)

@@ -25,16 +25,20 @@ from openpts.errors import PurgeError, TargetError
 from openpts.journal import Journal
 from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import SystemRoots
-from tests.support.ata_security_drive import CONFORMANT_MANNERS, AtaSecurityDrive, Manners
+from tests.support.ata_security_drive import (
+    CONFORMANT_MANNERS,
+    AtaSecurityDrive,
+    Manners,
+    give_sda,
+    is_free,
+)
 from tests.support.held_drive import give_node, held
 from tests.support.program_answers import no_programs
 
 
 @pytest.fixture
 def roots(server: SystemRoots) -> SystemRoots:
-    (server.proc / "self").mkdir(parents=True, exist_ok=True)
-    give_node(BlockDevice.of_name("sda", server))
-    return server
+    return give_sda(server)
 
 
 @pytest.fixture
@@ -53,10 +57,6 @@ def _erase(drive: AtaSecurityDrive, journal: Journal, roots: SystemRoots, *, enh
     return told
 
 
-def _is_free(drive: AtaSecurityDrive, journal: Journal) -> bool:
-    return drive.password is None and not drive.locked and journal.entries() == ()
-
-
 @pytest.mark.parametrize("enhanced", [False, True])
 @pytest.mark.parametrize("manners", CONFORMANT_MANNERS, ids=str)
 def test_it_erases_and_leaves_neither_password_nor_entry(
@@ -66,7 +66,7 @@ def test_it_erases_and_leaves_neither_password_nor_entry(
     _erase(drive, journal, roots, enhanced=enhanced)
     minutes = 2 if enhanced else 84
     assert drive.erased == 1
-    assert _is_free(drive, journal)
+    assert is_free(drive, journal)
     erase = drive.commands.index(f"--security-erase{'-enhanced' * enhanced}")
     # hdparm gives the drive its estimate and an hour, and the kernel stops the command then: we wait longer
     assert drive.time_limits_s[erase] == (minutes + 120) * 60
@@ -168,7 +168,7 @@ def test_whatever_interrupts_it_the_password_is_taken_off_at_once(
         drive.before = drive.after = interrupt
         with pytest.raises(expected):
             _erase(drive, journal, roots)
-        assert _is_free(drive, journal), moment
+        assert is_free(drive, journal), moment
 
 
 def test_an_erase_that_is_refused_leaves_no_password(journal: Journal, roots: SystemRoots) -> None:
@@ -180,7 +180,7 @@ def test_an_erase_that_is_refused_leaves_no_password(journal: Journal, roots: Sy
         )
         with pytest.raises(PurgeError, match="failed: "):
             _erase(drive, journal, roots, enhanced=True)
-        assert _is_free(drive, journal)
+        assert is_free(drive, journal)
 
 
 def test_a_password_that_outlives_the_erase_is_a_failure_and_taken_off(
@@ -189,7 +189,7 @@ def test_a_password_that_outlives_the_erase_is_a_failure_and_taken_off(
     drive = AtaSecurityDrive(Manners(keeps_password_after_erase=True))
     with pytest.raises(PurgeError, match="still has the password, so it has not erased itself"):
         _erase(drive, journal, roots)
-    assert _is_free(drive, journal)
+    assert is_free(drive, journal)
 
 
 def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(

@@ -3,6 +3,7 @@ from pathlib import Path
 from openpts.device.block_device import BlockDevice
 from openpts.device.link import negotiated_link
 from openpts.system_files import SystemRoots
+from tests.support.identify_words import set_word
 
 
 def _drive(name: str, roots: SystemRoots) -> BlockDevice:
@@ -36,12 +37,6 @@ def test_nvme_over_fabrics_tells_its_address(server: SystemRoots) -> None:
     assert (link.current, link.most, link.warnings) == ("traddr=127.0.0.1,trsvcid=4420", None, ())
 
 
-def _identify_with_word(device: BlockDevice, word: int, value: int) -> None:
-    page = bytearray((device.folder / "device/vpd_pg89").read_bytes())
-    page[60 + 2 * word : 62 + 2 * word] = value.to_bytes(2, "little")
-    (device.folder / "device/vpd_pg89").write_bytes(page)
-
-
 def _sata_port(device: BlockDevice) -> Path:
     (speed,) = device.folder.parents[4].glob("link*/ata_link/link*/sata_spd")
     return speed
@@ -49,7 +44,7 @@ def _sata_port(device: BlockDevice) -> Path:
 
 def test_a_sata_drive_below_its_own_rate_is_warned_of(server: SystemRoots) -> None:
     drive = _drive("sda", server)
-    _identify_with_word(drive, 76, 0b1110)
+    set_word(drive, 76, 0b1110)
     assert negotiated_link(drive).warnings == ()
     _sata_port(drive).write_text("3.0 Gbps")
     link = negotiated_link(drive)

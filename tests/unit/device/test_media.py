@@ -3,6 +3,7 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.media import media
 from openpts.system_files import SystemRoots
+from tests.support.identify_words import set_word
 
 
 def _queue_says(device: BlockDevice, rotational: str) -> None:
@@ -17,9 +18,7 @@ def _queue_says(device: BlockDevice, rotational: str) -> None:
 def test_an_ata_drive_says_how_fast_it_turns(word: int, text: str, server: SystemRoots) -> None:
     drive = BlockDevice.of_name("sda", server)
     _queue_says(drive, "1")
-    page = bytearray((drive.folder / "device/vpd_pg89").read_bytes())
-    page[60 + 2 * 217 : 62 + 2 * 217] = word.to_bytes(2, "little")
-    (drive.folder / "device/vpd_pg89").write_bytes(page)
+    set_word(drive, 217, word)
     assert str(media(drive)) == text
 
 

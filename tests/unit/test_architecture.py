@@ -1,24 +1,15 @@
 """What import contracts can't say about the rooms."""
 
 import ast
-from collections.abc import Iterator
-from pathlib import Path
 
-import openpts
 from openpts.pts.registry import TESTS
-
-PACKAGE = Path(openpts.__file__).parent
-
-
-def syntax_trees() -> Iterator[tuple[str, ast.AST]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
+from tests.support.syntax_trees import TREES
 
 
 def test_only_the_engines_and_the_latency_analysis_know_the_rust_module() -> None:
     users = {
         name
-        for name, tree in syntax_trees()
+        for name, tree in TREES
         for node in ast.walk(tree)
         if (isinstance(node, ast.ImportFrom) and node.module == "openpts._native")
         or (
@@ -32,7 +23,7 @@ def test_only_the_engines_and_the_latency_analysis_know_the_rust_module() -> Non
 
 def test_scripts_analysis_and_reports_read_no_clock() -> None:
     clocks = {"time", "datetime"}
-    for name, tree in syntax_trees():
+    for name, tree in TREES:
         if not name.startswith(("pts/", "analysis/", "vocabulary/")):
             continue
         for node in ast.walk(tree):
@@ -46,8 +37,7 @@ def test_every_test_script_has_the_headings_of_its_manual_page() -> None:
     modules = {test.standard_conditions.__module__ for test in TESTS.values()}
     scripts = {module.removeprefix("openpts.").replace(".", "/") + ".py" for module in modules}
     assert len(scripts) == len(TESTS)
-    for name, tree in syntax_trees():
+    for name, tree in TREES:
         if name in scripts:
-            assert isinstance(tree, ast.Module)
             headings = [line for line in (ast.get_docstring(tree) or "").splitlines() if line[:1].isupper()]
             assert headings[1:] == ["Purpose", "Clause", "Steps", "Pass rule", "Reported"], name

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-import openpts
+from tests.support.syntax_trees import PACKAGE, TREES
 
-PACKAGE = Path(openpts.__file__).parent
 RUST = Path(__file__).parents[2] / "rust/src"
 
 # what can't write, however it is combined
@@ -104,14 +103,6 @@ CHANGES_DRIVES = {
 }
 NEVER_RUN = {"dd", "blkdiscard", "sg_raw", "sg_unmap", "sg_write_same", "sg_wr_mode", "sdparm", "mkfs", "cp"}
 NAMES_PROGRAMS_ONLY = {"programs.py", "host/software.py"}
-
-
-def _trees() -> Iterator[tuple[str, ast.AST]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text(encoding="utf-8"))
-
-
-TREES = tuple(_trees())
 
 
 def _modules(uses: Callable[[ast.AST], bool]) -> set[str]:

@@ -2,13 +2,12 @@
 
 import json
 import subprocess
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-COMMAND = (sys.executable, "-c", "from openpts.cli.main import main; main()")
+from tests.support.openpts_command import COMMAND
 
 # A run of a few seconds: five rounds of the shortest steps that still complete I/Os of every size.
 SHORT = ("--step-seconds", "0.02", "--max-rounds", "5", "--precondition-passes", "1")

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from openpts.units import MIB
-from tests.device.openpts_process import COMMAND, openpts, start_openpts
+from tests.device.openpts_process import openpts, start_openpts
+from tests.support.openpts_command import COMMAND
 
 SHORT = ("--seconds", "0.3", "--interval", "0.1")
 SMALL = ("--tc", "2", "--qd", "4")
@@ -247,7 +249,7 @@ def test_an_io_that_hangs_is_said_while_it_hangs(attach, run, mount, cleanup: Ex
 
 
 def test_on_a_terminal_a_line_says_where_it_stands(scratch: Path, run) -> None:
-    command = " ".join([f"'{word}'" for word in COMMAND] + ["io", "file:scratch", *SHORT])
+    command = shlex.join([*COMMAND, "io", "file:scratch", *SHORT])
     screen = subprocess.run(
         ["script", "--quiet", "--return", "--command", command, "/dev/null"],
         cwd=scratch.parent,

@@ -3,17 +3,16 @@
 import os
 import pty
 import signal
-import sys
 import time
 from pathlib import Path
 
 from openpts.errors import RecordError
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
+from tests.support.openpts_command import COMMAND
 
 LENGTH = ("--step-seconds", "0.1", "--max-rounds", "1", "--precondition-passes", "1")
 RUN = ("run", "iops", "file:x?size=64MiB", "--profile", "client", "--no-report", "--out", "r1")
-MAIN = "from openpts.cli.main import main; main()"
 PATIENCE_S = 60
 
 
@@ -26,7 +25,7 @@ def _steps(folder: Path) -> int:
 
 def _lose_terminal_after_three_steps(folder: Path, *before: str) -> int:
     """The status of the process; its screen is read as a terminal does, so that it never waits for us."""
-    command = [*before, sys.executable, "-c", MAIN, *RUN, *LENGTH]
+    command = [*before, *COMMAND, *RUN, *LENGTH]
     pid, screen = pty.fork()
     if pid == 0:
         try:

@@ -1,12 +1,14 @@
 """A machine with drives that nobody minds losing: OPENPTS_LAB names the program that boots it."""
 
 import os
+import shlex
 import subprocess
-import sys
 from pathlib import Path
 from typing import Final
 
 import pytest
+
+from tests.support.openpts_command import COMMAND
 
 LAB: Final = os.environ.get("OPENPTS_LAB")
 
@@ -14,7 +16,7 @@ needs_lab: Final = pytest.mark.skipif(LAB is None, reason="OPENPTS_LAB does not 
 """What each module of these tests is marked with."""
 
 SHORT: Final = "--step-seconds 0.1 --max-rounds 1 --precondition-passes 0.5 --no-report"
-OPENPTS: Final = f"{sys.executable} -c 'from openpts.cli.main import main; main()'"
+OPENPTS: Final = shlex.join(COMMAND)
 
 
 def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> subprocess.CompletedProcess[str]:

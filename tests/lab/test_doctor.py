@@ -4,7 +4,6 @@ One machine for all tests: its script leaves a file for each look at the setting
 """
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,9 @@ import pytest
 
 from openpts.record.reader import read_run
 from openpts.vocabulary.scenario import Scenario
-from tests.lab.machine import in_lab, needs_lab
+from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
 pytestmark = needs_lab
-OPENPTS = f"{sys.executable} -c 'from openpts.cli.main import main; main()'"
 QUEUE = ("scheduler", "nr_requests", "rq_affinity", "nomerges", "iostats", "wbt_lat_usec")
 SHORT = "--step-seconds 0.05 --max-rounds 1 --precondition-passes 0.1 --no-report"
 RUN = f"{OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 {SHORT}"

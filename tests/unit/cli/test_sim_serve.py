@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,13 +12,12 @@ from click.testing import CliRunner
 from openpts.cli.sim import sim
 from openpts.errors import UsageError
 from tests.support.nvme_tcp_host import Host
-
-_MAIN = "from openpts.cli.main import main; main()"
+from tests.support.openpts_command import COMMAND
 
 
 @contextmanager
 def serving(*options: str) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", _MAIN, "sim", "serve", "client-qlc?capacity=200MB", *options]
+    command = [*COMMAND, "sim", "serve", "client-qlc?capacity=200MB", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as program:
         try:
             yield program

@@ -2,13 +2,21 @@ from collections.abc import Callable
 
 import pytest
 
+from openpts.record.reader import Run
 from openpts.report.model import Report, Table
+from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
 
 
 @pytest.fixture(scope="session")
 def reports(tmp_path_factory: pytest.TempPathFactory) -> Reports:
     return Reports(tmp_path_factory.mktemp("runs"))
+
+
+@pytest.fixture(scope="session")
+def bare() -> Run:
+    """A run whose record has nothing of its surroundings."""
+    return made_up_run("xsr")
 
 
 @pytest.fixture(scope="session")

@@ -11,14 +11,9 @@ from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at
 from openpts.units import NS_PER_S
-from tests.support.made_up_run import made_up_run
+from tests.support.page_blocks import rows, tables, verdicts
 
 MINUTE = 60
-
-
-@pytest.fixture(scope="module")
-def bare() -> Run:
-    return made_up_run("xsr")
 
 
 def start_ns(run: Run) -> int:
@@ -187,3 +182,54 @@ def test_io_of_others_on_the_device_is_what_grew_during_the_steps(bare: Run) -> 
     assert dirty == ("I/O of others on the device under test: 2.00 GB, by the kernel's count.", "fail")
     (uncounted,) = foreign(bare, (0, 0), (last_s / 2, -9e12))
     assert "n/a (the kernel counts less" in uncounted
+
+
+def test_telemetry_is_summed_up_and_plotted_from_the_start_of_the_run(bare: Run) -> None:
+    start_ns = bare.steps[0].sample.started_ns
+    sampled = tuple(
+        TelemetryPoint(start_ns + n * 10**9, name, value + n)
+        for n in range(5)
+        for name, value in (("temperature_c", 30.0), ("temperature_sensor_2_c", 50.0))
+    )
+    page = run_conditions_page(replace(bare, sampled=sampled))
+    summary = rows(tables(page)["run-conditions-telemetry"])
+    assert [cell.value for cell in summary["Temperature (°C)"].cells] == [5, 30, 32, 34]
+    assert [cell.value for cell in summary["Temperature, sensor 2 (°C)"].cells] == [5, 50, 52, 54]
+    (figure,) = (block for block in page.blocks if isinstance(block, Figure))
+    table = tables(page)[figure.table_id]
+    mean = points_of(figure.series[-1], table)
+    assert [value for _, value in mean] == [30, 31, 32, 33, 34]
+    # each in the middle of its second, in the unit of the axis
+    assert [x for x, _ in mean] == pytest.approx([0.5, 1.5, 2.5, 3.5, 4.5])
+
+
+def test_a_long_series_is_plotted_in_few_rows_that_keep_its_extremes(bare: Run) -> None:
+    start_ns = bare.steps[0].sample.started_ns
+    count = 20_000
+    sampled = tuple(
+        TelemetryPoint(start_ns + n * 10**9, "temperature_c", 80.0 if n == 12_345 else 40.0)
+        for n in range(count)
+    )
+    page = run_conditions_page(replace(bare, sampled=sampled))
+    table = tables(page)["run-conditions-temperature-values"]
+    assert len(table.rows) < 2000
+    assert max(row.cells[2].value or 0 for row in table.rows) == 80
+    assert min(row.cells[1].value or 0 for row in table.rows) == 40
+
+
+@pytest.mark.parametrize(
+    ("throttled", "told"),
+    [
+        ([0, 0, 0, 0], "Heat slowed the device down in none of the samples."),
+        ([0, 1, 0, 0], "Heat slowed the device down in 25.0 % of the samples."),
+    ],
+)
+def test_throttling_is_told_as_a_share(throttled: list[int], told: str, bare: Run) -> None:
+    sampled = tuple(TelemetryPoint(n, "throttled", value) for n, value in enumerate(throttled))
+    assert told in verdicts(run_conditions_page(replace(bare, sampled=sampled)))
+
+
+def test_a_single_sample_is_no_series(bare: Run) -> None:
+    page = run_conditions_page(replace(bare, sampled=(TelemetryPoint(5, "temperature_c", 41.0),)))
+    assert not any(isinstance(block, Figure) for block in page.blocks)
+    assert "run-conditions-telemetry" in tables(page)

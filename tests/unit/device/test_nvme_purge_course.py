@@ -1,86 +1,34 @@
-"""Format and Sanitize of NVMe on drives that answer by the specification, or as real ones were seen to do."""
+"""The course of Format and Sanitize of NVMe, on drives as specified and as real ones were seen to be."""
 
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.nvme_admin import NvmeCommandError
-from openpts.device.nvme_identify import NvmeController
 from openpts.device.open_target import OpenTarget
 from openpts.device.purge.nvme_format import NvmeFormat
 from openpts.device.purge.nvme_sanitize import NvmeSanitize
-from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog, SanitizeState
-from openpts.device.purge.waiting import Clock
+from openpts.device.purge.nvme_sanitize_log import SanitizeLog, SanitizeState
 from openpts.errors import PurgeError
-from openpts.programs import Answer, ProgramError
+from openpts.programs import Answer
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.facts import TargetFacts, TargetKind
 from tests.support.nvme_answers import Drive, identify_namespace, sanitize_log
-from tests.support.program_answers import no_programs
+from tests.support.nvme_machine import (
+    BLOCK_ALLOWING_EXIT,
+    DONE,
+    add_namespace,
+    controller,
+    device,
+    formatting,
+    nobody,
+    roots,
+    sanitizing,
+    target,
+)
 
-BLOCK_ALLOWING_EXIT = 0xA  # dword 10: SANACT 2, AUSE
-DONE = sanitize_log(0xFFFF, 0x101, BLOCK_ALLOWING_EXIT)
-
-
-def controller(*, oacs: int = 2, fna: int = 0, sanicap: int = 0, sn: str = "S3R1AL") -> NvmeController:
-    return NvmeController(ver=0x10400, oacs=oacs, sanicap=sanicap, oncs=0, fna=fna, vwc=1, sn=sn)
-
-
-def add_namespace(roots: SystemRoots, name: str, serial: str = "S3R1AL") -> BlockDevice:
-    """A namespace in a made-up sysfs; its node is a file, whose device number is 0:0."""
-    parent, nsid = name[: name.rindex("n")], name[name.rindex("n") + 1 :]
-    folder = roots.sys / "devices/pci0000:00/nvme" / parent / name
-    folder.mkdir(parents=True)
-    files = {"dev": "0:0", "size": "1000", "nsid": nsid, "../serial": serial, "../state": "live"}
-    for attribute, value in files.items():
-        (folder / attribute).write_text(f"{value}\n")
-    for link, place in (("class/nvme", folder.parent), ("class/block", folder)):
-        (roots.sys / link).mkdir(parents=True, exist_ok=True)
-        if not (roots.sys / link / place.name).exists():
-            (roots.sys / link / place.name).symlink_to(place)
-    roots.dev.mkdir(exist_ok=True)
-    (roots.dev / name).write_bytes(bytes(512_000))
-    return BlockDevice.of_name(name, roots)
-
-
-@pytest.fixture
-def roots(tmp_path: Path) -> SystemRoots:
-    return SystemRoots(*(tmp_path / name for name in ("sys", "proc", "dev", "etc", "share")))
-
-
-@pytest.fixture
-def device(roots: SystemRoots) -> BlockDevice:
-    return add_namespace(roots, "nvme0n1")
-
-
-def open_drive(device: BlockDevice) -> OpenTarget:
-    facts = TargetFacts(TargetKind.BLOCK, device.name, str(device.node), 512_000, 512)
-    return OpenTarget(os.open(device.node, os.O_RDONLY), facts, device)
-
-
-@pytest.fixture
-def target(device: BlockDevice):
-    opened = open_drive(device)
-    yield opened
-    os.close(opened.fd)
-
-
-def formatting(drive: Drive, ses: int = 1) -> NvmeFormat:
-    made = NvmeFormat.user_data() if ses == 1 else NvmeFormat.crypto()
-    return NvmeFormat(made.name, made.title, ses, run=drive.run, questions=drive.questions())
-
-
-def sanitizing(drive: Drive, action: SanitizeAction = SanitizeAction.BLOCK) -> NvmeSanitize:
-    clock = Clock(lambda: drive.now_s, drive.sleep)
-    return NvmeSanitize(action, run=drive.run, questions=drive.questions(), clock=clock)
-
-
-def nobody(_share: float | None, _text: str) -> None:
-    pass
+__all__ = ["device", "roots", "target"]
 
 
 @pytest.mark.parametrize(
@@ -155,155 +103,6 @@ def test_a_format_that_fails_says_what_helps(said: str, helps: str, target: Open
     with pytest.raises(PurgeError, match="failed: NVMe status") as error:
         formatting(drive).carry_out(target, nobody)
     assert helps in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("told", "ses", "supported", "reason"),
-    [
-        (controller(), 1, True, "OACS 0x2"),
-        (controller(oacs=0), 1, False, "has no Format NVM"),
-        (controller(), 2, False, "has no cryptographic erase in Format NVM"),
-        (controller(fna=4), 2, True, "FNA 0x4"),
-    ],
-)
-def test_what_a_controller_announces_of_formats(
-    told: NvmeController, ses: int, supported: bool, reason: str, device: BlockDevice
-) -> None:
-    capability = formatting(Drive(told), ses).capability(device)
-    assert (capability.supported, capability.reaches) == (supported, ())
-    assert reason in capability.reason
-
-
-@pytest.mark.parametrize("fna", [1, 2])
-def test_a_format_of_all_namespaces_names_the_others(
-    fna: int, device: BlockDevice, roots: SystemRoots
-) -> None:
-    other = add_namespace(roots, "nvme0n2")
-    add_namespace(roots, "nvme1n1", "OTHER")
-    drive = Drive(controller(fna=fna))
-    assert formatting(drive).capability(device).reaches == (str(other.node),)
-    target = open_drive(device)
-    with pytest.raises(PurgeError, match="nvme0n2 would be erased as well, and nobody confirmed that"):
-        formatting(drive).carry_out(target, nobody)
-    assert drive.commands == []
-    sibling = open_drive(other)
-    held = OpenTarget(target.fd, target.facts, device, siblings=(sibling,))
-    formatting(drive).carry_out(held, nobody)
-    assert len(drive.commands) == 1
-    os.close(target.fd)
-    os.close(sibling.fd)
-
-
-MANAGES = 0xA  # OACS: Format NVM, Namespace Management
-
-
-@pytest.mark.parametrize("method", [formatting, sanitizing])
-@pytest.mark.parametrize(
-    ("allocated", "reason"),
-    [
-        ((1, 2, 7), "would erase namespaces 2 and 7 as well, which this machine does not show"),
-        (NvmeCommandError("NVMe status 0x4002"), "would erase 1.02 MB more than this machine shows"),
-    ],
-)
-def test_a_namespace_that_this_machine_does_not_show_is_in_the_way_of_what_erases_it(
-    method: Callable[[Drive], NvmeFormat | NvmeSanitize],
-    allocated: Sequence[int] | Exception,
-    reason: str,
-    target: OpenTarget,
-) -> None:
-    """It is detached, or attached to the host on the drive's other port."""
-    told = replace(controller(oacs=MANAGES, fna=2, sanicap=2), tnvmcap=2_048_000, unvmcap=512_000)
-    drive = Drive(told, [DONE], [identify_namespace(nvmcap=512_000)], allocated=allocated)
-    assert target.device is not None
-    capability = method(drive).capability(target.device)
-    assert not capability.supported
-    assert reason in capability.reason
-    with pytest.raises(PurgeError, match=reason):
-        method(drive).carry_out(target, nobody)
-    assert drive.commands == []
-
-
-def test_a_format_that_reaches_one_namespace_minds_no_other(device: BlockDevice) -> None:
-    drive = Drive(controller(oacs=MANAGES), allocated=(1, 2))
-    assert formatting(drive).capability(device).supported
-
-
-def test_a_drive_whose_namespaces_are_all_shown_is_sanitized(device: BlockDevice, roots: SystemRoots) -> None:
-    other = add_namespace(roots, "nvme0n2")
-    told = replace(controller(oacs=MANAGES, sanicap=2), tnvmcap=1_024_000, unvmcap=0)
-    for allocated in ((1, 2), NvmeCommandError("NVMe status 0x4002")):
-        drive = Drive(told, [DONE], [identify_namespace()], allocated=allocated)
-        capability = sanitizing(drive).capability(device)
-        assert (capability.supported, capability.reaches) == (True, (str(other.node),))
-
-
-def test_a_drive_that_tells_neither_namespaces_nor_space_is_not_sanitized(device: BlockDevice) -> None:
-    drive = Drive(
-        controller(oacs=MANAGES, sanicap=2), [DONE], allocated=NvmeCommandError("NVMe status 0x4002")
-    )
-    capability = sanitizing(drive).capability(device)
-    assert not capability.supported
-    assert "can't be told (NVMe status 0x4002)" in capability.reason
-    drive.controller = replace(drive.controller, nn=1)
-    assert sanitizing(drive).capability(device).supported
-
-
-@pytest.mark.parametrize("method", [formatting, sanitizing])
-def test_nothing_is_sent_where_what_it_would_reach_can_not_be_asked(
-    method: Callable[[Drive], NvmeFormat | NvmeSanitize], target: OpenTarget, roots: SystemRoots
-) -> None:
-    """As from a machine so busy that nvme-cli takes longer than its limit to tell its version."""
-    add_namespace(roots, "nvme0n2")
-    drive = Drive(controller(fna=2, sanicap=2), [DONE])
-
-    def late(command: Sequence[str], timeout_s: float, *, to_the_end: bool = False) -> Answer:
-        if list(command) == ["nvme", "version"]:
-            raise ProgramError("nvme did not end within 20 s and was killed")
-        return drive.run(command, timeout_s, to_the_end=to_the_end)
-
-    with pytest.raises(PurgeError, match="nvme did not end within 20 s"):
-        replace(method(drive), run=late).carry_out(target, nobody)
-    assert drive.commands == []
-
-
-def test_without_nvme_cli_nothing_can_be_done(device: BlockDevice) -> None:
-    capability = NvmeFormat("nvme-format", "", 1, run=no_programs).capability(device)
-    assert (capability.supported, capability.foreign) == (False, False)
-    assert capability.reason.endswith("install the package nvme-cli")
-
-
-def test_a_drive_of_another_kind_is_foreign(roots: SystemRoots) -> None:
-    folder = roots.sys / "devices/virtual/block/loop0"
-    folder.mkdir(parents=True)
-    assert formatting(Drive(controller())).capability(BlockDevice(folder, roots)).foreign
-
-
-def test_nobody_who_may_not_ask_gets_an_answer(device: BlockDevice) -> None:
-    def refused(_fd: int) -> NvmeController:
-        raise NvmeCommandError("Permission denied")
-
-    drive = Drive(controller())
-    method = NvmeFormat("nvme-format", "", 1, run=drive.run)
-    object.__setattr__(method, "questions", drive.questions().__class__(controller=refused))
-    assert method.capability(device).reason == "the controller can't be asked: Permission denied"
-
-
-@pytest.mark.parametrize("action", SanitizeAction)
-def test_a_sanitize_is_offered_where_it_is_announced(action: SanitizeAction, device: BlockDevice) -> None:
-    bit = {SanitizeAction.CRYPTO: 1, SanitizeAction.BLOCK: 2, SanitizeAction.OVERWRITE: 4}[action]
-    logs = [sanitize_log(0xFFFF, 0, 0, overwrite_s=1600, block_s=60, crypto_s=2)]
-    capability = sanitizing(Drive(controller(sanicap=bit), logs), action).capability(device)
-    estimates = {SanitizeAction.CRYPTO: 2, SanitizeAction.BLOCK: 60, SanitizeAction.OVERWRITE: 100}
-    assert (capability.supported, capability.duration_s) == (True, estimates[action])
-    assert not sanitizing(Drive(controller(sanicap=7 - bit), logs), action).capability(device).supported
-
-
-def test_a_sanitize_that_goes_on_already_is_in_the_way_of_everything(device: BlockDevice) -> None:
-    drive = Drive(controller(sanicap=7), [sanitize_log(0x8000, 2, BLOCK_ALLOWING_EXIT)])
-    for method in (formatting(drive), sanitizing(drive)):
-        capability = method.capability(device)
-        assert not capability.supported
-        assert capability.reason == "a sanitize is in progress, 50% done: wait for its end"
 
 
 def test_the_wait_ends_with_the_log(target: OpenTarget) -> None:
@@ -393,12 +192,6 @@ def test_a_sanitize_that_is_refused_is_not_waited_for(target: OpenTarget) -> Non
     assert drive.now_s == 0
 
 
-def test_a_sanitize_reaches_all_namespaces(device: BlockDevice, roots: SystemRoots) -> None:
-    other = add_namespace(roots, "nvme0n2")
-    capability = sanitizing(Drive(controller(sanicap=2), [DONE])).capability(device)
-    assert capability.reaches == (str(other.node),)
-
-
 @pytest.mark.parametrize(
     ("data", "state", "text"),
     [
@@ -448,10 +241,9 @@ def test_the_status_tells_of_the_last_sanitize(target: OpenTarget) -> None:
 
 
 def test_a_drive_under_another_name_is_found_by_its_serial_number(
-    device: BlockDevice, roots: SystemRoots
+    device: BlockDevice, target: OpenTarget, roots: SystemRoots
 ) -> None:
     """As a connection over a network does that was given up and made again in the middle."""
-    target = open_drive(device)
     drive = Drive(controller(sanicap=2), [DONE, NvmeCommandError("No such device"), DONE])
     method = sanitizing(drive)
 
@@ -463,4 +255,3 @@ def test_a_drive_under_another_name_is_found_by_its_serial_number(
 
     method = replace(method, run=connect_again)
     assert method.carry_out(target, nobody).startswith("completed successfully")
-    os.close(target.fd)

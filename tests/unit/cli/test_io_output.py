@@ -37,6 +37,7 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from tests.unit.cli.told_run import Clock
 
 STEP = Step(Stimulus.of(AccessPattern.RANDOM, 4096, 70, 4, 32, ActiveRange()), Duration.seconds(2))
 
@@ -254,15 +255,6 @@ SIMULATED = replace(
     ),
     engine={"engine": Fact("simulated drive", "test"), "clock": Fact("virtual", "computed")},
 )
-
-
-class Clock:
-    """Our time as the test says it is."""
-
-    now_s = 100.0
-
-    def monotonic(self) -> float:
-        return self.now_s
 
 
 @pytest.fixture

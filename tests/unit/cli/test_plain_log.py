@@ -7,7 +7,7 @@ from openpts.cli.plain_log import PlainLog
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from tests.unit.cli.test_displays import STARTED, Clock, begun, ended, ticked
+from tests.unit.cli.told_run import STARTED, Clock, begun, ended, ticked
 
 STEP_S = 30
 

@@ -1,0 +1,117 @@
+"""A run as it is told to whoever shows it: events at their places, and time as a test says it is."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from openpts.analysis.steady_state import judge
+from openpts.cli import progress as progress_module
+from openpts.cli.plain_log import PlainLog
+from openpts.engine.contract import EngineProgress
+from openpts.planning.dry_run import PlannedApply
+from openpts.pts.iops import standard_conditions
+from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted, Ticked
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.requests import Apply
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount, Duration
+from tests.unit.record.test_run_folder import manifest
+from tests.unit.runner.scripted_engine import complete
+
+CONDITIONS = msgspec.structs.replace(
+    standard_conditions(Profile.ENTERPRISE, 1), minute_ns=NS_PER_S, max_rounds=7
+)
+WIPC = Step(Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
+
+
+def point(block_size_bytes: int) -> Step:
+    stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, 0, 4, 32, ActiveRange())
+    return Step(stimulus, Duration.seconds(1))
+
+
+POINT = point(4 * KIB)
+STEADY = judge(range(1, 6), [100.0, 101, 99, 100, 100])
+RESTLESS = judge(range(1, 6), [100.0, 150, 99, 100, 100])
+
+
+def wipc(*steps: Step) -> Apply:
+    return Apply(Part.WIPC, 1, steps)
+
+
+def round_of(number: int, *steps: Step) -> Apply:
+    return Apply(Part.ROUND, number, steps, 7)
+
+
+def planned(apply: Apply, step_s: float = 1.0, cycle: int = 1) -> PlannedApply:
+    durations_ns = tuple(round(step_s * NS_PER_S) for _ in apply.steps)
+    return PlannedApply(cycle, apply, durations_ns, tuple(0 for _ in apply.steps))
+
+
+PLAN = (planned(wipc(WIPC), 4.0), *(planned(round_of(number, *(POINT,) * 56)) for number in range(1, 8)))
+STARTED = RunStarted(Path("r1"), replace(manifest(), conditions=CONDITIONS), PLAN)
+
+
+class Clock:
+    """Time as the test says it is."""
+
+    now_s = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    clock = Clock()
+    monkeypatch.setattr(progress_module, "time", clock)
+    return clock
+
+
+def place(round_number: int | None, position: int) -> StepPlace:
+    """Of a round, or of preconditioning."""
+    if round_number is None:
+        return StepPlace(1, Part.WIPC, 1, position)
+    return StepPlace(1, Part.ROUND, round_number, position)
+
+
+def ticked(round_number: int | None, position: int, step: Step, **progress: Any) -> Ticked:
+    now = replace(EngineProgress(steps_begun=1, step_elapsed_ns=0, ios=0, bytes=0), **progress)
+    return Ticked(place(round_number, position), step, now)
+
+
+def begun(round_number: int | None, *steps: Step) -> StepsStarted:
+    return StepsStarted(1, wipc(*steps) if round_number is None else round_of(round_number, *steps))
+
+
+def ended(round_number: int | None, position: int, step: Step) -> StepFinished:
+    return StepFinished(place(round_number, position), complete(step))
+
+
+def judged(number: int) -> SteadyStateJudged:
+    names = tuple(str(variable) for variable in CONDITIONS.tracking)
+    return SteadyStateJudged(Part.ROUND, number, names, (STEADY, RESTLESS, STEADY))
+
+
+SIMULATED_TARGET = TargetFacts(
+    TargetKind.SIMULATED,
+    "sim:enterprise-tlc",
+    "sim:enterprise-tlc?capacity=1600000000000&scale=67&seed=1",
+    10**9,
+    512,
+    SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 10**9 // 67, 1, ()),
+)
+SIMULATED = RunStarted(STARTED.folder, replace(STARTED.manifest, target=SIMULATED_TARGET), PLAN)
+
+
+def log_of(*events: Event) -> list[str]:
+    lines: list[str] = []
+    log = PlainLog(lines.append)
+    for event in events:
+        log.hear(event)
+    return [line.partition("] ")[2] for line in lines]

@@ -13,8 +13,8 @@ from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.part import Part, StepPlace
 from tests.unit.record.test_run_folder import manifest
+from tests.unit.runner.live_bench import step
 from tests.unit.runner.scripted_engine import complete
-from tests.unit.runner.test_live import step
 
 FIRST = StepPlace(1, Part.WIPC, 1, 0)
 SECOND = StepPlace(1, Part.ROUND, 1, 0)

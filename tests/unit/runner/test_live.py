@@ -1,36 +1,18 @@
-"""The live driver: what is asked is done, what was measured is kept, in every ending."""
+"""The live driver: what is asked is done in its order, and what was measured and sampled is recorded."""
 
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
 
 import pytest
-from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
-from openpts.device.purge.method import Progress
-from openpts.engine.contract import OutstandingIo
-from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
+from openpts.errors import InterruptedRunError
 from openpts.gauge import Gauge
 from openpts.record.health import Occasion
 from openpts.record.reader import read_run
-from openpts.record.writer import RunWriter
-from openpts.runner.events import (
-    CycleEnded,
-    DeviationFound,
-    Event,
-    IoHangs,
-    SteadyStateJudged,
-    StepFinished,
-    StepsStarted,
-    Ticked,
-)
-from openpts.runner.live import LiveDriver
+from openpts.runner.events import CycleEnded, DeviationFound, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.runner.telemetry import Sampler
-from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
-from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import (
     Apply,
@@ -42,67 +24,24 @@ from openpts.vocabulary.requests import (
     SetWriteCache,
     SteadyStateChecked,
 )
-from openpts.vocabulary.sample import IoFailure, Sample, StepState
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import Duration
-from tests.unit.record.test_run_folder import manifest
-from tests.unit.runner.scripted_engine import ScriptedEngine, complete, complete_with_errors, failed
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step
+from tests.unit.runner.live_bench import (
+    CACHE,
+    DEVIATION,
+    FINISHED,
+    HEALTH,
+    PURGE,
+    Bench,
+    bench,
+    in_round,
+    short_test,
+    step,
+    wipc,
+)
+from tests.unit.runner.scripted_engine import complete
 
-if TYPE_CHECKING:
-    from openpts.runner.preparation import Preparation
-
-PURGE = PurgeReport(True, "discard", "all LBAs", "2026-11-20T22:00:00+00:00", 1, 64, 64)
-HEALTH = HealthReading("a log", {"temperature_c": 40.5, "host_write_bytes": 2.0**60})
-CACHE = WriteCacheReport("WCD", "WCE", "sysfs")
-DEVIATION = Deviation("PTS-CACHE-01", "3.7", "WCD", "WCE", "effect")
-
-
-class GivenPreparation:
-    def __init__(self, happened: list[str], sampler: Sampler, purge_error: Exception | None = None) -> None:
-        self.happened, self.sampler, self.purge_error = happened, sampler, purge_error
-        self.alone_while_purged: list[bool] = []
-
-    def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        self.happened.append("purge")
-        self.alone_while_purged.append(self.sampler.leave_drive_alone)
-        if self.purge_error:
-            raise self.purge_error
-        return PURGE, ()
-
-    def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
-        self.happened.append(f"cache {required_enabled}")
-        return CACHE, (DEVIATION,)
-
-    def cache_since(self, report: WriteCacheReport) -> tuple[Deviation, ...]:
-        assert report == CACHE
-        self.happened.append("cache looked at")
-        return ()
-
-
-def step(block_size_bytes: int) -> Step:
-    stimulus = Stimulus.of(AccessPattern.RANDOM, block_size_bytes, 0, 1, 1, ActiveRange())
-    return Step(stimulus, Duration.seconds(1))
-
-
-def block_size(running: Step) -> int:
-    assert running.stimulus is not None
-    return running.stimulus.block_size_bytes
-
-
-FINISHED = CycleFinished(Outcome(None, 2), "SEQ 128 KiB")
-
-
-def short_test() -> Script:
-    yield Purge()
-    yield SetWriteCache(False)
-    samples = yield Apply(Part.WIPC, 1, (step(131072),))
-    assert samples is not None
-    assert len(samples) == 1
-    for number in (1, 2):
-        samples = yield Apply(Part.ROUND, number, (step(4096), step(512)), 2)
-        assert samples is not None
-        assert [block_size(s.step) for s in samples] == [4096, 512]
-    yield FINISHED
+__all__ = ["bench"]
 
 
 def two_cycles() -> Script:
@@ -110,46 +49,6 @@ def two_cycles() -> Script:
         yield Purge()
         yield Apply(Part.SATURATION, 1, (step(4096),))
         yield CycleFinished(Outcome(None, 1), title)
-
-
-class Bench:
-    """A driver with everything around it that a test wants to look at."""
-
-    def __init__(self, folder: Path, engine: ScriptedEngine, purge_error: Exception | None = None) -> None:
-        self.folder, self.engine = folder, engine
-        self.events: list[Event] = []
-        self.writer = RunWriter.create(folder, manifest())
-        sampler = Sampler(())
-        self.preparation = GivenPreparation(engine.happened, sampler, purge_error)
-        self.driver = LiveDriver(
-            engine,
-            cast("Preparation", self.preparation),
-            self.writer,
-            self.events.append,
-            lambda: HEALTH,
-            sampler,
-        )
-
-    def steps(self) -> list[tuple[StepPlace, StepState]]:
-        return [(s.place, s.sample.state) for s in read_run(self.folder).steps]
-
-
-def wipc(state: StepState = StepState.COMPLETE) -> tuple[StepPlace, StepState]:
-    return StepPlace(1, Part.WIPC, 1, 0), state
-
-
-def in_round(
-    number: int, position: int, state: StepState = StepState.COMPLETE
-) -> tuple[StepPlace, StepState]:
-    return StepPlace(1, Part.ROUND, number, position), state
-
-
-@pytest.fixture
-def bench(tmp_path: Path) -> Callable[..., Bench]:
-    def make(outcome: Callable[[Step], Sample] = complete, **options: Any) -> Bench:
-        return Bench(tmp_path / "run", ScriptedEngine(outcome), **options)
-
-    return make
 
 
 @pytest.mark.proves("PTS-GEN-07", "PTS-TOOL-01")
@@ -258,45 +157,6 @@ def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
     ]
 
 
-def test_a_failed_io_ends_the_run_and_is_kept(bench: Callable[..., Bench]) -> None:
-    subject = bench(lambda s: failed(s) if block_size(s) == 512 else complete(s))
-    with pytest.raises(RunFailedError, match=r"write of 512 B at byte 4096 failed .* Input/output error"):
-        subject.driver.drive(short_test())
-    assert subject.steps() == [
-        wipc(),
-        in_round(1, 0),
-        in_round(1, 1, StepState.FAILED),
-    ]
-
-
-def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..., Bench]) -> None:
-    def interrupted(running: Step) -> Sample:
-        if block_size(running) == 512:
-            raise KeyboardInterrupt
-        return complete(running)
-
-    subject = bench(interrupted)
-    with pytest.raises(InterruptedRunError):
-        subject.driver.drive(short_test())
-    assert "stop" in subject.engine.happened
-    assert subject.steps() == [wipc(), in_round(1, 0)]
-
-
-def test_a_failed_purge_ends_the_run_before_any_io(bench: Callable[..., Bench]) -> None:
-    subject = bench(purge_error=PurgeError("3 of 64 marks are still there"))
-    with pytest.raises(PurgeError):
-        subject.driver.drive(short_test())
-    assert subject.engine.happened == ["purge"]
-    assert read_run(subject.folder).manifest.purges == ()
-
-
-def test_an_engine_that_ends_without_a_result_is_a_failure(bench: Callable[..., Bench]) -> None:
-    subject = bench()
-    subject.engine.stop()
-    with pytest.raises(RunFailedError, match="the engine ended"):
-        subject.driver.drive(short_test())
-
-
 def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..., Bench]) -> None:
     heard = []
 
@@ -392,65 +252,3 @@ def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> Non
     ]
     assert subject.events[-1] == CycleEnded(1, FINISHED)
     assert not any(isinstance(event, SteadyStateJudged) for event in subject.events)
-
-
-def test_errors_that_do_not_end_the_run_are_in_the_ledger_with_their_step(
-    bench: Callable[..., Bench],
-) -> None:
-    subject = bench(lambda s: complete_with_errors(s) if block_size(s) == 512 else complete(s))
-    subject.driver.drive(short_test())
-    run = read_run(subject.folder)
-    entries = [entry for entry in run.ledger if entry.rule_id == "PTS-GEN-01"]
-    assert [entry.used.partition(" (")[0] for entry in entries] == ["round 1, step 2", "round 2, step 2"]
-    assert entries[0].used == (
-        "round 1, step 2 (RND 0.5 KiB 0/100): 3 x write failed: Input/output error (os error 5), "
-        "first at byte 4096, 8192, 512; 1 x flush failed: Remote I/O error (os error 121)"
-    )
-    heard = [event.deviation for event in subject.events if isinstance(event, DeviationFound)]
-    assert heard == list(run.ledger)
-    assert [len(step.sample.errors) for step in run.steps] == [0, 0, 2, 0, 2]
-
-
-def test_a_failed_step_is_no_deviation_but_a_failure(bench: Callable[..., Bench]) -> None:
-    subject = bench(lambda s: failed(s) if block_size(s) == 512 else complete(s))
-    with pytest.raises(RunFailedError):
-        subject.driver.drive(short_test())
-    assert read_run(subject.folder).ledger == (DEVIATION,)
-
-
-def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]) -> None:
-    def flush_failed(running: Step) -> Sample:
-        return with_changes(failed(running), failure=IoFailure("flush", 0, 0, "Input/output error"))
-
-    subject = bench(flush_failed)
-    with pytest.raises(RunFailedError, match=r"^flush failed in RND 128 KiB 0/100: Input/output error$"):
-        subject.driver.drive(short_test())
-
-
-def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Bench]) -> None:
-    def gap() -> Script:
-        yield Purge()
-        yield Apply(Part.WAIT_STATE, 1, (Step(None, Duration.seconds(1)),))
-
-    def interrupted(running: Step) -> Sample:
-        return with_changes(failed(step(512)), step=running, failure=None, errors=())
-
-    subject = bench(interrupted)
-    with pytest.raises(RunFailedError, match=r"^the engine stopped in idle$"):
-        subject.driver.drive(gap())
-    assert read_run(subject.folder).steps[0].sample.step.stimulus is None
-
-
-def test_an_io_that_hangs_is_told_while_it_hangs(bench: Callable[..., Bench]) -> None:
-    ages_s = (1, 4.9, 5, 5.1, 9.9, 10.1, 11, 20, 39, 41)
-    waits = [OutstandingIo(round(age_s * 10**9), "write", 8192, 4096) for age_s in ages_s]
-    subject = bench()
-    subject.engine.waits.extend([None, *waits])
-    subject.driver.drive(short_test())
-    told = [event.io.age_ns / 10**9 for event in subject.events if isinstance(event, IoHangs)]
-    assert told == [5, 10.1, 20, 41]
-    ticks = [event for event in subject.events if isinstance(event, Ticked)]
-    assert len(ticks) == 1 + len(waits)
-    first_finished = next(n for n, event in enumerate(subject.events) if isinstance(event, StepFinished))
-    last_told = max(n for n, event in enumerate(subject.events) if isinstance(event, IoHangs))
-    assert last_told < first_finished

@@ -20,6 +20,17 @@ def _own_cache_and_state(tmp_path_factory: pytest.TempPathFactory) -> Iterator[N
 
 
 @pytest.fixture(autouse=True, scope="session")
+def _no_width_of_a_terminal() -> Iterator[None]:
+    """Tables would be cut at it. A shell may export one, and readline sets one where there is no terminal, as
+    in each worker of pytest-xdist.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("COLUMNS", "LINES"):
+            patch.delenv(name, raising=False)
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
 def _ended_as_from_a_terminal() -> Iterator[None]:
     """However the tests were started: a shell's ``&`` and ``nohup`` leave signals ignored, and so would each
     program that a test starts.

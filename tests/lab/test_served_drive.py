@@ -55,6 +55,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
           --ioengine=io_uring --size=4M --verify=crc32c --verify_fatal=1 --output-format=json \\
           > {folder}/fio.json || exit 13
         nvme smart-log ${{drive%n1}} -o json > {folder}/cool.json
+        nvme device-self-test ${{drive%n1}} -n 0xffffffff -s 2 || exit 14
+        {OPENPTS} doctor $drive --json > {folder}/testing.json || exit 15
+        nvme device-self-test ${{drive%n1}} -n 0xffffffff -s 0xf || exit 16
+        {OPENPTS} doctor $drive --json > {folder}/tested.json || exit 17
+        nvme self-test-log ${{drive%n1}} -o json > {folder}/self-tests.json || exit 18
         for method in nvme-sanitize-block nvme-sanitize-crypto nvme-format-crypto nvme-format; do
           {purge} {SERIAL} --method $method $drive --json > {folder}/$method.json || exit 20
         done
@@ -137,3 +142,18 @@ def test_it_tells_how_well_it_served(folder: Path) -> None:
     assert ended["ios"] > 1024
     assert ended["late_max_ns"] >= ended["late_p99_ns"] >= ended["late_p50_ns"]
     assert ended["connections"] == 0
+
+
+def test_a_self_test_is_seen_by_the_doctor_while_it_goes_on(folder: Path) -> None:
+    during, afterwards = (
+        next(
+            line for line in json.loads((folder / name).read_text())["settings"] if line["key"] == "self_test"
+        )
+        for name in ("testing.json", "tested.json")
+    )
+    assert during["now"].startswith("extended self-test, ")
+    assert during["grade"] == "bad"
+    assert (afterwards["now"], afterwards["grade"]) == ("none", "good")
+    # nvme-cli reads the same log: the newest was extended, and ended by the command
+    newest = json.loads((folder / "self-tests.json").read_text())["List of Valid Reports"][0]
+    assert (newest["Self test code"], newest["Self test result"]) == (2, 1)

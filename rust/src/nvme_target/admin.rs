@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::subsystem::Subsystem;
-use super::{features, format, identify, logs, namespaces, sanitize};
+use super::{features, format, identify, logs, namespaces, sanitize, self_test};
 
 pub(super) const GET_LOG_PAGE: u8 = 0x02;
 pub(super) const IDENTIFY: u8 = 0x06;
@@ -15,6 +15,7 @@ pub(super) const SET_FEATURES: u8 = 0x09;
 pub(super) const GET_FEATURES: u8 = 0x0A;
 pub(super) const ASYNCHRONOUS_EVENT_REQUEST: u8 = 0x0C;
 pub(super) const NAMESPACE_MANAGEMENT: u8 = 0x0D;
+pub(super) const DEVICE_SELF_TEST: u8 = 0x14;
 pub(super) const NAMESPACE_ATTACHMENT: u8 = 0x15;
 pub(super) const KEEP_ALIVE: u8 = 0x18;
 pub(super) const FORMAT: u8 = 0x80;
@@ -61,6 +62,7 @@ pub(super) fn execute(
         },
         KEEP_ALIVE => Ok(Done::default()),
         NAMESPACE_MANAGEMENT => namespaces::manage(subsystem, command, data),
+        DEVICE_SELF_TEST => self_test::self_test(subsystem, command),
         NAMESPACE_ATTACHMENT => namespaces::attach(subsystem, controller, command, data),
         FORMAT => match format::format(subsystem, command) {
             Ok(until) => return Answer::At(until),

@@ -119,6 +119,7 @@ impl Status {
     pub(super) const NOT_ATTACHED: Self = Self(0x11A);
     pub(super) const THIN_PROVISIONING: Self = Self(0x11B);
     pub(super) const INVALID_CONTROLLER_LIST: Self = Self(0x11C);
+    pub(super) const SELF_TEST_IN_PROGRESS: Self = Self(0x11D);
     pub(super) const CONNECT_INCOMPATIBLE: Self = Self(0x180);
     pub(super) const CONNECT_BUSY: Self = Self(0x181);
     pub(super) const CONNECT_INVALID: Self = Self(0x182);

@@ -14,7 +14,7 @@ const CHANGES_NAMESPACE: u32 = 1 << 2;
 const CHANGES_INVENTORY: u32 = SUPPORTED | 1 << 3;
 const ALONE: u32 = 2 << 16;
 
-const ADMIN_COMMANDS: [(u8, u32); 9] = [
+const ADMIN_COMMANDS: [(u8, u32); 10] = [
     (admin::GET_LOG_PAGE, SUPPORTED),
     (admin::IDENTIFY, SUPPORTED),
     (admin::ABORT, SUPPORTED),
@@ -22,6 +22,7 @@ const ADMIN_COMMANDS: [(u8, u32); 9] = [
     (admin::GET_FEATURES, SUPPORTED),
     (admin::ASYNCHRONOUS_EVENT_REQUEST, SUPPORTED),
     (admin::NAMESPACE_MANAGEMENT, CHANGES_INVENTORY),
+    (admin::DEVICE_SELF_TEST, SUPPORTED),
     (admin::NAMESPACE_ATTACHMENT, CHANGES_INVENTORY),
     (admin::KEEP_ALIVE, SUPPORTED),
 ];

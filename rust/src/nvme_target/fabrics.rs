@@ -46,7 +46,11 @@ pub(super) fn execute(
         }
         (PROPERTY_GET, Role::Admin(controller)) => property_get(controller, command).map_err(plain),
         (PROPERTY_SET, Role::Admin(controller)) => {
+            let was_ready = controller.is_ready();
             let set = controller.set_property(command.dword(11), command.qword(12));
+            if was_ready && !controller.is_ready() {
+                subsystem.controller_was_reset(controller);
+            }
             set.map(|()| Done::default()).map_err(plain)
         }
         (CONNECT | PROPERTY_GET | PROPERTY_SET, _) => Err(plain(Status::COMMAND_SEQUENCE)),

@@ -5,6 +5,7 @@ use std::time::Instant;
 use super::command::{Command, Status};
 use super::media::{Gate, LBA_SHIFTS, Namespace};
 use super::sanitize;
+use super::self_test::{self, Ending};
 use super::subsystem::Subsystem;
 
 /// The number that means all namespaces.
@@ -26,6 +27,7 @@ pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant
     }
     let mut media = subsystem.media_mut();
     media.admit()?;
+    self_test::abort(subsystem, Ending::AbortedByFormat);
     let chosen: Vec<Namespace> = match command.namespace() {
         ALL => media.namespaces.clone(),
         id => vec![*media.allocated(id)?],

@@ -70,7 +70,7 @@ pub(super) fn page(subsystem: &Subsystem, controller: &Controller) -> Page {
         .put_u64(80, Traffic::of(&traffic.writes))
         .put_u64(96, minutes(smart.busy_s).into())
         .put_u64(112, 1)
-        .put_u64(128, subsystem.began.elapsed().as_secs() / 3600)
+        .put_u64(128, subsystem.power_on_hours())
         .put_u64(160, smart.media_errors + unreadable)
         .put_u64(176, errors)
         .put_u32(192, minutes(smart.warning_temperature_s))

@@ -8,8 +8,8 @@ use super::error_log;
 use super::events;
 use super::format::ALL;
 use super::media::{LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
-use super::sanitize;
 use super::subsystem::{Subsystem, kelvin};
+use super::{sanitize, self_test};
 
 const PAGE_BYTES: usize = 4096;
 /// Transfers of up to 1 MiB, as a power of two of pages.
@@ -80,9 +80,9 @@ fn discovery_controller(subsystem: &Subsystem, controller: &Controller) -> Page 
 fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) -> Page {
     let character = &subsystem.character;
     let mut page = names(subsystem, controller);
-    // Optional admin commands: format and namespace management.
+    // Optional admin commands: namespace management, self-test, and format.
     let can_purge = sanitize::capabilities(subsystem) != 0;
-    let admin = if can_purge { 1 << 1 | 1 << 3 } else { 1 << 3 };
+    let admin = 1 << 3 | 1 << 4 | if can_purge { 1 << 1 } else { 0 };
     let threshold = |celsius: Option<f64>| celsius.map_or(0, kelvin);
     page.put_u8(77, MOST_TRANSFER_EXPONENT)
         // Events on namespaces that change.
@@ -101,6 +101,9 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u16(268, threshold(character.critical_c))
         .put_u64(280, subsystem.drive.capacity_bytes())
         .put_u64(296, media.unallocated_bytes())
+        .put_u16(316, self_test::EXTENDED_MINUTES)
+        // One self-test at a time, whichever controller begins it.
+        .put_u8(318, 1)
         .put_u32(328, sanitize::capabilities(subsystem))
         .put_u8(512, 0x66)
         .put_u8(513, 0x44)

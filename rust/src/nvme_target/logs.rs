@@ -5,13 +5,14 @@ use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::lock::lock;
 use super::subsystem::{Subsystem, Traffic};
-use super::{discovery, effects, health};
+use super::{discovery, effects, health, self_test};
 
 const ERROR_INFORMATION: u8 = 0x01;
 const HEALTH: u8 = 0x02;
 const FIRMWARE_SLOTS: u8 = 0x03;
 const CHANGED_NAMESPACES: u8 = 0x04;
 const COMMAND_EFFECTS: u8 = 0x05;
+const SELF_TEST: u8 = 0x06;
 const DISCOVERY: u8 = 0x70;
 const SANITIZE_STATUS: u8 = 0x81;
 
@@ -38,6 +39,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
             page
         }
         (false, COMMAND_EFFECTS) => effects::log(subsystem),
+        (false, SELF_TEST) => self_test::log(subsystem),
         (false, SANITIZE_STATUS) => subsystem.sanitize().page(Traffic::of(&subsystem.traffic.write_bytes)),
         _ => return Err(Status::INVALID_LOG_PAGE),
     };

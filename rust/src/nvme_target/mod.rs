@@ -31,6 +31,7 @@ mod paced_drive;
 mod pdu;
 mod queue;
 mod sanitize;
+mod self_test;
 mod server;
 mod store;
 mod subsystem;

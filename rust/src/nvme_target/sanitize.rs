@@ -8,6 +8,7 @@ use super::bytes::Page;
 use super::command::{Answered, Command, Done, Status};
 use super::events::Event;
 use super::media::Gate;
+use super::self_test::{self, Ending};
 use super::subsystem::{Subsystem, Traffic};
 use crate::simulator::Purge;
 
@@ -104,6 +105,7 @@ pub(super) fn sanitize(subsystem: &Arc<Subsystem>, command: &Command) -> Answere
         ..SanitizeState::default()
     };
     media.gate = Gate::Sanitizing;
+    self_test::abort(subsystem, Ending::AbortedBySanitize);
     drop((state, media));
     let works_on = Arc::clone(subsystem);
     let passes = if action == OVERWRITE { passes(word) } else { 0 };

@@ -13,6 +13,7 @@ use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::sanitize::SanitizeState;
+use super::self_test::{self, Ending, SelfTests};
 use super::store::Store;
 use crate::simulator::{Purge, Sensed};
 
@@ -98,6 +99,7 @@ pub(super) struct Subsystem {
     pub(super) warned: AtomicU8,
     pub(super) sanitize: Mutex<SanitizeState>,
     pub(super) heat: Mutex<Heat>,
+    self_tests: Mutex<SelfTests>,
     pub(super) figures: Arc<Mutex<Figures>>,
     pub(super) began: Instant,
     pub(super) is_stopping: AtomicBool,
@@ -126,6 +128,7 @@ impl Subsystem {
             warned: AtomicU8::default(),
             sanitize: Mutex::new(sanitize),
             heat: Mutex::default(),
+            self_tests: Mutex::default(),
             figures: Arc::default(),
             began: Instant::now(),
             is_stopping: AtomicBool::new(false),
@@ -146,6 +149,15 @@ impl Subsystem {
 
     pub(super) fn sanitize(&self) -> MutexGuard<'_, SanitizeState> {
         lock(&self.sanitize)
+    }
+
+    pub(super) fn self_tests(&self) -> MutexGuard<'_, SelfTests> {
+        lock(&self.self_tests)
+    }
+
+    /// Whole hours since it was switched on.
+    pub(super) fn power_on_hours(&self) -> u64 {
+        self.began.elapsed().as_secs() / 3600
     }
 
     fn controllers(&self) -> MutexGuard<'_, BTreeMap<u16, Arc<Controller>>> {
@@ -176,8 +188,20 @@ impl Subsystem {
 
     /// A controller's admin connection has ended, and its I/O queues end with it.
     pub(super) fn remove_controller(&self, id: u16) {
-        if let Some(controller) = self.controllers().remove(&id) {
+        let removed = self.controllers().remove(&id);
+        if let Some(controller) = removed {
+            let was_ready = controller.is_ready();
             controller.disable();
+            if was_ready {
+                self.controller_was_reset(&controller);
+            }
+        }
+    }
+
+    /// A controller is no longer enabled: what it does not survive ends.
+    pub(super) fn controller_was_reset(&self, controller: &Controller) {
+        if !controller.is_discovery {
+            self_test::abort(self, Ending::AbortedByReset);
         }
     }
 

@@ -24,6 +24,7 @@ from openpts.runner.served_drive import (
     is_loopback,
     serve_drive,
 )
+from openpts.runner.stop_signals import ending_signals
 from openpts.units import NS_PER_US, format_capacity
 
 _LOOK_S: Final = 0.1
@@ -146,12 +147,15 @@ def _faults(fails: tuple[str, ...], *, format_lies: bool, vanishes_after_ios: in
 
 @contextmanager
 def _ended_by_signals() -> Iterator[None]:
-    """Ctrl-C and a service manager end it with a summary; jobs of a shell start with Ctrl-C ignored."""
+    """Ctrl-C, a service manager and a lost terminal end it with a summary.
+
+    Jobs of a shell start with Ctrl-C ignored; a terminal is not missed by what was started with ``nohup``.
+    """
 
     def interrupt(_signal: int, _frame: FrameType | None) -> None:
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, interrupt) for number in (signal.SIGINT, *ending_signals())}
     try:
         yield
     finally:

@@ -17,6 +17,7 @@ from openpts.device.purge.ata_password import (
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, Kind
 from openpts.programs import run_program
+from openpts.runner.ending import terminate_as_interrupt
 from openpts.runner.healing import heal
 from openpts.system_files import SystemRoots
 
@@ -53,14 +54,15 @@ def unlock(drive: str | None, only_list: bool) -> int:
     for entry in busy:
         click.echo(f"{_told(entry)}; that process still runs and takes it off itself", err=True)
     wanted = {entry.entry_id for entry in meant}
-    healed = heal(
-        journal,
-        roots,
-        {Kind.DRIVE_PASSWORD},
-        concerns=lambda entry: entry.entry_id in wanted,
-        run=run_program,
-        healers={Kind.DRIVE_PASSWORD: partial(take_password_off, named=named)},
-    )
+    with terminate_as_interrupt():  # a lost terminal too ends it between two commands, not in one
+        healed = heal(
+            journal,
+            roots,
+            {Kind.DRIVE_PASSWORD},
+            concerns=lambda entry: entry.entry_id in wanted,
+            run=run_program,
+            healers={Kind.DRIVE_PASSWORD: partial(take_password_off, named=named)},
+        )
     for healing in healed:
         click.echo(healing.text, err=not healing.put_back)
     done = not busy and all(healing.put_back for healing in healed)

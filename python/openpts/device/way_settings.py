@@ -118,7 +118,9 @@ def _interrupts(functions: Iterable[Path], roots: SystemRoots) -> Fact:
     function = next(iter(functions), None)
     vectors = sorted((function / "msi_irqs").glob("[0-9]*")) if function else []
     if not vectors:
-        return Fact(None, f"{function or 'no PCI function'} has no msi_irqs")
+        return Fact(
+            None, f"{function} has no msi_irqs" if function else "no PCI function is on the way to it"
+        )
     # those of a queue without a processor that is online have none
     places = {
         text

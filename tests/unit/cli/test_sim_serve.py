@@ -31,7 +31,7 @@ def refused(*words: str) -> str:
     return str(caught.value)
 
 
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_objects_at_the_beginning_and_at_the_end(ending: signal.Signals) -> None:
     with serving("--nvme-tcp", "127.0.0.1:0", "--serial", "SIM7", "--json") as program:
         assert program.stdout is not None

@@ -29,7 +29,7 @@ from benches.targets import machine, memory_drive
 from openpts.analysis.latency import LatencyDistribution
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
-from openpts.device.open_target import OpenTarget
+from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.runner.gauges import host_gauges, target_gauges

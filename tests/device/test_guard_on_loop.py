@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from openpts import programs
-from openpts.device import guard
-from openpts.device.consent import Consent
-from openpts.device.discovery import list_devices
-from openpts.device.drive_listing import Safety
-from openpts.device.guard import check, open_target
-from openpts.device.target import BlockTarget, parse_target
+from openpts.device.guard import guard
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import check, open_target
+from openpts.device.listing.discovery import list_devices
+from openpts.device.listing.drive_listing import Safety
+from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB

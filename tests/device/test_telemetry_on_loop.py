@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent
-from openpts.device.guard import open_target
-from openpts.device.io_gauges import disks_below, others_gauge
-from openpts.device.target import BlockTarget
+from openpts.device.gauges.io_gauges import disks_below, others_gauge
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
+from openpts.device.targets.target import BlockTarget
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge, Values
 from openpts.host.processor_gauges import processor_gauges

@@ -17,8 +17,8 @@ GUEST = """
 import json, sys
 from pathlib import Path
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent
-from openpts.device.guard import open_target
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
 from openpts.device.purge import methods
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.device.purge.method import Capability
@@ -26,8 +26,8 @@ from openpts.device.purge.purge import purge
 from openpts.device.purge.sanitize_kind import SanitizeKind
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
-from openpts.device.serial_number import serial_number
-from openpts.device.target import BlockTarget
+from openpts.device.identity.serial_number import serial_number
+from openpts.device.targets.target import BlockTarget
 from openpts.errors import PurgeError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
@@ -87,10 +87,10 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent
-from openpts.device.guard import open_target
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
-from openpts.device.target import BlockTarget
+from openpts.device.targets.target import BlockTarget
 from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 

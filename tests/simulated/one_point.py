@@ -4,7 +4,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.pts.iops import TRACKING
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import People

@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.analysis.settling import Look
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
 from openpts.practice.settling import SettlingCourse, settle
 from openpts.record.reader import Run

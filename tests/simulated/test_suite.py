@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.suite import run_all
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RunFailedError, UsageError
 from openpts.parameters.given import Given, conditions_of
 from openpts.pts.registry import TESTS

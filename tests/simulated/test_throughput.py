@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import read_run

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.practice.registry import ALL_TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from itertools import product
 from pathlib import Path
 
-from openpts.device.ata_identify import parse_ata_information_page
 from openpts.device.block_device import BlockDevice
+from openpts.device.identity.ata_identify import parse_ata_information_page
 from openpts.journal import Journal
 from openpts.programs import Answer
 from openpts.system_files import SystemRoots

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
+from openpts.device.targets.open_target import OpenTarget
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 
 

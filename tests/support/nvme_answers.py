@@ -4,7 +4,7 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from openpts.device.nvme_identify import NvmeController
+from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.purge.nvme_drive import NvmeQuestions
 from openpts.programs import Answer
 

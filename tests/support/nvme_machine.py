@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_identify import NvmeController
-from openpts.device.open_target import OpenTarget
+from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.purge.nvme_format import NvmeFormat
 from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction
 from openpts.device.purge.waiting import Clock
+from openpts.device.targets.open_target import OpenTarget
 from openpts.system_files import SystemRoots
 from tests.support.held_drive import held
 from tests.support.nvme_answers import Drive, sanitize_log

@@ -9,10 +9,10 @@ from typing import Final
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent
-from openpts.device.guard import check, open_target
-from openpts.device.serial_number import serial_number
-from openpts.device.target import BlockTarget
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import check, open_target
+from openpts.device.identity.serial_number import serial_number
+from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from openpts.device.simulated_target import parse_simulated_target
+from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.served_drive import SOUND, Faults, ServedDrive
 from openpts.runner.served_drive import ServeOrder, serve_drive
 from tests.support.nvme_tcp_host import Host

@@ -27,25 +27,25 @@ HARMLESS_FLAGS = {
 }
 
 OPENS_FOR_WRITING = {
-    "device/guard.py": "drives",
-    "device/scratch_file.py": "files of tests",
-    "device/write_cache_control.py": "an attribute of sysfs",
+    "device/guard/guard.py": "drives",
+    "device/targets/scratch_file.py": "files of tests",
+    "device/cache/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
 }
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
-    "device/guard.py": "reading to check, writing to hand out",
-    "device/scratch_file.py": "an existing file or a new one",
+    "device/guard/guard.py": "reading to check, writing to hand out",
+    "device/targets/scratch_file.py": "an existing file or a new one",
     "device/purge/held_drive.py": "reading, with or without a claim",
-    "device/nvme_generic.py": "the rights of the descriptor that the guard has let through",
+    "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
     "cli/lasting_output.py": "standard output and the error channel",
-    "device/allocation.py": "the size of a scratch file",
-    "device/marks.py": "marks on a target, before its purge",
+    "device/targets/allocation.py": "the size of a scratch file",
+    "device/purge/marks.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
-    "device/patience.py": "a pipe",
-    "device/write_cache_control.py": "an attribute of sysfs",
+    "device/listing/patience.py": "a pipe",
+    "device/cache/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "runner/data_check.py": "a list of written places in the run folder",
 }
@@ -60,17 +60,17 @@ WRITES_FILES_BY_NAME = {
 }
 SENDS_IOCTLS = {
     "device/kernel_calls.py": "sizes; discard",
-    "device/nvme_admin.py": "admin commands of the drive",
-    "device/nvme_generic.py": "the namespace's number",
+    "device/nvme/nvme_admin.py": "admin commands of the drive",
+    "device/nvme/nvme_generic.py": "the namespace's number",
 }
 CALLS_THE_C_LIBRARY = {
     "device/kernel_calls.py": "fallocate, statx",
-    "device/nvme_admin.py": "buffers for its ioctl",
+    "device/nvme/nvme_admin.py": "buffers for its ioctl",
     "host/clock.py": "adjtimex, to read",
 }
 STARTS_PROCESSES = {
     "programs.py": "all programs of others",
-    "device/patience.py": "a copy of this process, to ask a drive",
+    "device/listing/patience.py": "a copy of this process, to ask a drive",
     "engine/fio/installation.py": "fio --version",
     "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
     "host/sleep_inhibitor.py": "systemd-inhibit",
@@ -83,9 +83,9 @@ CARRIES_OUT_PURGES = {
     "runner/array_device.py": "that of an array: of each of its members",
 }
 MAKES_TARGETS = {
-    "device/guard.py": "for writing",
-    "device/scratch_file.py": "files, by way of the guard",
-    "device/reading.py": "for reading alone",
+    "device/guard/guard.py": "for writing",
+    "device/targets/scratch_file.py": "files, by way of the guard",
+    "device/targets/reading.py": "for reading alone",
     "runner/unopened_target.py": "nothing is open",
 }
 # programs that can change a drive; those that only read are not listed
@@ -99,7 +99,7 @@ CHANGES_DRIVES = {
     "sg_format": {"device/purge/scsi_format.py"},
     "sg_sanitize": {"device/purge/scsi_sanitize.py"},
     "mdadm": {"device/md_array.py"},
-    "wipefs": {"device/signatures.py"},
+    "wipefs": {"device/guard/signatures.py"},
 }
 NEVER_RUN = {"dd", "blkdiscard", "sg_raw", "sg_unmap", "sg_write_same", "sg_wr_mode", "sdparm", "mkfs", "cp"}
 NAMES_PROGRAMS_ONLY = {"programs.py", "host/software.py"}
@@ -265,7 +265,7 @@ def test_other_programs_that_write_to_drives_are_not_run_at_all() -> None:
 
 
 def test_wipefs_is_told_to_leave_everything_as_it_is() -> None:
-    assert '"wipefs", "--no-act"' in (PACKAGE / "device/signatures.py").read_text()
+    assert '"wipefs", "--no-act"' in (PACKAGE / "device/guard/signatures.py").read_text()
 
 
 def test_an_open_target_is_made_by_the_guard_or_for_reading() -> None:

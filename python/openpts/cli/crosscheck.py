@@ -13,7 +13,7 @@ from openpts.cli.crosscheck_json import result_object
 from openpts.cli.crosscheck_table import event_lines, print_table
 from openpts.cli.finite import FiniteRange
 from openpts.cli.option_group import together
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.engine.options import IoPath
 from openpts.runner.crosscheck import CrosscheckEvent, CrosscheckOrder, CrosscheckStarted, crosscheck
 from openpts.runner.crosscheck_cases import CASES, READS, WRITES

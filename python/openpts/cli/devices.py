@@ -10,8 +10,8 @@ from openpts.cli.devices_json import as_json_object
 from openpts.cli.devices_table import print_table
 from openpts.cli.table_console import table_console
 from openpts.device.block_device import BlockDevice
-from openpts.device.discovery import PATIENCE_S, list_device, list_devices
-from openpts.device.target import BlockTarget, parse_target
+from openpts.device.listing.discovery import PATIENCE_S, list_device, list_devices
+from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
 

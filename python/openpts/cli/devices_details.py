@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from openpts.device.drive_listing import DeviceListing, PurgeAbility, Safety
+from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Safety
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.facts import Fact
 

@@ -6,7 +6,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from openpts.device.drive_listing import DeviceListing
+from openpts.device.listing.drive_listing import DeviceListing
 
 SCHEMA_VERSION: Final = 1
 

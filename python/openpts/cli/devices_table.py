@@ -8,7 +8,7 @@ from rich.console import Console, JustifyMethod
 from rich.table import Table
 from rich.text import Text
 
-from openpts.device.drive_listing import DeviceListing, Safety
+from openpts.device.listing.drive_listing import DeviceListing, Safety
 from openpts.units import format_capacity
 
 _UNKNOWN: Final = "-"

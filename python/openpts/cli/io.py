@@ -18,7 +18,7 @@ from openpts.cli.io_placement import PLACEMENTS
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_stimulus import StimulusWords
 from openpts.cli.io_stop import StopWords
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.runner.measure import MeasurementOrder, changes_target, measure
 from openpts.runner.measurement_events import MeasurementEvent, MeasurementListener

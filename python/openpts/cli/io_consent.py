@@ -4,10 +4,10 @@ import os
 from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent
-from openpts.device.serial_number import serial_number
-from openpts.device.simulated_target import names_simulated
-from openpts.device.target import FileTarget, parse_target
+from openpts.device.guard.consent import Consent
+from openpts.device.identity.serial_number import serial_number
+from openpts.device.targets.simulated_target import names_simulated
+from openpts.device.targets.target import FileTarget, parse_target
 from openpts.system_files import SystemRoots
 
 

@@ -2,7 +2,7 @@
 
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.test_options import Choices
-from openpts.device.simulated_target import parse_simulated_target
+from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan, plan_run
 from openpts.runner.demand import check_plan

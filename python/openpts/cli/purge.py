@@ -17,7 +17,7 @@ from openpts.cli.log_lines import purge_lines
 from openpts.cli.option_group import together
 from openpts.cli.purge_words import purge_choice
 from openpts.cli.table_console import table_console
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.errors import UsageError
 from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone

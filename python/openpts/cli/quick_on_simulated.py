@@ -6,7 +6,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from openpts.cli.test_options import Choices
-from openpts.device.simulated_target import SimulatedTarget
+from openpts.device.targets.simulated_target import SimulatedTarget
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive

@@ -15,7 +15,7 @@ from openpts.cli.rehearse_text import print_rehearsal, rehearsal_object
 from openpts.cli.report import report_on
 from openpts.cli.run import display_on
 from openpts.cli.test_options import choices_of, options_of
-from openpts.device.simulated_target import MOST_SCALE
+from openpts.device.targets.simulated_target import MOST_SCALE
 from openpts.host.memory import available_memory_bytes
 from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES

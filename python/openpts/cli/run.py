@@ -19,8 +19,8 @@ from openpts.cli.report import print_result, report_on
 from openpts.cli.telemetry_options import TELEMETRY_OPTIONS, telemetry_of
 from openpts.cli.test_help import help_of
 from openpts.cli.test_options import Choices, choices_of, options_of
-from openpts.device.consent import Consent
-from openpts.device.simulated_target import names_simulated, parse_simulated_target
+from openpts.device.guard.consent import Consent
+from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
 from openpts.practice.registry import ALL_TESTS

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.interface import interface
+from openpts.device.identity.interface import interface
 from openpts.errors import TargetError
 
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from openpts.device.consent import Consent
-from openpts.device.simulated_target import SimulatedTarget
+from openpts.device.guard.consent import Consent
+from openpts.device.targets.simulated_target import SimulatedTarget
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run

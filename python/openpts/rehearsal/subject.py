@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.drive_name import name_with_model
+from openpts.device.identity.drive_name import name_with_model
 from openpts.errors import UsageError
 from openpts.rehearsal.matching import matched_preset, traits_of
 from openpts.simulation.presets import Preset, load_preset

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from openpts.analysis.crosscheck import PairedRatio, alternating_order, paired_ratio
-from openpts.device.consent import Consent
-from openpts.device.guard import open_target
-from openpts.device.open_target import OpenTarget
-from openpts.device.reading import has_unwritten_parts, open_for_reading
-from openpts.device.target import parse_target
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.reading import has_unwritten_parts, open_for_reading
+from openpts.device.targets.target import parse_target
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.fio.engine import FioEngine
 from openpts.engine.fio.installation import find_fio

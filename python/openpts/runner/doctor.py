@@ -5,11 +5,11 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
-from openpts.device.nearby_cpus import parse_cpu_list
-from openpts.device.self_test import self_test_fact
-from openpts.device.target import BlockTarget, parse_target
-from openpts.device.way_settings import way_settings
-from openpts.device.way_tuning import way_changes
+from openpts.device.health.self_test import self_test_fact
+from openpts.device.targets.target import BlockTarget, parse_target
+from openpts.device.way.nearby_cpus import parse_cpu_list
+from openpts.device.way.way_settings import way_settings
+from openpts.device.way.way_tuning import way_changes
 from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
 from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run

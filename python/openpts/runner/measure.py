@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final
 
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine, Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError

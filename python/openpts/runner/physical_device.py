@@ -7,19 +7,19 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.cache.write_cache import read_write_cache
+from openpts.device.cache.write_cache_control import WriteCacheControl
 from openpts.device.file_system import device_below
-from openpts.device.health import read_health
-from openpts.device.identity import dut_facts
-from openpts.device.open_target import OpenTarget
+from openpts.device.health.health import read_health
+from openpts.device.health.self_test import self_test_fact
+from openpts.device.identity.identity import dut_facts
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
-from openpts.device.reading import has_unwritten_parts
-from openpts.device.room import SpaceNeed, target_needs
-from openpts.device.self_test import self_test_fact
-from openpts.device.way_settings import way_settings
-from openpts.device.way_tuning import way_changes
-from openpts.device.write_cache import read_write_cache
-from openpts.device.write_cache_control import WriteCacheControl
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.reading import has_unwritten_parts
+from openpts.device.targets.room import SpaceNeed, target_needs
+from openpts.device.way.way_settings import way_settings
+from openpts.device.way.way_tuning import way_changes
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge

@@ -3,16 +3,16 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from openpts.device.at_work import at_work
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent
-from openpts.device.guard import open_target
+from openpts.device.guard.at_work import at_work
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
+from openpts.device.guard.rules import quiet_refusals, refuse
+from openpts.device.guard.usage import read_usage
 from openpts.device.purge.method import Capability, Progress, PurgeMethod
 from openpts.device.purge.methods import capabilities
 from openpts.device.purge.purge import purge
-from openpts.device.rules import quiet_refusals, refuse
-from openpts.device.target import FileTarget, parse_target
-from openpts.device.usage import read_usage
+from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.runner.ending import terminate_as_interrupt

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.engine.options import NativeOptions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts

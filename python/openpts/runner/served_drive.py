@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from openpts.device.simulated_target import DriveState, SimulatedTarget
+from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.served_drive import SOUND, DriveNames, Faults, ServedDrive
 from openpts.errors import UsageError
 from openpts.runner.simulated_device import DEFAULT_SEED, size_and_scale

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from openpts.analysis.settling import Look, Settling
-from openpts.device.consent import Consent
+from openpts.device.guard.consent import Consent
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError

@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
-from openpts.device.health import simulated_health
+from openpts.device.cache.write_cache import DISABLED, ENABLED, NO_CACHE
+from openpts.device.health.health import simulated_health
+from openpts.device.identity.simulated_identity import simulated_facts
 from openpts.device.purge.method import Progress
-from openpts.device.room import SpaceNeed
-from openpts.device.simulated_identity import simulated_facts
-from openpts.device.simulated_target import DriveState, SimulatedTarget
-from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
+from openpts.device.targets.room import SpaceNeed
+from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated_drive import SimulatedDrive

@@ -6,15 +6,15 @@ from pathlib import Path
 from typing import Self
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.cache.write_cache import read_write_cache
 from openpts.device.file_system import check_file_system, device_below
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.choose import choose
 from openpts.device.purge.file_blocks import FILE_METHOD
 from openpts.device.purge.methods import method_named
 from openpts.device.purge.purge import no_purge
-from openpts.device.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
-from openpts.device.target import FileTarget, parse_target
-from openpts.device.write_cache import read_write_cache
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
+from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import OpenptsError, TargetError
 from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, not_a_purge, purge_of_a_file
 from openpts.runner.preparation import other_write_cache, purge_left_out

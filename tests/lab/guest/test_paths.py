@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.device.consent import Consent
-from openpts.device.guard import open_target
-from openpts.device.open_target import OpenTarget
-from openpts.device.target import BlockTarget
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.target import BlockTarget
 from openpts.engine.contract import Engine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import UsageError

@@ -7,10 +7,10 @@ from click.testing import CliRunner
 
 from openpts.cli import devices as devices_module
 from openpts.cli.devices import devices
-from openpts.device.drive_listing import DeviceListing, PurgeAbility, Verdict
-from openpts.device.link import NegotiatedLink
-from openpts.device.media import Media
-from openpts.device.rules import Refusal
+from openpts.device.guard.rules import Refusal
+from openpts.device.identity.media import Media
+from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Verdict
+from openpts.device.way.link import NegotiatedLink
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading

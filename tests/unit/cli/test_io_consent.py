@@ -6,8 +6,8 @@ import pytest
 
 from openpts.cli import io_consent
 from openpts.cli.io_consent import ConsentWords
-from openpts.device.consent import Consent
-from openpts.device.target import BlockTarget
+from openpts.device.guard.consent import Consent
+from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact
 

@@ -6,7 +6,7 @@ import pytest
 
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.test_options import chosen
-from openpts.device.simulated_target import parse_simulated_target
+from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
 from openpts.parameters.given import Given
 from openpts.planning.assumed_drive import AssumedDrive

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import allocation
-from openpts.device.allocation import allocate_fully
+from openpts.device.targets import allocation
+from openpts.device.targets.allocation import allocate_fully
 from openpts.errors import TargetError
 from openpts.units import MIB
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.ata_identify import parse_identify_words
 from openpts.device.block_device import BlockDevice
+from openpts.device.identity.ata_identify import parse_identify_words
 from openpts.device.purge.ata_commands import fixed_senses, refusal
 from openpts.device.purge.ata_sanitize import AtaSanitize, SanitizeStatus, parse_status
 from openpts.device.purge.sanitize_kind import SanitizeKind

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.consent import Consent, unconfirmed
-from openpts.device.target import BlockTarget
+from openpts.device.guard.consent import Consent, unconfirmed
+from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
 
 NVME = BlockTarget(Path("/dev/disk/by-id/nvme-samsung"))

@@ -1,6 +1,6 @@
 from openpts.device.block_device import BlockDevice
-from openpts.device.discovery import list_devices
-from openpts.device.drive_listing import DeviceListing, Safety
+from openpts.device.listing.discovery import list_devices
+from openpts.device.listing.drive_listing import DeviceListing, Safety
 from openpts.system_files import SystemRoots
 
 

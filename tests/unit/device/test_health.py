@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from openpts import programs
-from openpts.device import health
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.health import read_health, read_health_of, simulated_health
-from openpts.device.nvme_admin import NvmeCommandError
-from openpts.device.nvme_identify import parse_identify_controller
-from openpts.device.open_target import OpenTarget
+from openpts.device.health import health
+from openpts.device.health.health import read_health, read_health_of, simulated_health
+from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme.nvme_identify import parse_identify_controller
+from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import Answer, ProgramMissingError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind

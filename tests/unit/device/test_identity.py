@@ -2,10 +2,10 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import identity
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity import dut_facts
-from openpts.device.nvme_identify import parse_identify_controller
+from openpts.device.identity import identity
+from openpts.device.identity.identity import dut_facts
+from openpts.device.nvme.nvme_identify import parse_identify_controller
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind

@@ -1,8 +1,8 @@
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.interface import host_bus_adapter, interface
-from openpts.device.nvme_identify import NvmeController
+from openpts.device.identity.interface import host_bus_adapter, interface
+from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.system_files import SystemRoots
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import look as look_module
 from openpts.device.block_device import BlockDevice
-from openpts.device.drive_listing import Safety
-from openpts.device.look import look
+from openpts.device.guard.usage import read_usage
+from openpts.device.listing import look as look_module
+from openpts.device.listing.drive_listing import Safety
+from openpts.device.listing.look import look
 from openpts.device.purge.method import Capability
-from openpts.device.target import BlockTarget
-from openpts.device.usage import read_usage
+from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError
 from openpts.runner import purge_alone as purge_alone_module
 from openpts.runner.purge_alone import methods_of

@@ -1,7 +1,7 @@
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.media import media
+from openpts.device.identity.media import media
 from openpts.system_files import SystemRoots
 from tests.support.identify_words import set_word
 

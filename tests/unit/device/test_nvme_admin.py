@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.nvme_admin import (
+from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
     allocated_namespaces,
     identify_controller,
@@ -19,7 +19,7 @@ from openpts.device.nvme_admin import (
     set_volatile_write_cache,
     volatile_write_cache_enabled,
 )
-from openpts.device.nvme_identify import NvmeController, parse_identify_controller
+from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 
 RECORDED = Path(__file__).parents[2] / "data/identify/qemu-nvme-identify-controller.bin"
 Answer = Callable[[bytearray], int]

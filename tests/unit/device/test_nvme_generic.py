@@ -4,8 +4,8 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_generic import open_nvme_generic
-from openpts.device.open_target import OpenTarget
+from openpts.device.nvme.nvme_generic import open_nvme_generic
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.nvme_identify import NvmeController, parse_identify_controller
+from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from tests.support.published_drives import captured
 
 

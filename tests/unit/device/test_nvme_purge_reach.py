@@ -6,12 +6,12 @@ from dataclasses import replace
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_admin import NvmeCommandError
-from openpts.device.nvme_identify import NvmeController
-from openpts.device.open_target import OpenTarget
+from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.purge.nvme_format import NvmeFormat
 from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.programs import Answer, ProgramError
 from openpts.system_files import SystemRoots

@@ -8,14 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.nvme_identify import NvmeController, parse_identify_controller
-from openpts.device.nvme_vendor_logs import (
+from openpts.device.health.nvme_vendor_logs import (
     INTEL_PAGE,
     OCP_PAGE,
     ocp_uuid_index,
     parse_vendor_log,
     vendor_log_page,
 )
+from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from tests.support.published_drives import identify_page, published
 
 MIB_32 = 32 * 2**20

@@ -3,8 +3,8 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.interface import hardware_folder
-from openpts.device.pcie import Link, pci_functions, pcie_link
+from openpts.device.identity.interface import hardware_folder
+from openpts.device.way.pcie import Link, pci_functions, pcie_link
 from openpts.system_files import SystemRoots
 
 

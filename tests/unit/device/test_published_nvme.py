@@ -10,8 +10,8 @@ from decimal import Decimal
 
 import pytest
 
-from openpts.device.nvme_identify import parse_identify_controller
-from openpts.device.nvme_smart import parse_smart_log
+from openpts.device.health.nvme_smart import parse_smart_log
+from openpts.device.nvme.nvme_identify import parse_identify_controller
 from tests.support.published_drives import PublishedDrive, identify_page, published, smart_page
 
 DRIVES = published("nvme")

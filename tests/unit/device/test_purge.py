@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge import discard as discard_module
 from openpts.device.purge import file_blocks
 from openpts.device.purge.prove import Evidence
 from openpts.device.purge.purge import PurgeClock, no_purge, purge
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import GIB, MIB

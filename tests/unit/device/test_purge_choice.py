@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge import purge as purge_module
 from openpts.device.purge.choose import ChosenMethods, choose
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.methods import METHODS
 from openpts.device.purge.overwrite import Overwrite
 from openpts.device.purge.purge import purge
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, RefusedError, UsageError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts, PurgeAttempt, TargetFacts, TargetKind

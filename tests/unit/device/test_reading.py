@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.reading import has_unwritten_parts, open_for_reading
-from openpts.device.target import FileTarget
+from openpts.device.targets.reading import has_unwritten_parts, open_for_reading
+from openpts.device.targets.target import FileTarget
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetKind

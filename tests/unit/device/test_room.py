@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import room
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
-from openpts.device.room import SpaceNeed, check_space, target_needs
+from openpts.device.targets import room
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.room import SpaceNeed, check_space, target_needs
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import GB, MIB

@@ -3,10 +3,10 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import rules
 from openpts.device.block_device import BlockDevice
-from openpts.device.rules import QUIET_RULES, RULES_AT_THE_DOOR, SIGNATURE_RULE, quiet_refusals, refuse
-from openpts.device.usage import Usage, read_usage
+from openpts.device.guard import rules
+from openpts.device.guard.rules import QUIET_RULES, RULES_AT_THE_DOOR, SIGNATURE_RULE, quiet_refusals, refuse
+from openpts.device.guard.usage import Usage, read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 
@@ -108,7 +108,7 @@ def test_the_manual_has_the_table() -> None:
 def test_no_refusal_has_an_id_that_the_table_lacks() -> None:
     known = {rule.rule_id for rule in (*QUIET_RULES, SIGNATURE_RULE)} | set(RULES_AT_THE_DOOR)
     used = set()
-    for path in Path(rules.__file__).parent.rglob("*.py"):
+    for path in Path(rules.__file__).parents[1].rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             refusal = isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Refusal"
             if refusal and isinstance(node.args[0], ast.Constant):

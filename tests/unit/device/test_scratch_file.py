@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.claims import Claim, ClaimKind
-from openpts.device.consent import Consent
 from openpts.device.file_system import check_file_system
-from openpts.device.guard import check, open_target
-from openpts.device.scratch_file import file_refusals
-from openpts.device.target import FileTarget
-from openpts.device.usage import Usage
+from openpts.device.guard.claims import Claim, ClaimKind
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import check, open_target
+from openpts.device.guard.usage import Usage
+from openpts.device.targets.scratch_file import file_refusals
+from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
@@ -182,7 +182,7 @@ def test_ctrl_c_while_allocating_leaves_no_file(path: Path, monkeypatch: pytest.
     def interrupted(fd: int, size_bytes: int, path: Path) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("openpts.device.scratch_file.allocate_fully", interrupted)
+    monkeypatch.setattr("openpts.device.targets.scratch_file.allocate_fully", interrupted)
     with pytest.raises(KeyboardInterrupt), _open(path, MIB):
         pass
     assert not path.exists()

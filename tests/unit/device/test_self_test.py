@@ -6,11 +6,11 @@ from contextlib import contextmanager
 
 import pytest
 
-from openpts.device import self_test
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_admin import NvmeCommandError
-from openpts.device.nvme_identify import NvmeController, parse_identify_controller
-from openpts.device.self_test import self_test_fact
+from openpts.device.health import self_test
+from openpts.device.health.self_test import self_test_fact
+from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from openpts.programs import Answer, Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.host_advice.advice import Grade

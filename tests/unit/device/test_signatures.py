@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from openpts import programs
-from openpts.device import signatures
-from openpts.device.signatures import SignatureSearchError, find_signatures
+from openpts.device.guard import signatures
+from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 
 NODE = Path("/dev/made-up")
 FOUND = """\

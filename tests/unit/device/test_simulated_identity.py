@@ -1,11 +1,11 @@
-from openpts.device.simulated_identity import simulated_facts
+from openpts.device.identity.simulated_identity import simulated_facts
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 
 SIMULATION = SimulationFacts("enterprise-tlc", "a drive", "page-mapped", 67, 1_000_000_000, 255, ())
 TARGET = TargetFacts(
     TargetKind.SIMULATED, "sim:enterprise-tlc", "sim:enterprise-tlc", 67_000_000_000, 512, SIMULATION
 )
-# of a drive that exists, by device/identity.py
+# of a drive that exists, by device/identity/identity.py
 KEYS = {
     "capacity",
     "manufacturer",

@@ -4,13 +4,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.simulated_target import (
+from openpts.device.targets.simulated_target import (
     DriveState,
     SimulatedTarget,
     names_simulated,
     parse_simulated_target,
 )
-from openpts.device.target import parse_target
+from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
 
 # a preset's name or path: anything on one line

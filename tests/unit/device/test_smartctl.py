@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.ata_health import ata_health
 from openpts.device.block_device import BlockDevice
-from openpts.device.bridged_nvme_health import bridged_nvme_health
-from openpts.device.nvme_smart import parse_smart_log
-from openpts.device.scsi_health import scsi_health
-from openpts.device.smartctl import SmartctlAnswer, SmartctlError, ask_smartctl, smartctl_command
+from openpts.device.health.ata_health import ata_health
+from openpts.device.health.bridged_nvme_health import bridged_nvme_health
+from openpts.device.health.nvme_smart import parse_smart_log
+from openpts.device.health.scsi_health import scsi_health
+from openpts.device.health.smartctl import SmartctlAnswer, SmartctlError, ask_smartctl, smartctl_command
 from openpts.system_files import SystemRoots
 from tests.support.program_answers import says
 from tests.support.published_drives import captured, published, smartctl_json_of_ata, smartctl_json_of_scsi

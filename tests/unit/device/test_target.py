@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from openpts.device.target import BlockTarget, FileTarget, parse_target
+from openpts.device.targets.target import BlockTarget, FileTarget, parse_target
 from openpts.errors import OpenptsError, TargetError, UsageError
 
 BLOCK_NODES = [node for node in sorted(Path("/dev").glob("loop[0-9]*")) if node.is_block_device()]

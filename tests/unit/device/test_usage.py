@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import mounted
 from openpts.device.block_device import BlockDevice
-from openpts.device.claims import ClaimKind
-from openpts.device.open_nodes import drives_behind
-from openpts.device.usage import read_usage
+from openpts.device.guard import mounted
+from openpts.device.guard.claims import ClaimKind
+from openpts.device.guard.open_nodes import drives_behind
+from openpts.device.guard.usage import read_usage
 from openpts.errors import RefusedError
 from openpts.system_files import Mount, SystemRoots, read_mounts
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
+from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.contract import EngineProgress
 from openpts.engine.options import Demand, IoPath
 from openpts.gauge import Gauge

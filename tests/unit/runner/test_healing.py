@@ -8,7 +8,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.journalled_drive import drive_subject, find_drive, is_drive
-from openpts.device.target import BlockTarget, FileTarget
+from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.errors import OpenptsError, RefusedError, TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.journal_turn import claimed, turn

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from openpts.device.simulated_target import parse_simulated_target
+from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import OpenptsError, TargetError, UsageError
 from openpts.runner.places import check_places

@@ -1,6 +1,6 @@
 """A simulated drive tells what its data sheet has, under the names of claims."""
 
-from openpts.device.simulated_target import parse_simulated_target
+from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 

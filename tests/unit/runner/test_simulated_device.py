@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.simulated_target import parse_simulated_target
+from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
 from openpts.runner import simulated_device
 from openpts.runner.simulated_device import SimulatedDevice

@@ -9,14 +9,14 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Final
 
-from openpts.device.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.block_device import BlockDevice
 from openpts.device.disks import all_disks
+from openpts.device.guard.rules import quiet_refusals
+from openpts.device.guard.usage import read_usage
+from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, hdparm_at_work, no_ata_drive
 from openpts.device.purge.held_drive import held_node
-from openpts.device.rules import quiet_refusals
-from openpts.device.usage import read_usage
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, Kind
 from openpts.programs import Run

@@ -4,9 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.device.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
+from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, no_ata_drive
 from openpts.device.purge.ata_password import (
     PASSWORD,
@@ -18,6 +17,7 @@ from openpts.device.purge.ata_password import (
 )
 from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import OpenptsError, PurgeError, TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.programs import Run, run_program

@@ -6,8 +6,8 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import discard
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Capability, Progress
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.units import GIB
 from openpts.vocabulary.facts import Facts

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.allocation import allocate_fully
 from openpts.device.block_device import BlockDevice
 from openpts.device.kernel_calls import deallocate
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Capability, Progress
+from openpts.device.targets.allocation import allocate_fully
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
 from openpts.vocabulary.facts import Facts
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from openpts.device.block_device import BlockDevice, number_text
-from openpts.device.open_target import OpenTarget
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError
 
 

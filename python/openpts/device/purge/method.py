@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
+from openpts.device.targets.open_target import OpenTarget
 from openpts.vocabulary.facts import Facts
 
 Progress = Callable[[float | None, str], None]

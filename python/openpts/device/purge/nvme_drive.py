@@ -8,16 +8,15 @@ from typing import Final
 
 from openpts.device.asking import open_to_ask
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.nvme_admin import (
+from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
     allocated_namespaces,
     identify_controller,
     identify_namespace,
     read_log,
 )
-from openpts.device.nvme_identify import NvmeController
-from openpts.device.nvme_subsystem import NvmeSubsystem
-from openpts.device.open_target import OpenTarget
+from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability
 from openpts.device.purge.nvme_namespace import NvmeNamespace
@@ -27,6 +26,7 @@ from openpts.device.purge.nvme_sanitize_log import (
     SanitizeLog,
     SanitizeState,
 )
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, Run
 from openpts.system_files import read_text

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.nvme_drive import (
     NoAnswerError,
@@ -21,6 +20,7 @@ from openpts.device.purge.nvme_failure import what_helps
 from openpts.device.purge.nvme_namespace import NvmeNamespace
 from openpts.device.purge.nvme_reach import check_held, of_all
 from openpts.device.purge.watched_program import run_watched
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.programs import Answer, ProgramError, Run, run_program
 from openpts.vocabulary.facts import Facts

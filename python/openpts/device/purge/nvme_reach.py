@@ -3,13 +3,13 @@
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_admin import NvmeCommandError
-from openpts.device.nvme_identify import NvmeController
-from openpts.device.nvme_subsystem import NvmeSubsystem
-from openpts.device.open_target import OpenTarget
+from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.method import Capability
 from openpts.device.purge.nvme_drive import NoAnswerError, NvmeQuestions, opened, without
 from openpts.device.purge.nvme_namespace import NvmeNamespace
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.units import format_capacity
 

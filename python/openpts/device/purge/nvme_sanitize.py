@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.nvme_drive import (
     NoAnswerError,
@@ -25,6 +24,7 @@ from openpts.device.purge.nvme_sanitize_log import SanitizeAction, SanitizeLog
 from openpts.device.purge.nvme_sanitize_wait import SanitizeWait
 from openpts.device.purge.waiting import CLOCK, Clock
 from openpts.device.purge.watched_program import run_watched
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.facts import Facts

@@ -4,14 +4,14 @@ from dataclasses import dataclass
 from typing import Final, Self
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme_admin import NvmeCommandError
-from openpts.device.nvme_subsystem import NvmeSubsystem
-from openpts.device.open_target import OpenTarget
+from openpts.device.identity.serial_number import serial_number
+from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.method import Progress
 from openpts.device.purge.nvme_drive import NoAnswerError, NvmeQuestions, namespace_id, opened
 from openpts.device.purge.nvme_sanitize_log import SanitizeLog, SanitizeState
 from openpts.device.purge.waiting import Clock
-from openpts.device.serial_number import serial_number
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.system_files import SystemRoots
 

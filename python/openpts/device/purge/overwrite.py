@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.method import Capability, Progress
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.units import MB, MIB
 from openpts.vocabulary.facts import Facts

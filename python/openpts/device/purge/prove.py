@@ -3,8 +3,15 @@
 from dataclasses import dataclass
 from typing import Self
 
-from openpts.device.marks import Mark, choose_places, count_blank, count_changed, read_marks, write_marks
-from openpts.device.open_target import OpenTarget
+from openpts.device.purge.marks import (
+    Mark,
+    choose_places,
+    count_blank,
+    count_changed,
+    read_marks,
+    write_marks,
+)
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 
 

@@ -9,7 +9,7 @@ _OVERWRITE_BYTES_PER_S: Final = 20 * 1000**2
 
 
 class SanitizeKind(StrEnum):
-    """What is done with the blocks, by the words of openpts.device.ata_identify.AtaIdentity.sanitizes."""
+    """What is done with the blocks, by the words of AtaIdentity.sanitizes."""
 
     BLOCK = "block"
     CRYPTO = "crypto"

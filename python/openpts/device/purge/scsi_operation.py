@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.open_target import OpenTarget
 from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.scsi_commands import ScsiCommandError, ScsiDrive, Sense
 from openpts.device.purge.waiting import Clock, NothingToldError, wait_while_running
+from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.programs import Run
 from openpts.vocabulary.facts import Fact, Facts

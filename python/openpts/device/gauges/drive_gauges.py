@@ -1,0 +1,151 @@
+"""What a drive's surroundings tell while it works: its temperatures, its link, errors on it, interrupts.
+
+All of it comes from files of the kernel. Only the temperature of an NVMe drive takes a command, one a second
+at the most, to a queue of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.gauges.thermometers import thermometers
+from openpts.device.identity.interface import hardware_folder
+from openpts.device.way.pcie import pci_functions
+from openpts.gauge import Gauge, Growth, Values, known, whole_number
+from openpts.system_files import SystemRoots
+
+_MILLI: Final = 1000
+# The log writes 0 K for a temperature that it does not have; kernels convert by 273 or 273.15.
+_NOT_TOLD_MILLI_C: Final = -273_000
+_EACH_LOOK_AT_THE_LINK: Final = 10
+# Where a drive has many queues, their counters are read more rarely.
+_MOST_VECTORS_AT_EACH: Final = 16
+_EACH_OF_MANY_VECTORS: Final = 10
+_AER_TOTALS: Final = {"correctable": "COR", "nonfatal": "NONFATAL", "fatal": "FATAL"}
+
+
+def drive_gauges(device: BlockDevice) -> tuple[Gauge, ...]:
+    """Of a whole drive, each with the reason where it can't be had."""
+    functions = pci_functions(hardware_folder(device))
+    return (
+        temperature_gauge(device),
+        _link(functions),
+        _bus_errors(functions),
+        _interrupts(functions, device.roots),
+    )
+
+
+def temperature_gauge(device: BlockDevice) -> Gauge:
+    """Composite temperature and sensors, in degrees Celsius."""
+    found = thermometers(device)
+    names = tuple(found.files)
+    if not names:
+        return Gauge("temperature", found.otherwise, found.source)
+    return Gauge(
+        "temperature",
+        ", ".join(names),
+        found.source,
+        tuple(found.files.values()),
+        lambda contents, _: _degrees(names, contents),
+        asks_drive=True,
+    )
+
+
+def _degrees(names: Sequence[str], contents: Sequence[bytes]) -> Values:
+    in_milli = known(zip(names, map(whole_number, contents), strict=True))
+    return {name: milli / _MILLI for name, milli in in_milli.items() if milli > _NOT_TOLD_MILLI_C}
+
+
+def _link(functions: Sequence[Path]) -> Gauge:
+    if not functions or not (functions[0] / "current_link_speed").exists():
+        return Gauge("PCIe link", None, "the drive hangs on no PCIe link that sysfs shows")
+    paths = tuple(functions[0] / f"current_link_{what}" for what in ("speed", "width"))
+    return Gauge(
+        "PCIe link",
+        "link_gt_per_s, link_width",
+        f"{functions[0]}/current_link_*",
+        paths,
+        _speed_and_width,
+        each=_EACH_LOOK_AT_THE_LINK,
+    )
+
+
+def _speed_and_width(contents: Sequence[bytes], _at_ns: int) -> Values:
+    """``16.0 GT/s PCIe`` and ``4``."""
+    speed, width = contents
+    rate = speed.split(b" ")[0]
+    gt_per_s = float(rate) if rate.replace(b".", b"", 1).isdigit() else None
+    return known([("link_gt_per_s", gt_per_s), ("link_width", whole_number(width))])
+
+
+def _bus_errors(functions: Sequence[Path]) -> Gauge:
+    """Of the drive's own function and of the port above it: an error shows at the end that receives."""
+    ends = dict(zip(("aer", "aer_port"), functions, strict=False))
+    found = {
+        f"{end}_{kind}_errors": (function / f"aer_dev_{kind}", f"TOTAL_ERR_{total}")
+        for end, function in ends.items()
+        for kind, total in _AER_TOTALS.items()
+        if (function / f"aer_dev_{kind}").exists()
+    }
+    if not found:
+        return Gauge(
+            "PCIe errors", None, "no aer_dev_* for the drive: Advanced Error Reporting is off or absent"
+        )
+    names, totals = tuple(found), tuple(total.encode() for _, total in found.values())
+    return Gauge(
+        "PCIe errors",
+        "AER counters of the drive and of the port above it",
+        f"{functions[0]}/aer_dev_*",
+        tuple(path for path, _ in found.values()),
+        lambda contents, _: known(
+            (name, _total(content, total))
+            for name, content, total in zip(names, contents, totals, strict=True)
+        ),
+    )
+
+
+def _total(content: bytes, name: bytes) -> int | None:
+    """The line ``TOTAL_ERR_COR 0`` below the counters of each kind."""
+    lines = (line.split() for line in content.split(b"\n"))
+    return next((whole_number(fields[1]) for fields in lines if len(fields) == 2 and fields[0] == name), None)
+
+
+def _interrupts(functions: Sequence[Path], roots: SystemRoots) -> Gauge:
+    """Of an NVMe drive its own vectors, of others those of their adapter."""
+    found: list[Path] = []
+    for function in functions[:1]:
+        vectors = [path.name for path in (function / "msi_irqs").glob("*")]
+        numbers = sorted(int(name) for name in vectors if name.isdecimal())
+        counts = [roots.sys / f"kernel/irq/{number}/per_cpu_count" for number in numbers]
+        found = [path for path in counts if path.exists()]
+    if not found:
+        return Gauge(
+            "interrupts", None, "no vectors of the drive in msi_irqs, or no counts in /sys/kernel/irq"
+        )
+    return Gauge(
+        "interrupts",
+        f"interrupts_per_s of {len(found)} vectors",
+        f"{functions[0]}/msi_irqs, {roots.sys}/kernel/irq/*/per_cpu_count",
+        tuple(found),
+        InterruptRate(),
+        each=1 if len(found) <= _MOST_VECTORS_AT_EACH else _EACH_OF_MANY_VECTORS,
+        resolution=10.0,
+        share=0.02,
+    )
+
+
+@dataclass(slots=True)
+class InterruptRate:
+    """All vectors and processors together, since the reading before."""
+
+    _growth: Growth = field(default_factory=Growth)
+
+    def __call__(self, contents: Sequence[bytes], at_ns: int) -> Values:
+        """``interrupts_per_s``; nothing if a vector can't be read: the sum would be of others."""
+        if not all(contents):
+            return {}
+        counts = [number for content in contents for number in content.strip().split(b",")]
+        total = sum(int(number) for number in counts if number.isdigit())
+        return self._growth.per_s({"interrupts_per_s": total}, at_ns)

@@ -1,0 +1,28 @@
+"""Whether somebody is at work on a drive with commands that take long, so that it must not be asked anything.
+
+A drive that formats itself may answer nothing else meanwhile. The kernel gives a question up after some
+seconds and resets the drive, in the middle of what goes on.
+"""
+
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.guard.claims import ClaimKind
+from openpts.device.guard.usage import Usage
+from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+
+_PROGRAMS: Final = frozenset({"nvme", "hdparm", "openpts"})
+_SG3_UTILS: Final = "sg_"
+
+
+def at_work(device: BlockDevice, usage: Usage) -> str | None:
+    """Who has a drive or another namespace of it open, and may be at work on it, in words; None: nobody."""
+    whole = device.whole
+    for each in (whole, *NvmeSubsystem.of(whole).besides(whole)):
+        for claim in usage.claims:
+            program = claim.program or ""
+            if claim.kind is not ClaimKind.OPEN or not claim.concerns(each):
+                continue
+            if program in _PROGRAMS or program.startswith(_SG3_UTILS):
+                return f"{claim.node or each.node} {claim.text}, which may be at work on it"
+    return None

@@ -1,0 +1,185 @@
+"""The single door to a writable target: nothing else in openpts opens a drive for writing.
+
+A drive is guilty until proven unused. The kernel's own lists are asked first, then whether the
+drive can be claimed exclusively and what lies on it, then the operator must have named it twice.
+All of it is asked again while we hold the drive, because it may have been put to use in between, or
+its name may have become another drive's.
+"""
+
+import errno
+import os
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Final
+
+from openpts.device.block_device import BlockDevice, number_text
+from openpts.device.guard.consent import Consent, not_a_sibling, unconfirmed
+from openpts.device.guard.rules import SIGNATURE_RULE, Refusal, quiet_refusals, refuse
+from openpts.device.guard.usage import Usage, read_usage
+from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.scratch_file import file_refusals, open_scratch_file, remove_if_unused
+from openpts.device.targets.target import BlockTarget, FileTarget, Target
+from openpts.errors import RefusedError, TargetError
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+
+_Word = Callable[[], Refusal | None]
+"""Asks whether the operator's word is against a drive."""
+
+_UDEV_LOOKS_S: Final = 5.0  # on a busy machine; nothing else claims a drive that the kernel names nobody for
+_RETRY_S: Final = 0.05
+_HINTS: Final = {
+    errno.EACCES: "run openpts as root",
+    errno.EPERM: "run openpts as root",
+    errno.ENOENT: "the kernel has the drive, but its node is missing: see udevadm trigger",
+    errno.ENXIO: "the drive has gone away, or its node belongs to another: see dmesg",
+    errno.ENOMEDIUM: "is there a medium in it?",
+}
+
+
+@contextmanager
+def open_target(target: Target, consent: Consent, roots: SystemRoots) -> Iterator[OpenTarget]:
+    """Hand out a target for writing, and close it at the end.
+
+    A drive is open with O_RDWR, O_DIRECT and O_EXCL; a file is allocated in full, locked, and open
+    with O_RDWR and O_DIRECT. A file that was made here is removed again if the block fails before
+    anything is written to it. Raises RefusedError where a rule is against it, and TargetError where
+    the target is missing or can't serve.
+    """
+    if isinstance(target, FileTarget):
+        opened = open_scratch_file(target, consent, read_usage(roots), roots)
+    else:
+        opened = _open_drive(target, consent, roots)
+    with ExitStack() as held:
+        held.callback(os.close, opened.fd)
+        try:
+            siblings = tuple(_open_siblings(opened, consent, held, roots))
+            yield replace(opened, siblings=siblings)
+        except BaseException:
+            remove_if_unused(opened)
+            raise
+
+
+def check(target: Target, roots: SystemRoots) -> tuple[Refusal, ...]:
+    """All that speaks against a target apart from the operator's confirmation; empty: it is free to use.
+
+    Opens for reading at most, and a drive only if nothing is known against it. Raises TargetError
+    where the target is missing or can't be opened, and RefusedError where the kernel's lists can't be
+    read.
+    """
+    usage = read_usage(roots)
+    if isinstance(target, FileTarget):
+        return file_refusals(target.path, usage)
+    return check_drive(BlockDevice.of_node(target.path, roots), usage)
+
+
+def check_drive(device: BlockDevice, usage: Usage) -> tuple[Refusal, ...]:
+    """As check, for a drive by its place in sysfs."""
+    known = quiet_refusals(device, usage)
+    if known:
+        return known
+    fd = _open_exclusively(device, os.O_RDONLY | os.O_NONBLOCK)
+    if fd is None:
+        return (_busy(device),)
+    try:
+        signature = SIGNATURE_RULE.judge(device, usage)
+    finally:
+        os.close(fd)
+    return () if signature is None else (signature,)
+
+
+def _open_drive(target: BlockTarget, consent: Consent, roots: SystemRoots) -> OpenTarget:
+    device = BlockDevice.of_node(target.path, roots)
+    _check_free(device, consent, roots)
+    word = partial(unconfirmed, target, device, consent)
+    refuse([word()])
+    return _claim(device, word, consent, roots)
+
+
+def _open_siblings(
+    opened: OpenTarget, consent: Consent, held: ExitStack, roots: SystemRoots
+) -> Iterator[OpenTarget]:
+    """The namespaces that may be erased with a drive, each by the same rules as the drive itself."""
+    for path in dict.fromkeys(consent.confirm_namespaces):
+        device = BlockDevice.of_node(path, roots)
+        word = partial(not_a_sibling, opened, device)
+        refuse([word()])
+        _check_free(device, consent, roots)
+        sibling = _claim(device, word, consent, roots)
+        held.callback(os.close, sibling.fd)
+        yield sibling
+
+
+def _check_free(device: BlockDevice, consent: Consent, roots: SystemRoots) -> None:
+    found = check_drive(device, read_usage(roots))
+    refuse(refusal for refusal in found if not _waived(refusal, consent))
+
+
+def _claim(device: BlockDevice, word: _Word, consent: Consent, roots: SystemRoots) -> OpenTarget:
+    fd = _open_exclusively(device, os.O_RDWR | os.O_DIRECT)
+    if fd is None:
+        raise RefusedError(str(_busy(device)))
+    try:
+        _check_held(fd, device, consent, roots)
+        refuse([word()])
+        facts = _facts(fd, device)
+    except BaseException:
+        os.close(fd)
+        raise
+    return OpenTarget(fd, facts, device)
+
+
+def _waived(refusal: Refusal, consent: Consent) -> bool:
+    return consent.erase_signatures and refusal.rule_id == SIGNATURE_RULE.rule_id
+
+
+def _open_exclusively(device: BlockDevice, flags: int) -> int | None:
+    """A claim on the drive, None if someone else has one and keeps it. Raises TargetError if it can't be
+    opened at all.
+
+    udev looks into a drive whenever one who wrote to it has closed it, and claims it for a moment.
+    """
+    deadline_s = time.monotonic() + _UDEV_LOOKS_S
+    while True:
+        try:
+            return os.open(device.node, flags | os.O_EXCL | os.O_CLOEXEC)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                hint = _HINTS.get(error.errno or 0, "see dmesg")
+                raise TargetError(f"{device.node} can't be opened: {error.strerror}; {hint}") from error
+        if time.monotonic() >= deadline_s:
+            return None
+        time.sleep(_RETRY_S)
+
+
+def _busy(device: BlockDevice) -> Refusal:
+    return Refusal(
+        "busy",
+        f"{device.node} is claimed by someone whom the kernel doesn't name",
+        "maybe it is mounted in a container, see grep . /proc/[0-9]*/mountinfo, or another program holds it, "
+        f"see fuser -v {device.node}",
+    )
+
+
+def _check_held(fd: int, device: BlockDevice, consent: Consent, roots: SystemRoots) -> None:
+    """The rules once more, now that nobody else can claim the drive."""
+    if number_text(os.fstat(fd).st_rdev) != device.number:
+        raise TargetError(f"{device.node} has become another device while it was opened: try again")
+    usage = read_usage(roots)
+    refuse(quiet_refusals(device, usage))
+    if not consent.erase_signatures:
+        refuse([SIGNATURE_RULE.judge(device, usage)])
+
+
+def _facts(fd: int, device: BlockDevice) -> TargetFacts:
+    try:
+        capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
+    except OSError as error:
+        raise TargetError(f"can't ask {device.node} for its size: {error.strerror}") from error
+    if capacity_bytes == 0:
+        raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
+    return TargetFacts(TargetKind.BLOCK, device.name, str(device.node), capacity_bytes, sector_bytes)

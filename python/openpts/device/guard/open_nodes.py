@@ -1,0 +1,111 @@
+"""Nodes of drives that other processes have open, by whatever name: the disk of a virtual machine, say.
+
+A drive has several doors: its block device, and character devices that pass commands to it (NVMe generic and
+controller devices, SCSI generic and bsg nodes). No claim on the block device shuts the others.
+"""
+
+import os
+import re
+import stat
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
+from openpts.device.kernel_calls import NodeStatus, node_status
+from openpts.device.nvme.namespaces import namespace_behind, namespaces_of
+from openpts.system_files import SystemRoots, printable, read_text
+
+_CONTROLLER: Final = re.compile(r"nvme[0-9]+")
+_GENERIC: Final = re.compile(r"ng[0-9]+(c[0-9]+)?n[0-9]+")
+# the number of the machine's own PID namespace, a constant of the kernel's interface (PROC_PID_INIT_INO)
+_WHOLE_MACHINE: Final = "pid:[4026531836]"
+# the machine's first process uses no drive itself, and may be beyond even root's sight
+_INIT: Final = "1"
+# of systemd, older and newer, and of eudev
+_UDEV: Final = frozenset({"systemd-udevd", "udevd", "(udev-worker)", "udev-worker"})
+
+
+@dataclass(frozen=True, slots=True)
+class OpenNodes:
+    """``secretive``: processes, as one names them in a sentence, that don't show what they have open."""
+
+    claims: tuple[Claim, ...]
+    secretive: tuple[str, ...]
+
+
+def find_open_nodes(roots: SystemRoots, files: frozenset[Path]) -> OpenNodes:
+    """All nodes of drives, and those of ``files`` that other processes than this one have open.
+
+    udev looks into every device that was just closed and is gone a moment later: it doesn't count.
+    """
+    inodes = {status.inode: path for path in files if (status := node_status(path)) is not None}
+    claims: list[Claim] = []
+    secretive = list(_out_of_sight(roots))
+    for process in roots.proc.glob("[0-9]*"):
+        if process.name == str(os.getpid()):
+            continue
+        command = read_text(process / "comm") or "unknown"
+        if command in _UDEV:
+            continue
+        who = f"process {process.name} ({command})"
+        try:
+            for descriptor in (process / "fd").iterdir():
+                found = _claims(descriptor, f"is open in {who}", inodes, roots)
+                claims += (replace(claim, program=command) for claim in found)
+        except PermissionError:
+            # a process that ends in the middle of the question looks the same
+            if process.name != _INIT and process.exists():
+                secretive.append(who)
+        except OSError:
+            continue  # it has just ended
+    return OpenNodes(tuple(claims), tuple(secretive))
+
+
+def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:
+    """In a container, however privileged, the rest of the machine's processes isn't even listed."""
+    try:
+        namespace = str((roots.proc / "self/ns/pid").readlink())
+    except FileNotFoundError:
+        return ()  # a kernel that can't part them
+    return () if namespace == _WHOLE_MACHINE else ("the processes outside of this container",)
+
+
+def _claims(
+    descriptor: Path, text: str, inodes: dict[tuple[str, int], Path], roots: SystemRoots
+) -> Iterator[Claim]:
+    try:
+        leads_to = str(descriptor.readlink())
+    except FileNotFoundError:
+        return  # closed meanwhile
+    if not leads_to.startswith("/"):
+        return  # a socket, a pipe
+    status = node_status(descriptor)
+    if status is None:
+        if leads_to.startswith("/dev/"):
+            yield Claim(ClaimKind.OPEN, text, name=kernel_name(leads_to, roots))
+    elif stat.S_ISBLK(status.mode):
+        yield Claim(ClaimKind.OPEN, text, number=status.number)
+    elif stat.S_ISCHR(status.mode):
+        yield from _of_character_device(status, leads_to, text, roots)
+    elif (path := inodes.get(status.inode)) is not None:
+        yield Claim(ClaimKind.OPEN, text, path=path)
+
+
+def _of_character_device(status: NodeStatus, node: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
+    """A claim for each drive that commands through it can reach."""
+    for name in drives_behind(roots.sys / "dev/char" / status.number):
+        yield Claim(ClaimKind.OPEN, text, name=name, node=printable(node))
+
+
+def drives_behind(link: Path) -> tuple[str, ...]:
+    """Kernel names of the block devices that a character device in sysfs passes commands to; mostly none."""
+    folder = link.resolve()
+    if folder.parent.name in {"scsi_generic", "bsg"}:
+        return tuple(disk.name for disk in sorted(folder.parents[1].glob("block/*")))
+    if _CONTROLLER.fullmatch(folder.name):
+        return namespaces_of(folder)
+    if _GENERIC.fullmatch(folder.name):
+        return (namespace_behind(folder.name.replace("ng", "nvme", 1)),)
+    return ()

@@ -1,0 +1,55 @@
+"""Health of a SCSI or SAS drive: SPC's and SBC's log pages, as smartctl reads them."""
+
+from typing import Final
+
+from openpts.device.health.ata_health import plausible_temperature_c
+from openpts.device.health.smartctl import SmartctlAnswer
+from openpts.device.health.told_twice import Told
+
+# before it, smartctl's JSON told the length of the list in bytes under this name
+_COUNTS_DEFECTS_SINCE: Final = (7, 4)
+_MINUTES_PER_HOUR: Final = 60
+_LARGEST_PERCENTAGE: Final = 255
+
+
+def scsi_health(answer: SmartctlAnswer) -> Told:
+    """Values under the names of vocabulary.health."""
+    told = Told()
+    told.add("temperature_c", _temperature_c(answer))
+    told.add("warning_limit_c", _reference_temperature_c(answer))
+    hours = answer.number("power_on_time", "hours")
+    if hours is not None:
+        minutes = answer.number("power_on_time", "minutes") or 0
+        told.add("power_on_hours", hours + minutes / _MINUTES_PER_HOUR)
+    used = answer.number("scsi_percentage_used_endurance_indicator")
+    if used is not None and 0 <= used <= _LARGEST_PERCENTAGE:
+        told.add("percentage_used_pct", used)
+    defects = answer.number("scsi_grown_defect_list")
+    if defects is not None and (defects == 0 or answer.version >= _COUNTS_DEFECTS_SINCE):
+        told.add("grown_defects", defects)
+    told.add("media_errors", _uncorrected(answer))
+    return told
+
+
+def _temperature_c(answer: SmartctlAnswer) -> float | None:
+    """The Temperature log's; drives with an Environmental Reporting log may have it only there."""
+    places = (("temperature", "current"), ("scsi_environmental_reports", "temperature_1", "current"))
+    return _first_plausible_c(answer, places)
+
+
+def _reference_temperature_c(answer: SmartctlAnswer) -> float | None:
+    """SPC's reference temperature: up to it the device works without harm."""
+    return _first_plausible_c(answer, (("temperature", "drive_trip"), ("scsi_temperature", "drive_trip")))
+
+
+def _first_plausible_c(answer: SmartctlAnswer, places: tuple[tuple[str, ...], ...]) -> float | None:
+    found = (plausible_temperature_c(answer.number(*place)) for place in places)
+    return next((told_c for told_c in found if told_c is not None), None)
+
+
+def _uncorrected(answer: SmartctlAnswer) -> float | None:
+    """Errors that reading, writing and verifying could not correct."""
+    kinds = ("read", "write", "verify")
+    counts = [answer.number("scsi_error_counter_log", kind, "total_uncorrected_errors") for kind in kinds]
+    known = [count for count in counts if count is not None]
+    return sum(known) if known else None

@@ -1,0 +1,138 @@
+"""What the device under test is (PTS 5.4): every fact with the place it was read from, none guessed."""
+
+import os
+from typing import Final
+
+from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
+from openpts.device.identity.drive_name import first_attribute, model
+from openpts.device.identity.file_identity import file_facts
+from openpts.device.identity.interface import hardware_folder, host_bus_adapter, interface
+from openpts.device.identity.media import media
+from openpts.device.identity.serial_number import serial_number
+from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller
+from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.way.pcie import pci_functions, pcie_link
+from openpts.system_files import SystemRoots, pci_name, read_text
+from openpts.units import format_capacity
+from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
+
+_RAW: Final = Fact("none (raw block device)", "the target is a block device")
+_NO_NAND_FIELD: Final = Fact(None, "no standard field reports it")
+# SBC: nominal form factor in byte 7 of VPD page B1h
+_SCSI_FORM_FACTOR_PAGE: Final = "device/vpd_pgb1"
+_SCSI_FORM_FACTORS: Final = {
+    1: "5.25 inch",
+    2: "3.5 inch",
+    3: "2.5 inch",
+    4: "1.8 inch",
+    5: "smaller than 1.8 inch",
+}
+
+
+def dut_facts(target: TargetFacts, roots: SystemRoots) -> Facts:
+    """The facts of a target under the keys of the report's header.
+
+    Of an NVMe drive the node is opened for reading to identify the controller; all else is sysfs.
+    Raises TargetError if the drive has gone.
+    """
+    facts = {"capacity": _capacity(target)}
+    if target.kind is TargetKind.FILE:
+        return facts | file_facts(target, roots)
+    device = BlockDevice.of_name(target.name, roots)
+    return facts | drive_facts(device, roots, *identified_controller(device))
+
+
+def drive_facts(
+    device: BlockDevice, roots: SystemRoots, controller: NvmeController | None, controller_source: str
+) -> Facts:
+    """The facts of a drive, read from sysfs but for what ``controller`` says."""
+    return {
+        "manufacturer": _manufacturer(device, roots),
+        "model": model(device),
+        "serial": serial_number(device),
+        "firmware": _firmware(device),
+        "interface": interface(device, controller),
+        "form_factor": _form_factor(device),
+        "media": _media(device),
+        "nand_type": _NO_NAND_FIELD,
+        "features": _features(device, controller, controller_source),
+        "sector": _sector(device),
+        "file_system": _RAW,
+        "pcie": pcie_link(hardware_folder(device)),
+        "hba": host_bus_adapter(device, roots),
+    }
+
+
+def _capacity(target: TargetFacts) -> Fact:
+    size_bytes = target.user_capacity_bytes
+    source = "st_size" if target.kind is TargetKind.FILE else "BLKGETSIZE64"
+    return Fact(f"{format_capacity(size_bytes)} ({size_bytes:,} bytes)", source)
+
+
+def _media(device: BlockDevice) -> Fact:
+    """Flash or platters, and how fast these turn."""
+    found = media(device)
+    return Fact(None if found.kind is None else str(found), found.source)
+
+
+def _sector(device: BlockDevice) -> Fact:
+    """Logical and physical sector size as the kernel has them."""
+    sizes = {kind: device.integer(f"queue/{kind}_block_size") for kind in ("logical", "physical")}
+    text = ", ".join(f"{size_bytes} B {kind}" for kind, size_bytes in sizes.items() if size_bytes)
+    return Fact(text or None, device.place("queue"))
+
+
+def identified_controller(device: BlockDevice) -> tuple[NvmeController | None, str]:
+    """The identified controller of an NVMe drive, and the source or the reason why there is none."""
+    if device.kind is not DeviceKind.NVME:
+        return None, "not an NVMe drive"
+    try:
+        fd = os.open(device.node, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        return None, f"{device.node} can't be opened: {error.strerror}"
+    try:
+        return identify_controller(fd), "NVMe Identify Controller"
+    except NvmeCommandError as error:
+        return None, f"NVMe Identify Controller failed: {error}"
+    finally:
+        os.close(fd)
+
+
+def _manufacturer(device: BlockDevice, roots: SystemRoots) -> Fact:
+    if device.kind is DeviceKind.SCSI:
+        return first_attribute(device, "device/vendor")
+    functions = pci_functions(hardware_folder(device))
+    if device.kind is not DeviceKind.NVME or not functions:
+        return Fact(None, f"{device.kind} has no field for it")
+    vendor = functions[0] / "vendor"
+    return Fact(pci_name(read_text(vendor), None, roots), str(vendor))
+
+
+def _firmware(device: BlockDevice) -> Fact:
+    identity = read_ata_identity(device)
+    if identity is not None and identity.firmware:
+        return Fact(identity.firmware, device.place(VPD_PAGE))
+    return first_attribute(device, "device/firmware_rev", "device/rev", "device/fwrev")
+
+
+def _form_factor(device: BlockDevice) -> Fact:
+    identity = read_ata_identity(device)
+    if identity is not None:
+        return Fact(identity.form_factor, f"{device.place(VPD_PAGE)}, word 168")
+    try:
+        page = (device.folder / _SCSI_FORM_FACTOR_PAGE).read_bytes()
+        form_factor = _SCSI_FORM_FACTORS.get(page[7] & 0xF)
+    except (OSError, IndexError):
+        return Fact(None, f"{device.kind} has no field for it")
+    return Fact(form_factor, f"{device.place(_SCSI_FORM_FACTOR_PAGE)}, byte 7")
+
+
+def _features(device: BlockDevice, controller: NvmeController | None, controller_source: str) -> Fact:
+    if device.kind is DeviceKind.NVME:
+        return Fact(", ".join(controller.features) if controller else None, controller_source)
+    identity = read_ata_identity(device)
+    if identity is not None:
+        return Fact(", ".join(identity.features) or None, device.place(VPD_PAGE))
+    discards = device.integer("queue/discard_max_bytes")
+    return Fact("discard" if discards else None, device.place("queue/discard_max_bytes"))

@@ -1,0 +1,133 @@
+"""One drive as `openpts devices` shows it: what it is, how it is, and whether it may be tested."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from openpts.device.guard.rules import Refusal
+from openpts.device.identity.media import Media
+from openpts.device.way.link import NegotiatedLink
+from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.health import HealthReading
+
+_NOT_ASKED = HealthReading("the drive was not asked")
+
+
+class Safety(StrEnum):
+    """Whether the guard would hand out a drive, once it is confirmed."""
+
+    FREE = "free"
+    REFUSED = "refused"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """``refusals`` is all that speaks against the drive; ``unknown`` says why that can't be told."""
+
+    refusals: tuple[Refusal, ...] = ()
+    unknown: str = ""
+
+    @property
+    def safety(self) -> Safety:
+        """A refusal that is known outweighs what isn't."""
+        if self.refusals:
+            return Safety.REFUSED
+        return Safety.UNKNOWN if self.unknown else Safety.FREE
+
+    @property
+    def reason(self) -> str:
+        """The first refusal, or why it can't be told; empty for a free drive."""
+        return str(self.refusals[0]) if self.refusals else self.unknown
+
+
+@dataclass(frozen=True, slots=True)
+class PurgeAbility:
+    """A purge method, and whether the drive has it; ``reason`` is where that was read, or why not.
+
+    ``reaches`` are nodes of other namespaces that it would erase too.
+    """
+
+    name: str
+    title: str
+    is_purge: bool
+    supported: bool
+    reason: str
+    duration_s: float | None
+    reaches: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceListing:
+    """One whole drive.
+
+    ``facts`` have the keys of the report's header and their places. ``siblings`` are nodes of other
+    namespaces of its controller. ``warnings`` are sentences that an operator should read before a test.
+    ``silent`` says that the drive didn't answer in time, so that only the kernel's own knowledge is here.
+    """
+
+    path: str
+    facts: Facts
+    capacity_bytes: int
+    sector_bytes: int | None
+    physical_sector_bytes: int | None
+    media: Media
+    link: NegotiatedLink
+    verdict: Verdict
+    siblings: tuple[str, ...] = ()
+    health: HealthReading = _NOT_ASKED
+    purge: tuple[PurgeAbility, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+    silent: str = ""
+
+    @property
+    def model(self) -> str | None:
+        """None where nothing reports it; so are the others below."""
+        return self._fact("model").value
+
+    @property
+    def serial(self) -> str | None:
+        """Serial number, printable."""
+        return self._fact("serial").value
+
+    @property
+    def firmware(self) -> str | None:
+        """Firmware revision."""
+        return self._fact("firmware").value
+
+    @property
+    def interface(self) -> str | None:
+        """Interface, with its version or speed."""
+        return self._fact("interface").value
+
+    @property
+    def form_factor(self) -> str | None:
+        """Form factor, such as ``2.5 inch``."""
+        return self._fact("form_factor").value
+
+    @property
+    def write_cache(self) -> str | None:
+        """State of the volatile write cache, as vocabulary of device/cache/write_cache.py."""
+        return self._fact("write_cache").value
+
+    @property
+    def safety(self) -> Safety:
+        """Whether it may be tested."""
+        return self.verdict.safety
+
+    @property
+    def reason(self) -> str:
+        """Why not, or why that can't be told."""
+        return self.verdict.reason
+
+    @property
+    def temperature_c(self) -> float | None:
+        """Composite temperature."""
+        return self.health.values.get("temperature_c")
+
+    @property
+    def percentage_used_pct(self) -> float | None:
+        """Share of the rated life that is used; may pass 100."""
+        return self.health.values.get("percentage_used_pct")
+
+    def _fact(self, key: str) -> Fact:
+        return self.facts.get(key, Fact(None, "the drive was not asked"))

@@ -1,0 +1,137 @@
+"""NVMe admin commands: Identify, log pages, Get and Set Features of the volatile write cache."""
+
+import ctypes
+import fcntl
+import struct
+from typing import Final
+
+from openpts.device.health.nvme_smart import SMART_LOG_BYTES
+from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, parse_identify_controller
+
+# <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes
+_NVME_IOCTL_ADMIN_CMD: Final = 0xC0484E41
+# opcode flags rsvd1 nsid cdw2 cdw3 metadata addr metadata_len data_len cdw10..15 timeout_ms result
+_COMMAND: Final = struct.Struct("=BBHIIIQQII6III")
+_TIMEOUT_MS: Final = 5000
+
+# NVM Express Base Specification: opcodes, log pages and features
+_IDENTIFY: Final = 0x06
+_IDENTIFY_NAMESPACE: Final = 0x00
+_IDENTIFY_CONTROLLER: Final = 0x01
+_IDENTIFY_ALLOCATED: Final = 0x10
+_NSIDS: Final = struct.Struct(f"<{IDENTIFY_BYTES // 4}I")
+_IDENTIFY_UUID_LIST: Final = 0x17
+_GET_LOG_PAGE: Final = 0x02
+_SMART_LOG: Final = 0x02
+_ALL_NAMESPACES: Final = 0xFFFFFFFF
+_SET_FEATURES: Final = 0x09
+_GET_FEATURES: Final = 0x0A
+_VOLATILE_WRITE_CACHE: Final = 0x06
+
+
+class NvmeCommandError(Exception):
+    """The controller refused a command, or the kernel didn't let it through; the text says why."""
+
+
+def identify_controller(fd: int) -> NvmeController:
+    """Identify the controller of an open NVMe block device. Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
+    _admin_command(fd, _IDENTIFY, _IDENTIFY_CONTROLLER, buffer)
+    return parse_identify_controller(buffer.raw)
+
+
+def identify_namespace(fd: int, nsid: int) -> bytes:
+    """The Identify Namespace data structure of one namespace, as it is. Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
+    _admin_command(fd, _IDENTIFY, _IDENTIFY_NAMESPACE, buffer, nsid=nsid)
+    return buffer.raw
+
+
+def allocated_namespaces(fd: int) -> tuple[int, ...]:
+    """NSIDs of all namespaces of the NVM subsystem, attached to whatever controller or to none, by number.
+
+    What has Namespace Management (bit 3 of OACS) has this list. Raises NvmeCommandError.
+    """
+    found: list[int] = []
+    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
+    while True:
+        above = found[-1] if found else 0
+        _admin_command(fd, _IDENTIFY, _IDENTIFY_ALLOCATED, buffer, nsid=above)
+        page = [nsid for nsid in _NSIDS.unpack(buffer.raw) if nsid > above]
+        found += page
+        if len(page) < IDENTIFY_BYTES // 4:
+            return tuple(found)
+
+
+def identify_uuid_list(fd: int) -> bytes:
+    """The UUID List data structure, by which vendors' log pages are told apart. Raises NvmeCommandError."""
+    buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
+    _admin_command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
+    return buffer.raw
+
+
+def read_smart_log(fd: int) -> bytes:
+    """The controller's SMART / Health Information log, for which root is needed. Raises NvmeCommandError."""
+    return read_log(fd, _SMART_LOG, SMART_LOG_BYTES)
+
+
+def read_log(fd: int, page: int, length: int, timeout_ms: int = _TIMEOUT_MS, *, uuid_index: int = 0) -> bytes:
+    """The first ``length`` bytes, a multiple of 4, of a log of the controller. Raises NvmeCommandError.
+
+    ``uuid_index`` says whose page of this number is meant, 0 that of nobody in particular.
+    """
+    buffer = ctypes.create_string_buffer(length)
+    # dword 10: the page, and above bit 16 the number of dwords but one
+    cdw10 = page | (length // 4 - 1) << 16
+    _admin_command(
+        fd,
+        _GET_LOG_PAGE,
+        cdw10,
+        buffer,
+        cdw14=uuid_index,
+        nsid=_ALL_NAMESPACES,
+        timeout_ms=timeout_ms,
+    )
+    return buffer.raw
+
+
+def volatile_write_cache_enabled(fd: int) -> bool:
+    """Current value of feature 06h of an open NVMe block device. Raises NvmeCommandError."""
+    return bool(_admin_command(fd, _GET_FEATURES, _VOLATILE_WRITE_CACHE, None) & 1)
+
+
+def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
+    """Set feature 06h until the controller's next reset; of all its namespaces. Raises NvmeCommandError.
+
+    ``fd`` is a target that the guard has opened, or one opened for reading by whoever puts back what a run
+    has changed: no block is written.
+    """
+    _admin_command(fd, _SET_FEATURES, _VOLATILE_WRITE_CACHE, None, cdw11=int(enabled))
+
+
+def _admin_command(
+    fd: int,
+    opcode: int,
+    cdw10: int,
+    buffer: "ctypes.Array[ctypes.c_char] | None",
+    *,
+    cdw11: int = 0,
+    cdw14: int = 0,
+    nsid: int = 0,
+    timeout_ms: int = _TIMEOUT_MS,
+) -> int:
+    """Send a command that returns data or has none, and return dword 0 of its completion."""
+    address, length = (ctypes.addressof(buffer), len(buffer)) if buffer is not None else (0, 0)
+    command = bytearray(
+        _COMMAND.pack(
+            opcode, 0, 0, nsid, 0, 0, 0, address, 0, length, cdw10, cdw11, 0, 0, cdw14, 0, timeout_ms, 0
+        )
+    )
+    try:
+        status = fcntl.ioctl(fd, _NVME_IOCTL_ADMIN_CMD, command, True)
+    except OSError as error:
+        raise NvmeCommandError(error.strerror) from error
+    if status != 0:
+        raise NvmeCommandError(f"NVMe status {status:#x}")
+    result: int = struct.unpack_from("<I", command, _COMMAND.size - 4)[0]
+    return result

@@ -1,0 +1,73 @@
+"""An NVMe drive as a whole: its controllers, all its namespaces, and how it is found under another name."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Self
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.nvme.namespaces import NAMESPACE
+from openpts.system_files import SystemRoots, read_text
+
+_CONTROLLER: Final = re.compile(r"nvme[0-9]+")
+_DIGITS: Final = re.compile(r"[0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class NvmeSubsystem:
+    """One NVM subsystem: the folders of its controllers in sysfs, and all folders with namespaces in them."""
+
+    controllers: tuple[Path, ...]
+    places: tuple[Path, ...]
+    roots: SystemRoots
+
+    @classmethod
+    def of(cls, device: BlockDevice) -> Self:
+        """The subsystem of a namespace; without any controller if the drive has gone."""
+        return cls._of_folder(device.whole.folder.parent, device.roots)
+
+    @classmethod
+    def with_serial(cls, serial: str, roots: SystemRoots) -> Self | None:
+        """The first subsystem whose controllers tell this serial number; None: there is none now."""
+        for controller in sorted((roots.sys / "class/nvme").glob("nvme*")):
+            if read_text(controller / "serial") == serial:
+                return cls._of_folder(controller.resolve(), roots)
+        return None
+
+    @classmethod
+    def _of_folder(cls, folder: Path, roots: SystemRoots) -> Self:
+        """``folder`` is a controller's, or the subsystem's where the kernel joins several paths to one."""
+        for link in sorted((roots.sys / "class/nvme-subsystem").glob("*")):
+            subsystem = link.resolve()
+            controllers = tuple(_folders(subsystem, _CONTROLLER))
+            if folder in {subsystem, *controllers}:
+                return cls(controllers, (*controllers, subsystem), roots)
+        alone = (folder,) if _CONTROLLER.fullmatch(folder.name) and folder.exists() else ()
+        return cls(alone, alone, roots)
+
+    @property
+    def live_controller(self) -> Path | None:
+        """One that takes commands; the first where none says so, None where there is none."""
+        live = [folder for folder in self.controllers if read_text(folder / "state") == "live"]
+        return next(iter(live or self.controllers), None)
+
+    @property
+    def namespaces(self) -> tuple[BlockDevice, ...]:
+        """All namespaces that the kernel shows, of all controllers, by name."""
+        found = {folder for place in self.places for folder in _folders(place, NAMESPACE)}
+        return tuple(
+            BlockDevice(folder, self.roots)
+            for folder in sorted(found, key=lambda folder: [int(n) for n in _DIGITS.findall(folder.name)])
+            if (folder / "size").exists()
+        )
+
+    def besides(self, device: BlockDevice) -> tuple[BlockDevice, ...]:
+        """The other namespaces: what is done to the subsystem is done to them as well."""
+        return tuple(other for other in self.namespaces if other.folder != device.whole.folder)
+
+
+def _folders(place: Path, name: re.Pattern[str]) -> Iterator[Path]:
+    for entry in sorted(place.glob("nvme*")):
+        if name.fullmatch(entry.name):
+            yield entry.resolve()

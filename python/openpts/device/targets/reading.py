@@ -1,0 +1,95 @@
+"""A target opened for reading alone: nothing on it can change, so nobody needs to consent.
+
+It may be in use, for it is neither claimed nor locked: what others do to it at the same time is in the
+figures.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from openpts.device.block_device import BlockDevice, number_text
+from openpts.device.file_system import check_file_system
+from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
+from openpts.device.targets.direct_io import file_sector_bytes, switch_to_direct_io
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.target import FileTarget, Target
+from openpts.errors import TargetError
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import TargetFacts, TargetKind
+
+
+@contextmanager
+def open_for_reading(target: Target, roots: SystemRoots) -> Iterator[OpenTarget]:
+    """Open a drive, a partition or an existing file with O_RDONLY and O_DIRECT, and close it at the end.
+
+    Raises TargetError where the target is missing, empty, or can't be read directly.
+    """
+    if isinstance(target, FileTarget):
+        device, path = None, _existing(target, roots)
+    else:
+        device, path = BlockDevice.of_node(target.path, roots), target.path
+    fd = _open(path)
+    try:
+        try:
+            facts = _file_facts(fd, path, target) if device is None else _block_facts(fd, device)
+        except OSError as error:
+            raise TargetError(f"can't read {path}: {error.strerror}") from error
+        yield OpenTarget(fd, facts, device)
+    finally:
+        os.close(fd)
+
+
+def has_unwritten_parts(target: OpenTarget) -> bool:
+    """Whether a file has parts without data, which the file system reads without asking the drive."""
+    if target.device is not None:
+        return False
+    try:
+        return os.lseek(target.fd, 0, os.SEEK_HOLE) < target.facts.user_capacity_bytes
+    except OSError:
+        return False
+
+
+def _existing(target: FileTarget, roots: SystemRoots) -> Path:
+    path = Path(os.path.realpath(target.path))
+    if not path.exists():
+        raise TargetError(
+            f"{target.path} doesn't exist, so there is nothing to read: "
+            "a run makes it, or openpts io with --mix 0/100"
+        )
+    check_file_system(path, roots)
+    return path
+
+
+def _open(path: Path) -> int:
+    # without O_DIRECT, which a file gets with a better word where its file system has none
+    try:
+        return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError as error:
+        raise TargetError(f"{path} can't be opened for reading: {error.strerror}") from error
+
+
+def _block_facts(fd: int, device: BlockDevice) -> TargetFacts:
+    if number_text(os.fstat(fd).st_rdev) != device.number:
+        raise TargetError(f"{device.node} has become another device while it was opened: try again")
+    switch_to_direct_io(fd, device.node)
+    capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
+    if capacity_bytes == 0:
+        raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
+    return TargetFacts(TargetKind.BLOCK, device.name, str(device.node), capacity_bytes, sector_bytes)
+
+
+def _file_facts(fd: int, path: Path, target: Target) -> TargetFacts:
+    size_bytes = os.fstat(fd).st_size
+    if isinstance(target, FileTarget) and target.size_bytes not in {None, size_bytes}:
+        raise TargetError(
+            f"{path} has {size_bytes:,} bytes and not {target.size_bytes:,}: "
+            "reading leaves it as it is, so leave the ?size= away"
+        )
+    switch_to_direct_io(fd, path)
+    sector_bytes = file_sector_bytes(fd, path)
+    whole_sectors_bytes = size_bytes - size_bytes % sector_bytes
+    if not whole_sectors_bytes:
+        raise TargetError(f"{path} has no whole sector to read: {size_bytes} bytes")
+    return TargetFacts(TargetKind.FILE, path.name, str(path), whole_sectors_bytes, sector_bytes)

@@ -1,0 +1,116 @@
+"""Whether what lies below a target can take all that a test writes: known before the purge, never after.
+
+A drive has what it says. A loop device on a sparse file, a volume that is larger than what it is built on, or
+a file where overwriting takes new blocks, may run full in the middle of a test.
+"""
+
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.file_system import device_below, find_mount
+from openpts.device.targets.open_target import OpenTarget
+from openpts.errors import TargetError
+from openpts.system_files import SystemRoots
+from openpts.units import format_capacity
+
+# st_blocks counts in this unit on every file system
+_STAT_BLOCK_BYTES: Final = 512
+_COPY_ON_WRITE: Final = frozenset({"btrfs", "bcachefs", "zfs", "nilfs2"})
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceNeed:
+    """So many bytes have to be free on the file system of an existing file or folder, for ``what``."""
+
+    place: Path
+    needed_bytes: int
+    what: str
+
+
+def target_needs(target: OpenTarget, written_bytes: int, roots: SystemRoots) -> tuple[SpaceNeed, ...]:
+    """What writing to a range of so many bytes takes from file systems below the target.
+
+    Raises TargetError where the target can't hold the range in any case.
+    """
+    if target.device is not None:
+        return tuple(_of_device(target.device, written_bytes, roots))
+    path = Path(target.facts.path)
+    return (*_of_overwriting(path, written_bytes, roots), *_below_file(path, written_bytes, roots))
+
+
+def check_space(needs: Sequence[SpaceNeed]) -> None:
+    """Needs on the same file system add up. Raises TargetError with the numbers."""
+    by_file_system: dict[int, list[SpaceNeed]] = {}
+    for need in needs:
+        by_file_system.setdefault(need.place.stat().st_dev, []).append(need)
+    for together in by_file_system.values():
+        needed_bytes = sum(need.needed_bytes for need in together)
+        free_bytes = _free_bytes(together[0].place)
+        if needed_bytes > free_bytes:
+            what = " and ".join(f"{format_capacity(n.needed_bytes)} for {n.what}" for n in together)
+            raise TargetError(
+                f"the file system of {together[0].place} has {format_capacity(free_bytes)} free, and the run "
+                f"needs {what}: make room, or take a smaller target or another place"
+            )
+
+
+def _of_device(device: BlockDevice, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
+    if device.kind is DeviceKind.LOOP:
+        yield from _of_loop(device, written_bytes, roots)
+        return
+    below = [BlockDevice(part.resolve(), roots) for part in sorted((device.folder / "slaves").glob("*"))]
+    if not below:
+        return
+    held_bytes = sum(part.capacity_bytes for part in below)
+    if device.capacity_bytes > held_bytes and written_bytes > held_bytes:
+        names = ", ".join(str(part.node) for part in below)
+        raise TargetError(
+            f"{device.node} says that it holds {format_capacity(device.capacity_bytes)}, but what it is "
+            f"built on ({names}) has {format_capacity(held_bytes)}, and the test writes to "
+            f"{format_capacity(written_bytes)}: it would run full; take a smaller --active-range"
+        )
+    for part in below:
+        yield from _of_device(part, min(written_bytes, part.capacity_bytes), roots)
+
+
+def _of_loop(device: BlockDevice, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
+    """The purge gives the file's blocks back, so they count as free."""
+    text = device.text("loop/backing_file")
+    backing = None if text is None else Path(text)
+    if backing is None or not backing.exists():
+        return
+    if backing.is_block_device():
+        yield from _of_device(BlockDevice.of_node(backing, roots), written_bytes, roots)
+        return
+    has_bytes = _allocated_bytes(backing)
+    if has_bytes < written_bytes:
+        what = f"what {device.node} writes into {backing}, which has {format_capacity(has_bytes)}"
+        yield SpaceNeed(backing, written_bytes - has_bytes, what)
+    yield from _of_overwriting(backing, written_bytes, roots)
+    yield from _below_file(backing, written_bytes, roots)
+
+
+def _of_overwriting(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
+    """Where overwriting takes new blocks before the old ones are free, a whole pass may be outstanding."""
+    mount = find_mount(path, roots)
+    if mount is not None and mount.fs_type in _COPY_ON_WRITE:
+        yield SpaceNeed(path, written_bytes, f"overwriting {path} on {mount.fs_type}, which copies on write")
+
+
+def _below_file(path: Path, written_bytes: int, roots: SystemRoots) -> Iterator[SpaceNeed]:
+    device = device_below(path, roots)
+    if device is not None:
+        yield from _of_device(device.whole, written_bytes, roots)
+
+
+def _allocated_bytes(path: Path) -> int:
+    return path.stat().st_blocks * _STAT_BLOCK_BYTES
+
+
+def _free_bytes(place: Path) -> int:
+    status = os.statvfs(place)
+    return status.f_bavail * status.f_frsize

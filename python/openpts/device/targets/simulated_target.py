@@ -1,0 +1,116 @@
+"""The name of a drive that does not exist: ``sim:PRESET?capacity=SIZE&scale=N&seed=N&state=worn``."""
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from openpts.device.targets.target import CONTROL_CHARACTERS
+from openpts.errors import UsageError
+from openpts.units import parse_size_bytes
+
+_PREFIX: Final = "sim:"
+_MOST_CAPACITY_BYTES: Final = 2**63 - 1
+MOST_SCALE: Final = 2**32 - 1
+_MOST_SEED: Final = 2**63 - 1
+_DIGITS: Final = re.compile(r"[0-9]{1,19}")
+_HOW_TO_NAME: Final = (
+    "write sim:PRESET?capacity=1TB&scale=64&seed=1&state=new, all behind the question mark being optional"
+)
+
+
+class DriveState(StrEnum):
+    """What a simulated drive has behind it.
+
+    WORN_IN: so much random writing over its whole range that its performance is steady.
+    """
+
+    NEW = "new"
+    WORN_IN = "worn-in"
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedTarget:
+    """A simulated drive as the operator named it; None for what the preset shall decide.
+
+    ``preset`` is the name of one that ships, or the path of a file. ``scale``: each simulated page stands
+    for so many. ``seed`` makes the drive one of its kind: what differs between two of them, and what is
+    left to chance in their work.
+    """
+
+    preset: str
+    capacity_bytes: int | None = None
+    scale: int | None = None
+    seed: int | None = None
+    state: DriveState = DriveState.NEW
+
+    def __str__(self) -> str:
+        values = {
+            "capacity": self.capacity_bytes,
+            "scale": self.scale,
+            "seed": self.seed,
+            "state": None if self.state is DriveState.NEW else self.state,
+        }
+        query = "&".join(f"{key}={value}" for key, value in values.items() if value is not None)
+        return f"{_PREFIX}{self.preset}{'?' if query else ''}{query}"
+
+
+def names_simulated(text: str) -> bool:
+    """Whether the operator's text names a simulated drive."""
+    return text.startswith(_PREFIX)
+
+
+def parse_simulated_target(text: str) -> SimulatedTarget:
+    """Read the name of a simulated drive. Whether there is such a preset is for the presets to say.
+
+    Raises UsageError where the text makes no sense.
+    """
+    if CONTROL_CHARACTERS.search(text):
+        raise UsageError(f"the target holds control characters: {text!r}")
+    preset, question_mark, query = text.removeprefix(_PREFIX).rpartition("?")
+    if not question_mark:
+        preset, query = query, ""
+    if not preset:
+        raise UsageError(f"{_PREFIX} names no preset: {_HOW_TO_NAME}")
+    words = _words(query) if question_mark else {}
+    return SimulatedTarget(
+        preset,
+        capacity_bytes=_capacity_bytes(words["capacity"]) if "capacity" in words else None,
+        scale=_number("scale", words["scale"]) if "scale" in words else None,
+        seed=_number("seed", words["seed"]) if "seed" in words else None,
+        state=_state(words["state"]) if "state" in words else DriveState.NEW,
+    )
+
+
+def _words(query: str) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for word in query.split("&"):
+        key, equals, text = word.partition("=")
+        if key not in {"capacity", "scale", "seed", "state"} or not equals:
+            raise UsageError(f"{word!r} after the ? of a simulated drive is unknown: {_HOW_TO_NAME}")
+        if key in words:
+            raise UsageError(f"{key} is there twice after the ? of a simulated drive: {_HOW_TO_NAME}")
+        words[key] = text
+    return words
+
+
+def _state(text: str) -> DriveState:
+    if text not in set(DriveState):
+        raise UsageError(f"state={text} is no state of a drive: it is one of {', '.join(DriveState)}")
+    return DriveState(text)
+
+
+def _capacity_bytes(text: str) -> int:
+    capacity_bytes = parse_size_bytes(text)
+    if not 0 < capacity_bytes <= _MOST_CAPACITY_BYTES:
+        raise UsageError(
+            f"capacity={text} is no capacity that a drive can have: write for example capacity=1TB"
+        )
+    return capacity_bytes
+
+
+def _number(key: str, text: str) -> int:
+    least, most = (1, MOST_SCALE) if key == "scale" else (0, _MOST_SEED)
+    if not _DIGITS.fullmatch(text) or not least <= int(text) <= most:
+        raise UsageError(f"{key}={text} makes no sense: it is a whole number from {least} to {most:,}")
+    return int(text)

@@ -1,0 +1,60 @@
+"""Processors on the NUMA node that a target is attached to: from there the way to it is shortest."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+from openpts.device.block_device import BlockDevice
+from openpts.device.file_system import device_below
+from openpts.device.targets.open_target import OpenTarget
+from openpts.system_files import SystemRoots, read_text
+
+_RANGE: Final = re.compile(r"(\d{1,6})(?:-(\d{1,6}))?")
+
+
+def parse_cpu_list(text: str) -> tuple[int, ...]:
+    """Processors in the kernel's way of writing, such as ``0-3,8``, in ascending order.
+
+    Raises ValueError on anything else.
+    """
+    cpus: set[int] = set()
+    for part in text.split(","):
+        match = _RANGE.fullmatch(part.strip())
+        if match is None:
+            raise ValueError(f"{part!r} is neither a processor nor a range such as 0-3")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"{part!r} ends before it begins")
+        cpus.update(range(first, last + 1))
+    return tuple(sorted(cpus))
+
+
+def cpus_near(target: OpenTarget, roots: SystemRoots) -> tuple[int, ...]:
+    """Processors of the node that all disks below the target are attached to; empty if none is known."""
+    nodes = {numa_node(disk) for disk in _disks(target, roots)}
+    if len(nodes) != 1 or (node := nodes.pop()) is None:
+        return ()
+    cpus = read_text(roots.sys / f"devices/system/node/node{node}/cpulist")
+    try:
+        return parse_cpu_list(cpus) if cpus else ()
+    except ValueError:
+        return ()
+
+
+def numa_node(disk: BlockDevice) -> int | None:
+    """The node of the disk's controller; None where the kernel knows none (it writes -1 then).
+
+    The controller is the nearest device above the disk that has a node, and for a namespace that
+    several controllers lead to, what ``device`` leads to.
+    """
+    above = (folder for folder in disk.folder.parents if folder.is_relative_to(disk.roots.sys.resolve()))
+    for folder in (disk.folder / "device", *above):
+        text = read_text(folder / "numa_node")
+        if text is not None:
+            return int(text) if text.isdecimal() else None
+    return None
+
+
+def _disks(target: OpenTarget, roots: SystemRoots) -> tuple[BlockDevice, ...]:
+    device = target.device or device_below(Path(target.facts.path), roots)
+    return () if device is None else device.beneath

@@ -21,7 +21,7 @@ TARGETS = st.builds(
     SimulatedTarget,
     PRESETS,
     st.none() | st.integers(1, 2**63 - 1),
-    st.none() | st.integers(1, 2**32 - 1),
+    st.none() | st.integers(1, 1_000_000),
     st.none() | st.integers(0, 2**63 - 1),
     st.sampled_from(DriveState),
 )
@@ -51,7 +51,7 @@ def test_a_preset_of_ones_own_is_a_path() -> None:
         ("sim:x?scale", "'scale' after the ? of a simulated drive is unknown"),
         ("sim:x?scale=2&scale=2", "scale is there twice"),
         ("sim:x?scale=2&", "'' after the ?"),
-        ("sim:x?scale=0", "a whole number from 1 to 4,294,967,295"),
+        ("sim:x?scale=0", "a whole number from 1 to 1,000,000"),
         ("sim:x?scale=4294967296", "a whole number from 1"),
         ("sim:x?scale=1.5", "scale=1.5 makes no sense"),
         ("sim:x?scale=+2", "scale=+2 makes no sense"),

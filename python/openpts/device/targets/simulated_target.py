@@ -11,7 +11,7 @@ from openpts.units import parse_size_bytes
 
 _PREFIX: Final = "sim:"
 _MOST_CAPACITY_BYTES: Final = 2**63 - 1
-MOST_SCALE: Final = 2**32 - 1
+MOST_SCALE: Final = 1_000_000
 _MOST_SEED: Final = 2**63 - 1
 _DIGITS: Final = re.compile(r"[0-9]{1,19}")
 _HOW_TO_NAME: Final = (

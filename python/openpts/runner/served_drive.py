@@ -57,6 +57,9 @@ def serve_drive(order: ServeOrder) -> ServedDrive:
     nqn = order.nqn or f"{_NQN_PREFIX}{guid}"
     serial = order.serial or f"SIM{guid.hex[:12].upper()}"
     _check_names(nqn, serial)
+    lbas = capacity_bytes // preset.sector_bytes
+    if beyond := [lba for lba in order.faults.unreadable_lbas if lba >= lbas]:
+        raise UsageError(f"no read of LBA {beyond[0]} can fail: the drive ends with LBA {lbas - 1}")
     return ServedDrive(
         preset,
         DriveNames(nqn, serial, guid),

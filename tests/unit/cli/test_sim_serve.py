@@ -70,5 +70,7 @@ def test_what_makes_no_sense() -> None:
     assert "no IP address" in refused("client-qlc", "--nvme-tcp", "localhost:4420")
     assert "there is no preset" in refused("nothing", *here)
     assert "what can fail" in refused("client-qlc", *here, "--fail", "everything")
+    beyond = refused("client-qlc?capacity=200MB", *here, "--fail", "read@400000")
+    assert beyond.startswith("no read of LBA 400000 can fail: the drive ends with LBA 390")
     assert "what can fail" in refused("client-qlc", *here, "--fail", "read@")
     assert "raise" in refused("client-qlc?capacity=1MB", *here)

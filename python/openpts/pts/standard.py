@@ -150,7 +150,14 @@ def without_impossible_sizes(conditions: RoundConditions, sector_bytes: int) -> 
 
 _UNIT: Final = re.compile(r"_(ns|bytes|pct)$")
 _SEQUENCES: Final = {"wait_states", "groups"}
-_AMOUNTS: Final = {"precondition_passes", "drive_fills", "cycles", "drive_cycles", "prewrite_capacity_pct"}
+_AMOUNTS: Final = {
+    "precondition_passes",
+    "drive_fills",
+    "cycles",
+    "drive_cycles",
+    "prewrite_capacity_pct",
+    "zones",
+}
 _DEMANDS: Final = {"": "", "sequential_": " in sequential workloads", "precondition_": " in preconditioning"}
 
 

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.test_help import help_of
@@ -100,6 +101,12 @@ def test_a_quick_look_takes_minutes_and_is_known_as_short(test: TestDefinition) 
     planned = dry_run(test.script(quick(test), SCRATCH_BYTES), SCRATCH_BYTES, drive, Ending.LONGEST)
     assert 2 < sum(sum(one.durations_ns) for one in planned) / 1e9 < 5 * 60
     assert shortened(quick(test), test.standard_conditions(Profile.ENTERPRISE, 1))
+
+
+def test_fewer_zones_alone_make_a_run_short() -> None:
+    standard = PRACTICE_TESTS["hdd"].standard_conditions(Profile.ENTERPRISE, 1)
+    assert shortened(replace(standard, zones=8), standard)
+    assert not shortened(replace(standard, zones=32), standard)
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)

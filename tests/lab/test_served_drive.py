@@ -127,8 +127,10 @@ def test_temperature_and_data_units_move(folder: Path, run: Run) -> None:
     cool, warm = (json.loads((folder / name).read_text()) for name in ("cool.json", "warm.json"))
     assert warm["temperature"] > cool["temperature"] > 273
     assert int(warm["data_units_written"]) > int(cool["data_units_written"])
-    temperatures = {point.value for point in run.telemetry if point.name == "temperature_c"}
-    assert len(temperatures) > 1
+    # in whole kelvins it may stand still during the run, which began on a drive that purges had warmed
+    temperatures = [point.value for point in run.telemetry if point.name == "temperature_c"]
+    assert min(temperatures) > cool["temperature"] - 273.15
+    assert max(temperatures) == pytest.approx(warm["temperature"] - 273.15, abs=1.1)
 
 
 def test_a_format_that_lies_is_found_out(folder: Path) -> None:

@@ -1,6 +1,7 @@
 //! Device Self-test: it runs beside I/O in wall-clock time, and its log tells how far it is and how it ended.
 
 use std::collections::VecDeque;
+use std::sync::MutexGuard;
 use std::time::{Duration, Instant};
 
 use super::bytes::Page;
@@ -60,16 +61,8 @@ pub(super) struct SelfTests {
 }
 
 impl SelfTests {
-    /// Begin one. `hours` is what the drive has been on for, here and below.
-    fn begin(
-        &mut self,
-        code: u8,
-        namespace: u32,
-        now: Instant,
-        hours: u64,
-        is_failing: bool,
-    ) -> Result<(), Status> {
-        self.settle(now, hours, is_failing);
+    /// Begin one.
+    fn begin(&mut self, code: u8, namespace: u32, now: Instant) -> Result<(), Status> {
         if self.current.is_some() {
             return Err(Status::SELF_TEST_IN_PROGRESS);
         }
@@ -78,7 +71,8 @@ impl SelfTests {
         Ok(())
     }
 
-    /// End the one that is under way, if there is any; a reset leaves an extended one alone.
+    /// End the one that is under way, if there is any; a reset leaves an extended one alone. `hours` is what
+    /// the drive has been on for.
     fn end(&mut self, ending: Ending, hours: u64) {
         if let Some(test) = self.current
             && !(ending == Ending::AbortedByReset && test.code == EXTENDED)
@@ -132,9 +126,7 @@ pub(super) fn self_test(subsystem: &Subsystem, command: &Command) -> Answered {
     let code = (command.dword(10) & 0xF) as u8;
     match code {
         SHORT | EXTENDED => {
-            let is_failing = subsystem.drive.smart().read_only;
-            let hours = subsystem.power_on_hours();
-            subsystem.self_tests().begin(code, namespace, Instant::now(), hours, is_failing)?;
+            settled(subsystem).begin(code, namespace, Instant::now())?;
         }
         ABORT => abort(subsystem, Ending::AbortedByCommand),
         _ => return Err(Status::INVALID_FIELD),
@@ -144,21 +136,20 @@ pub(super) fn self_test(subsystem: &Subsystem, command: &Command) -> Answered {
 
 /// End what is under way, because of something else that the drive is to do.
 pub(super) fn abort(subsystem: &Subsystem, ending: Ending) {
-    let is_failing = subsystem.drive.smart().read_only;
-    let hours = subsystem.power_on_hours();
-    let mut tests = subsystem.self_tests();
-    tests.settle(Instant::now(), hours, is_failing);
-    tests.end(ending, hours);
+    settled(subsystem).end(ending, subsystem.power_on_hours());
 }
 
 /// The Device Self-test log.
 pub(super) fn log(subsystem: &Subsystem) -> Page {
+    settled(subsystem).page(Instant::now())
+}
+
+/// The self-tests as they are by now.
+fn settled(subsystem: &Subsystem) -> MutexGuard<'_, SelfTests> {
     let is_failing = subsystem.drive.smart().read_only;
-    let hours = subsystem.power_on_hours();
     let mut tests = subsystem.self_tests();
-    let now = Instant::now();
-    tests.settle(now, hours, is_failing);
-    tests.page(now)
+    tests.settle(Instant::now(), subsystem.power_on_hours(), is_failing);
+    tests
 }
 
 #[cfg(test)]
@@ -167,7 +158,7 @@ mod tests {
 
     fn begun(code: u8) -> (SelfTests, Instant) {
         let (mut tests, now) = (SelfTests::default(), Instant::now());
-        assert_eq!(tests.begin(code, ALL, now, 7, false), Ok(()));
+        assert_eq!(tests.begin(code, ALL, now), Ok(()));
         (tests, now)
     }
 
@@ -184,7 +175,7 @@ mod tests {
         let (mut tests, now) = begun(SHORT);
         assert_eq!(tests.page(now + Duration::from_secs(24)).into_bytes()[..2], [SHORT, 40]);
         assert_eq!(
-            tests.begin(EXTENDED, 0, now + Duration::from_secs(1), 7, false),
+            tests.begin(EXTENDED, 0, now + Duration::from_secs(1)),
             Err(Status::SELF_TEST_IN_PROGRESS)
         );
         let (tests, now) = begun(EXTENDED);
@@ -195,7 +186,7 @@ mod tests {
     fn the_newest_result_is_the_first() {
         let (mut tests, now) = begun(SHORT);
         tests.settle(now + SHORT_TAKES, 8, false);
-        assert_eq!(tests.begin(EXTENDED, 1, now + SHORT_TAKES, 8, false), Ok(()));
+        assert_eq!(tests.begin(EXTENDED, 1, now + SHORT_TAKES), Ok(()));
         tests.end(Ending::AbortedByFormat, 9);
         let page = tests.page(now).into_bytes();
         assert_eq!(page[0], 0);
@@ -228,7 +219,7 @@ mod tests {
         let (mut tests, now) = begun(SHORT);
         for hours in 0..25 {
             tests.end(Ending::AbortedByCommand, hours);
-            assert_eq!(tests.begin(SHORT, ALL, now, hours, false), Ok(()));
+            assert_eq!(tests.begin(SHORT, ALL, now), Ok(()));
         }
         assert_eq!(tests.results.len(), RESULTS);
         assert_eq!(tests.page(now).into_bytes()[8..16], 24u64.to_le_bytes());

@@ -9,7 +9,7 @@ from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller
 from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.facts import Fact
 
-NONE: Final = "none"
+_NONE: Final = "none"
 _TIMEOUT_S: Final = 30.0
 
 # NVM Express Base Specification, Device Self-test log
@@ -31,7 +31,9 @@ def self_test_fact(device: BlockDevice, run: Run = run_program) -> Fact:
         return _of_ata(disk, run)
     if disk.kind is DeviceKind.SCSI:
         return Fact(None, "openpts does not ask SCSI drives for it")
-    return Fact(f"{NONE} (not of a disk of {disk.kind})", f"{disk.node} is no drive with commands of its own")
+    return Fact(
+        f"{_NONE} (not of a disk of {disk.kind})", f"{disk.node} is no drive with commands of its own"
+    )
 
 
 def _of_nvme(disk: BlockDevice) -> Fact:
@@ -39,13 +41,13 @@ def _of_nvme(disk: BlockDevice) -> Fact:
     try:
         with open_to_ask(disk) as fd:
             if not identify_controller(fd).tests_itself:
-                return Fact(f"{NONE} (the drive has no self-test)", "Identify Controller, bit 4 of OACS")
+                return Fact(f"{_NONE} (the drive has no self-test)", "Identify Controller, bit 4 of OACS")
             log = read_log(fd, _NVME_LOG, _NVME_LOG_BYTES)
     except (OSError, NvmeCommandError, ValueError) as error:
         return Fact(None, f"{source} can't be read: {error}")
     kind = log[0] & 0xF
     if kind == 0:
-        return Fact(NONE, source)
+        return Fact(_NONE, source)
     return Fact(f"{_NVME_KINDS.get(kind, 'unknown')} self-test, {log[1] & 0x7F} % done", source)
 
 
@@ -59,4 +61,4 @@ def _of_ata(disk: BlockDevice, run: Run) -> Fact:
     if status is None:
         return Fact(None, f"{source}: the drive tells nothing of self-tests")
     state, tenths_left = divmod(int(status), 16)
-    return Fact(NONE if state != _ATA_IN_PROGRESS else f"self-test, {100 - 10 * tenths_left} % done", source)
+    return Fact(_NONE if state != _ATA_IN_PROGRESS else f"self-test, {100 - 10 * tenths_left} % done", source)

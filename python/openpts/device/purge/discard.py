@@ -26,8 +26,8 @@ class Discard:
 
     def capability(self, device: BlockDevice) -> Capability:
         """See the protocol: whether it takes writes, and the largest discard that the kernel will send."""
-        if device.read_only:
-            return Capability(False, f"is set read-only: {device.place('ro')} is 1")
+        if not (writing := Capability.of_writing(device)).supported:
+            return writing
         attribute = "queue/discard_max_bytes"
         most_bytes = device.integer(attribute)
         if most_bytes:

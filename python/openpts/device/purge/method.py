@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, Self
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.targets.open_target import OpenTarget
@@ -26,6 +26,14 @@ class Capability:
     duration_s: float | None = None
     reaches: tuple[str, ...] = ()
     foreign: bool = False
+
+    @classmethod
+    def of_writing(cls, device: BlockDevice) -> Self:
+        """Of a method that goes by writes or discards of ours: whether the kernel lets anybody write."""
+        place = device.place("ro")
+        return (
+            cls(False, f"is set read-only: {place} is 1") if device.read_only else cls(True, f"{place} is 0")
+        )
 
 
 class PurgeMethod(Protocol):

@@ -25,11 +25,8 @@ class Overwrite:
     is_purge: bool = False
 
     def capability(self, device: BlockDevice) -> Capability:
-        """See the protocol: whether the kernel lets anybody write."""
-        place = device.place("ro")
-        if device.read_only:
-            return Capability(False, f"is set read-only: {place} is 1")
-        return Capability(True, f"{place} is 0")
+        """See the protocol."""
+        return Capability.of_writing(device)
 
     # PTS-PRG-02
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:

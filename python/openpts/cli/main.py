@@ -130,12 +130,12 @@ def main() -> None:
         try:
             _run()
         except SystemExit as end:
-            if output is not None:
+            if output is not None and not end.code:
                 sys.stdout.flush()
-            if end.code or output is None or not output.lost:
-                raise
-            click.echo(f"openpts: what was printed is lost: {output.lost}", err=True)
-            sys.exit(1)
+                if output.lost:
+                    click.echo(f"openpts: what was printed is lost: {output.lost}", err=True)
+                    sys.exit(1)
+            raise
 
 
 def _run() -> None:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -75,7 +76,7 @@ def test_a_stream_without_a_descriptor_is_left_as_it_is(monkeypatch: pytest.Monk
 
 
 def test_a_command_whose_output_is_lost_says_so() -> None:
-    with open("/dev/full", "w") as full:  # noqa: PTH123 a device
+    with Path("/dev/full").open("w") as full:
         done = subprocess.run(PLAN, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
     assert done.stderr == f"openpts: what was printed is lost: {os.strerror(errno.ENOSPC)}\n"

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import groupby, pairwise
 from pathlib import Path
+from typing import Any
 
 from openpts.gauge import Gauge, Values, whole_number
 from openpts.record.health import TelemetryPoint
@@ -40,14 +41,14 @@ def _until(happened: Callable[[], bool]) -> None:
         time.sleep(PERIOD_S)
 
 
-def _counting(readings: dict[str, int], name: str, path: Path, **how: int | bool) -> Gauge:
+def _counting(readings: dict[str, int], name: str, path: Path, **how: Any) -> Gauge:
     """Counts under its name how often it was read."""
 
     def understand(contents: Sequence[bytes], _at_ns: int) -> Values:
         readings[name] += 1
         return {name: float(contents[0])}
 
-    return Gauge(name, name, "x", (path,), understand, **how)  # type: ignore[arg-type]
+    return Gauge(name, name, "x", (path,), understand, **how)
 
 
 def _gauge(*paths: Path) -> Gauge:

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ from openpts.units import NS_PER_S
 class Read:
     """A gauge of one file whose number is read each second."""
 
-    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, **how: float) -> None:
+    def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch, **how: Any) -> None:
         self._path, self._at_s = path, -1
         path.touch()
         clock = SimpleNamespace(monotonic_ns=lambda: self._at_s * NS_PER_S)
@@ -25,7 +26,7 @@ class Read:
         def understand(contents: Sequence[bytes], _at_ns: int) -> Values:
             return {"value": float(contents[0])}
 
-        self.open = _Open.of(Gauge("x", "x", "x", (path,), understand, **how), 1.0)  # type: ignore[arg-type]
+        self.open = _Open.of(Gauge("x", "x", "x", (path,), understand, **how), 1.0)
 
     def stored(self, numbers: Sequence[int]) -> list[tuple[int, float]]:
         """The seconds and values that are stored while the file holds one of the numbers after the other."""

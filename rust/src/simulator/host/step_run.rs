@@ -9,8 +9,9 @@ use super::intervals::Intervals;
 use super::pacing::{SlotPacing, next_on_ps};
 use super::scaled_program::ScaledStep;
 use crate::capture::{CapturedIo, Tap};
-use crate::engine::{Outcome, Report, Tally};
+use crate::engine::{Outcome, Report, StepState, Tally};
 use crate::simulator::drive::{Answer, Completion, Drive};
+use crate::simulator::scale::Scale;
 use crate::simulator::time::{NEVER, PS_PER_NS, Ps};
 use crate::workload::{Carried, Io, Stimulus};
 
@@ -57,6 +58,11 @@ pub(super) struct StepRun<'a> {
     /// When the ramp-up or the running interval is over.
     edge_ps: Ps,
     measuring: bool,
+    /// What is answered after the step's time counts, with the time that it took.
+    ///
+    /// On a drive in its own size always. A simulated request stands for many, but as many are outstanding
+    /// on either drive: counted as all others are, its drain would be that many times as long.
+    counts_drain: bool,
     in_flight: u64,
     deferred: u64,
     answered: Vec<(u32, Completion)>,
@@ -104,6 +110,7 @@ impl<'a> StepRun<'a> {
             ios: 0,
             bytes: 0,
             until_look: LOOK_EVENTS,
+            counts_drain: context.wishes.scale == Scale::ONE,
             now_ps: start_ps,
             context,
             index,
@@ -135,8 +142,10 @@ impl<'a> StepRun<'a> {
             if place >= self.slots.len() {
                 self.arrive(place - self.slots.len(), at_ps);
             } else if self.slots[place].in_flight {
-                self.pass(at_ps);
-                self.complete(place, at_ps);
+                let counts = self.counts(place, at_ps);
+                self.pass(if counts { at_ps } else { self.ending.end_ps() });
+                self.now_ps = at_ps;
+                self.complete(place, at_ps, counts);
                 self.go_on(place, at_ps);
             } else if self.wake(self.slots[place].thread as usize, at_ps) {
                 self.issue(place, at_ps, at_ps);
@@ -193,13 +202,27 @@ impl<'a> StepRun<'a> {
         any
     }
 
-    /// Time goes on to a completion: intervals that end before it are over.
+    /// Whether what is answered at this moment is part of the result.
+    #[inline]
+    fn counts(&mut self, place: usize, at_ps: Ps) -> bool {
+        at_ps <= self.ending.end_ps() || self.counts_drain || self.counts_late(place)
+    }
+
+    /// Of what an amount asked for everything counts, and of a step that was stopped, or too short for any
+    /// answer, all that it has.
+    #[cold]
+    fn counts_late(&mut self, place: usize) -> bool {
+        self.counts_drain = self.last_completion_ps.is_none() || self.outcome.state != StepState::Complete;
+        let flow = &self.flows[self.slots[place].thread as usize];
+        self.counts_drain || !self.ending.ends_by_time(flow)
+    }
+
+    /// Time goes on: intervals that end before this moment are over.
     #[inline]
     fn pass(&mut self, at_ps: Ps) {
         while self.edge_ps < at_ps {
             self.pass_edge();
         }
-        self.now_ps = at_ps;
     }
 
     /// Time goes on to a moment at which a thread may issue something; false if the step has ended for it
@@ -232,12 +255,12 @@ impl<'a> StepRun<'a> {
 
     /// A slot's I/O is answered.
     #[inline]
-    fn complete(&mut self, place: usize, at_ps: Ps) {
+    fn complete(&mut self, place: usize, at_ps: Ps, counts: bool) {
         let slot = &mut self.slots[place];
         slot.in_flight = false;
         self.in_flight -= 1;
         self.last_answer_ps = Some(at_ps);
-        if self.measuring {
+        if self.measuring && counts {
             self.last_completion_ps = Some(at_ps);
         }
         // To the nearest nanosecond.
@@ -249,7 +272,7 @@ impl<'a> StepRun<'a> {
         if let Some(reason) = slot.error {
             return self.fail(&slot.io, reason);
         }
-        if self.measuring {
+        if self.measuring && counts {
             self.intervals.record(&slot.io, latency_ns);
         }
         self.ios += 1;
@@ -377,7 +400,9 @@ impl<'a> StepRun<'a> {
                 self.now_ps = self.ending.end_ps();
             }
         }
-        while self.measuring && self.intervals.end_ps() <= self.now_ps {
+        let drained_ps = if self.counts_drain { self.now_ps } else { self.now_ps.min(self.ending.end_ps()) };
+        let counted_ps = drained_ps.max(self.last_completion_ps.unwrap_or(0));
+        while self.measuring && self.intervals.end_ps() <= counted_ps {
             let sensed = self.drive.sensed(self.intervals.end_ps());
             self.intervals.roll_over(0, sensed);
         }

@@ -43,6 +43,8 @@ pub(super) struct Servers {
     pub(super) service_ps: Ps,
     /// Service times are exponential with that mean, instead of equal to it.
     pub(super) random: Option<Uniform>,
+    /// Each place belongs to one of the servers, instead of going to the first that is free.
+    pub(super) by_place: bool,
     /// I/Os at these places fail.
     pub(super) bad_offsets: Vec<u64>,
     /// Writes are answered in groups of so many, or this long after the first of a group.
@@ -60,6 +62,7 @@ impl Servers {
             busy_until_ps: vec![0; servers],
             service_ps: SERVICE_NS * 1000,
             random: None,
+            by_place: false,
             bad_offsets: Vec::new(),
             group: None,
             waiting: Vec::new(),
@@ -68,7 +71,7 @@ impl Servers {
         }
     }
 
-    fn serve(&mut self, now_ps: Ps) -> Ps {
+    fn serve(&mut self, io: &Io, now_ps: Ps) -> Ps {
         let service_ps = match &mut self.random {
             Some(random) => {
                 let share = (random.below(1 << 53) + 1) as f64 / (1_u64 << 53) as f64;
@@ -76,7 +79,12 @@ impl Servers {
             }
             None => self.service_ps,
         };
-        let free = self.busy_until_ps.iter_mut().min().expect("there is a server");
+        let servers = self.busy_until_ps.len() as u64;
+        let free = if self.by_place {
+            &mut self.busy_until_ps[(io.offset_bytes / 4096 % servers) as usize]
+        } else {
+            self.busy_until_ps.iter_mut().min().expect("there is a server")
+        };
         *free = now_ps.max(*free) + service_ps;
         *free
     }
@@ -118,7 +126,7 @@ impl Drive for Servers {
             return Answer::Deferred;
         }
         let bad = io.operation.is_addressed() && self.bad_offsets.contains(&io.offset_bytes);
-        Answer::Known(Completion { at_ps: self.serve(now_ps), error: bad.then_some("unreadable") })
+        Answer::Known(Completion { at_ps: self.serve(io, now_ps), error: bad.then_some("unreadable") })
     }
 
     fn next_answer_ps(&self) -> Ps {
@@ -128,7 +136,7 @@ impl Drive for Servers {
     fn answer_until(&mut self, now_ps: Ps, answered: &mut Vec<(u32, Completion)>) {
         self.log.lock().unwrap().at(now_ps);
         if self.group_ends_ps() <= now_ps {
-            let at_ps = self.serve(now_ps);
+            let at_ps = self.serve(&Io::new(Operation::Write, 0, 4096), now_ps);
             answered.extend(self.waiting.drain(..).map(|(tag, _)| (tag, Completion { at_ps, error: None })));
         }
     }

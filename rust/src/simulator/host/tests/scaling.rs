@@ -5,7 +5,7 @@ use super::super::scaled_program::Down;
 use super::super::testing::*;
 use crate::simulator::scale::Scale;
 use crate::workload::{
-    Limits, Operation, Pacing, Placement, SteadyFigure, SteadyRule, Step, Stimulus, Stop, Zone,
+    Limits, Operation, Pacing, Placement, SteadyFigure, SteadyRule, Step, Stimulus, Stop, Uniform, Zone,
 };
 
 const SCALES: [u32; 3] = [1, 7, 67];
@@ -60,7 +60,7 @@ fn times_of_steps_are_those_that_were_asked_for_and_rates_and_means_do_not_depen
         let (cell, intervals) = setup.run(vec![ramped]).remove(0);
         assert_eq!(cell.started_ns, 13 * MS);
         let late_ns = cell.elapsed_ns - factor * 100 * MS;
-        assert!(late_ns <= factor * SERVICE_NS, "at most the drain of the last: {late_ns}");
+        assert!(late_ns <= SERVICE_NS, "at most the drain of a real drive: {late_ns}");
         let sums = total(&cell);
         assert!(sums.ios.abs_diff(factor * 2000) <= 2 * factor && sums.ios.is_multiple_of(factor));
         assert_eq!(sums.latency_sum_ns, u128::from(sums.ios * SERVICE_NS));
@@ -71,6 +71,65 @@ fn times_of_steps_are_those_that_were_asked_for_and_rates_and_means_do_not_depen
         let idle = setup.run_one(idle(factor * MS + 1));
         assert_eq!(idle.elapsed_ns, factor * MS + 1);
     }
+}
+
+/// Equal servers in a closed network, to one of which each I/O goes by chance, with exponential service
+/// times: the rate of `servers` of them with `queue` I/Os outstanding is theirs alone times Q / (Q + n - 1)
+/// (Gordon and Newell 1967). Its queues are of unequal lengths, so that a drain takes long and is slow.
+#[test]
+fn the_drain_of_requests_that_stand_for_many_is_in_no_rate() {
+    let (servers, queue, steps) = (8, 16, 1000);
+    let theory_per_s = 1e9 / SERVICE_NS as f64 * f64::from(servers * queue) / f64::from(queue + servers - 1);
+    for scale in SCALES {
+        let factor = u64::from(scale);
+        let by_place = Servers {
+            by_place: true,
+            random: Some(Uniform::for_thread(5, 0)),
+            ..Servers::new(servers as usize)
+        };
+        let setup = scaled(scale, by_place);
+        let lasts_ns = factor * 10 * MS;
+        let (mut ios, mut elapsed_ns) = (0, 0);
+        for (cell, intervals) in setup.run(vec![step(over(scale, reads(1, queue)), lasting(lasts_ns)); steps])
+        {
+            let sums = total(&cell);
+            let of_intervals = intervals.iter().flat_map(|interval| interval.operations.iter());
+            assert_eq!(of_intervals.map(|(_, operation)| operation.ios).sum::<u64>(), sums.ios);
+            let lengths_ns: u64 = intervals.iter().map(|interval| interval.elapsed_ns).sum();
+            assert!(lengths_ns.abs_diff(cell.elapsed_ns) <= 1, "{lengths_ns} of {}", cell.elapsed_ns);
+            assert!(scale == 1 || cell.elapsed_ns == lasts_ns, "{scale}: {}", cell.elapsed_ns);
+            ios += sums.ios;
+            elapsed_ns += cell.elapsed_ns;
+        }
+        let per_s = ios as f64 * 1e9 / elapsed_ns as f64;
+        assert!(
+            scale == 1 || (per_s / theory_per_s - 1.0).abs() < 0.01,
+            "{scale}: {per_s} of {theory_per_s}"
+        );
+    }
+}
+
+#[test]
+fn an_amount_counts_to_its_last_byte_at_every_scale() {
+    for scale in SCALES {
+        let factor = u64::from(scale);
+        let setup = scaled(scale, Servers::new(1));
+        // The amount is issued just before the time is over, and answered after it.
+        let stop = Stop {
+            amount_bytes: Some(factor * 64 * 4096),
+            duration_ns: Some(factor * (60 * SERVICE_NS + 1)),
+            ..Stop::default()
+        };
+        let cell = setup.run_one(step(over(scale, reads(1, 16)), stop));
+        assert_eq!(total(&cell).ios, factor * 64);
+    }
+}
+
+#[test]
+fn a_step_too_short_for_any_answer_still_counts_its_drain() {
+    let setup = scaled(67, Servers::new(1));
+    let cell = setup.run_one(step(over(67, reads(1, 4)), lasting(67 * SERVICE_NS / 2)));
+    assert_eq!((total(&cell).ios, cell.elapsed_ns), (4 * 67, 67 * 4 * SERVICE_NS));
 }
 
 #[test]

@@ -32,6 +32,17 @@ def build_info() -> dict[str, str]:
     """Version, build profile and processor architecture of the Rust module."""
 
 @final
+class WatchedTime:
+    """Notices from now on when this process does not run: stopped, frozen, or the machine suspended."""
+
+    def __new__(cls) -> WatchedTime: ...
+    def between(self, from_ns: int, until_ns: int) -> list[tuple[int, int]]:
+        """When that was and for how long, between two moments of time.monotonic_ns.
+
+        They are asked for in order: what ended before the first is forgotten.
+        """
+
+@final
 class Histogram:
     """A log-linear latency histogram: at most 0.1 % relative error per value, unit ns."""
 
@@ -98,6 +109,7 @@ class StepResult:
     ``errors`` are operation, reason, count and first offsets of all that failed alike.
     ``ios_by_block_size`` and ``ios_by_zone`` count the transfers in the order of the stimulus, and are
     empty where it has one size, or no zones.
+    ``standstills`` are when this process did not run and for how long.
     """
 
     index: int
@@ -113,6 +125,7 @@ class StepResult:
     unissued: int
     failure: tuple[tuple[str, int, int], str] | None
     errors: list[tuple[str, str, int, list[int]]]
+    standstills: list[tuple[int, int]]
 
 @final
 class CaptureSummary:

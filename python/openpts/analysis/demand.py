@@ -12,7 +12,7 @@ from openpts.analysis.operating_points import (
     operating_points,
 )
 from openpts.analysis.rounds import MeasurementWindow, consecutive_rounds, measurement_window
-from openpts.analysis.steady_state import judge
+from openpts.analysis.steady_state import disturbed_rounds, judge
 from openpts.vocabulary.conditions import DemandConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -140,7 +140,9 @@ def analyse_demand(
         points=points,
         rounds=rounds,
         window=window,
-        verdict=judge(window.rounds, tracked) if window.is_full else None,
+        verdict=judge(window.rounds, tracked, disturbed_rounds(samples.values() for samples in rounds))
+        if window.is_full
+        else None,
         results=results,
         chosen=chosen_points(conditions, list(results.values())) if results else None,
     )

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from openpts.analysis.minutes import Minute, minutes_of, starts_ns
-from openpts.analysis.saturation import TrackedStep, steady_round_of, tracked_iops
+from openpts.analysis.saturation import TrackedStep, disturbed_minutes, steady_round_of, tracked_iops
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stop import Duration
@@ -63,7 +63,7 @@ def analyse_course(samples: Sequence[Sample], minute_ns: int, least_bytes: float
         elapsed_ns=starts[-1] + samples[-1].elapsed_ns if samples else 0,
         written_bytes=written[-1] if written else 0,
         steady_round=steady_round,
-        verdict=window_ending_at(tracked, last) if last >= WINDOW_ROUNDS else None,
+        verdict=window_ending_at(tracked, last, disturbed_minutes(steps)) if last >= WINDOW_ROUNDS else None,
         steady_after_ns=None if end is None else starts[end] + samples[end].elapsed_ns,
         steady_after_bytes=None if end is None else written[end],
     )

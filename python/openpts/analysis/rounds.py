@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
+from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, judge
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import SteadyFigure
@@ -100,8 +100,9 @@ def judge_window(
     None where it can't be judged: fewer than five rounds, or a variable that was not measured.
     """
     chosen = window.select(rounds)
+    disturbed = disturbed_rounds(samples.values() for samples in rounds)
     return tuple(
-        judge(window.rounds, [variable.of(samples[variable.point]) for samples in chosen])
+        judge(window.rounds, [variable.of(samples[variable.point]) for samples in chosen], disturbed)
         if window.is_full and all(variable.point in samples for samples in chosen)
         else None
         for variable in tracking

@@ -111,7 +111,7 @@ def analyse_saturation(
         written_bytes=sum(sample.write.bytes for sample in samples),
         tracked_iops=tracked,
         steady_round=found,
-        verdict=window_ending_at(tracked, last) if last >= WINDOW_ROUNDS else None,
+        verdict=window_ending_at(tracked, last, disturbed_minutes(steps)) if last >= WINDOW_ROUNDS else None,
         zones=zones_of(minutes, pieces),
         histogram=response_times(histogram) if histogram else None,
     )
@@ -149,6 +149,11 @@ def tracked_iops(steps: Sequence[TrackedStep], minute_ns: int) -> tuple[float, .
     return tuple(values)
 
 
+def disturbed_minutes(steps: Sequence[TrackedStep]) -> frozenset[int]:
+    """Tracking rounds in whose tracked minute openpts itself stood still: no window with one is steady."""
+    return frozenset(step.number for step in steps if step.tracked and step.sample.standstills)
+
+
 def steady_round_of(steps: Sequence[TrackedStep], minute_ns: int, after_written_bytes: float) -> int | None:
     """The first tracking round at which a stimulus was steady, with so much written before its end.
 
@@ -162,7 +167,7 @@ def steady_round_of(steps: Sequence[TrackedStep], minute_ns: int, after_written_
             step.tracked
             and WINDOW_ROUNDS <= step.number <= len(tracked)
             and written_bytes >= after_written_bytes
-            and window_ending_at(tracked, step.number).steady
+            and window_ending_at(tracked, step.number, disturbed_minutes(steps)).steady
         ):
             return step.number
     return None

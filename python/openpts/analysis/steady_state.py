@@ -4,9 +4,10 @@ In a window of five rounds, (a) maximum minus minimum of the tracked variable is
 average, and (b) the best linear fit rises or falls over the window by at most 10 % of the average.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Final
 
+from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.verdict import SteadyStateReport
 
 WINDOW_ROUNDS: Final = 5
@@ -19,8 +20,10 @@ _ROUNDING: Final = 1e-9
 
 
 # PTS-SS-01, 02, PTS-DEF-04
-def judge(rounds: Sequence[int], values: Sequence[float]) -> SteadyStateReport:
-    """Judge one window: ``values[i]`` was measured in round ``rounds[i]``.
+def judge(
+    rounds: Sequence[int], values: Sequence[float], disturbed: Collection[int] = ()
+) -> SteadyStateReport:
+    """Judge one window: ``values[i]`` was measured in round ``rounds[i]``; ``disturbed`` ones prove nothing.
 
     Raises ValueError unless both have the same length, of two or more.
     """
@@ -46,10 +49,13 @@ def judge(rounds: Sequence[int], values: Sequence[float]) -> SteadyStateReport:
         range_ok=maximum - minimum <= RANGE_LIMIT * average + slack,
         slope_ok=slope_excursion <= SLOPE_LIMIT * average + slack,
         inside_band=average * (1 - BAND) - slack <= minimum and maximum <= average * (1 + BAND) + slack,
+        disturbed=tuple(number for number in rounds if number in disturbed),
     )
 
 
-def window_ending_at(values: Sequence[float], last_round: int) -> SteadyStateReport:
+def window_ending_at(
+    values: Sequence[float], last_round: int, disturbed: Collection[int] = ()
+) -> SteadyStateReport:
     """Judge rounds ``last_round - 4`` to ``last_round`` of a series; ``values[0]`` is round 1.
 
     Raises ValueError if the series does not reach that far or the window would begin before round 1.
@@ -57,7 +63,14 @@ def window_ending_at(values: Sequence[float], last_round: int) -> SteadyStateRep
     first_round = last_round - WINDOW_ROUNDS + 1
     if first_round < 1 or last_round > len(values):
         raise ValueError(f"no window of {WINDOW_ROUNDS} rounds ends at round {last_round} of {len(values)}")
-    return judge(range(first_round, last_round + 1), values[first_round - 1 : last_round])
+    return judge(range(first_round, last_round + 1), values[first_round - 1 : last_round], disturbed)
+
+
+def disturbed_rounds(tracked: Iterable[Iterable[Sample]]) -> frozenset[int]:
+    """Rounds in whose tracked samples openpts itself stood still; the first of them is round 1."""
+    return frozenset(
+        number for number, samples in enumerate(tracked, start=1) if any(s.standstills for s in samples)
+    )
 
 
 # PTS-DEF-06

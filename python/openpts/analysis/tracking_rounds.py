@@ -1,12 +1,12 @@
 """A continuous stimulus judged by its tracked minutes (PTS 11.2 step 3.2, 13.2 step 3.2.2)."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from openpts.analysis.minutes import starts_ns
 from openpts.analysis.rounds import MeasurementWindow, measurement_window
-from openpts.analysis.steady_state import WINDOW_ROUNDS, judge, window_ending_at
+from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, judge, window_ending_at
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.verdict import SteadyStateReport
 
@@ -66,14 +66,15 @@ def analyse_tracking(steps: Sequence[TrackedStep], *, minute_ns: int, period_ns:
     while (found := tracked.get(len(in_order) + 1)) is not None:
         in_order.append(found)
     iops = [minute.iops for _, minute in in_order]
-    window = measurement_window(len(iops), _steady_round(iops))
+    disturbed = disturbed_rounds([minute] for _, minute in in_order)
+    window = measurement_window(len(iops), _steady_round(iops, disturbed))
     return TrackingResults(
         begun=len({step.number for step in steps}),
         minutes=tuple(minute for _, minute in in_order),
         starts_ns=tuple(start_ns for start_ns, _ in in_order),
         ends_ns=tuple(start_ns + minute.elapsed_ns for start_ns, minute in in_order),
         window=window,
-        verdict=judge(window.rounds, [iops[number - 1] for number in window.rounds])
+        verdict=judge(window.rounds, [iops[number - 1] for number in window.rounds], disturbed)
         if window.is_full
         else None,
     )
@@ -84,6 +85,6 @@ def _tracked_position(number: int, minute_ns: int, period_ns: int) -> int:
     return 0 if number == 1 or period_ns <= minute_ns else 1
 
 
-def _steady_round(iops: Sequence[float]) -> int | None:
+def _steady_round(iops: Sequence[float], disturbed: Collection[int]) -> int | None:
     last_rounds = range(WINDOW_ROUNDS, len(iops) + 1)
-    return next((number for number in last_rounds if window_ending_at(iops, number).steady), None)
+    return next((number for number in last_rounds if window_ending_at(iops, number, disturbed).steady), None)

@@ -36,6 +36,7 @@ def measurement_json(
         "total": _figures(Figures.of(counted(sample), sample.elapsed_ns)),
         **operations,
         "unissued": sample.unissued,
+        "standstill_seconds": sample.standstill_ns / NS_PER_S,
         "errors": msgspec.to_builtins(sample.errors),
         "failure": msgspec.to_builtins(sample.failure),
         "cpu": _cpu(sample.cpu),

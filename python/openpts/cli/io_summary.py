@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.io_figures import FURTHER_PERCENTILES, PERCENTILES, Figures, counted
+from openpts.runner.disturbed_steps import standstill_text
 from openpts.runner.io_errors import errors_text
 from openpts.runner.measurement_events import CaptureEnded, MeasurementStarted
 from openpts.units import MB, NS_PER_US, format_capacity, format_duration
@@ -72,6 +73,8 @@ def _table(started: MeasurementStarted, sample: Sample) -> Table:
 
 def _lines(started: MeasurementStarted, sample: Sample, alone: bool) -> Iterator[tuple[str, str]]:
     yield "ended", _end_text(sample)
+    if sample.standstills:
+        yield "disturbed", f"{standstill_text(sample)}: measure again for figures of the target alone"
     if sample.unissued:
         yield "not issued", f"{sample.unissued:,} of the planned I/Os, which found no room until the end"
     for errors in sample.errors:

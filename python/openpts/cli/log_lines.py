@@ -10,6 +10,7 @@ from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_stat
 from openpts.engine.contract import OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest
+from openpts.runner.disturbed_steps import standstill_text, what_to_do
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
@@ -24,6 +25,7 @@ from openpts.runner.events import (
     SteadyStateJudged,
     StepFinished,
     StepsStarted,
+    StoodStill,
 )
 from openpts.runner.hangs import HANG_NS
 from openpts.system_files import printable
@@ -86,6 +88,8 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"deviation {deviation.rule_id}: required {deviation.required}; used {deviation.used}"]
         case IoHangs(io):
             lines = [hang_text(io)]
+        case StoodStill(place, sample, repeated):
+            lines = [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
         case StepsStarted(_, apply) if apply.part in _ANNOUNCED:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:

@@ -1,7 +1,7 @@
 """A run's record, as the checks ask it: complete steps by part and round, windows, cycles."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeVar
@@ -14,7 +14,7 @@ from openpts.vocabulary.conditions import BaseConditions, Profile
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stop import Duration, FirstOf
+from openpts.vocabulary.stop import ended_late, planned_length_ns
 from openpts.vocabulary.verdict import SteadyStateReport
 
 MINUTE_NS: Final = 60 * NS_PER_S
@@ -38,21 +38,17 @@ def about(measured: float, required: float) -> bool:
     return abs(measured - required) <= _SLACK * required
 
 
-def planned_length_ns(sample: Sample) -> int | None:
-    """How long a step was to last at the most; None where no rule names a time."""
-    stop = sample.step.stop
-    rules = stop.rules if isinstance(stop, FirstOf) else (stop,)
-    return min((rule.duration_ns for rule in rules if isinstance(rule, Duration)), default=None)
-
-
 def lasted(sample: Sample, required_ns: int) -> bool:
-    """Whether a step was to end after that time, and came to it.
+    """Whether a step was to end after that time, and did.
 
-    It lasts longer by what its last I/Os need to complete, which nobody can cut.
+    It lasts longer by what its last I/Os need to complete, which nobody can cut; but not by so much that its
+    rate shows it, and not because openpts itself stood still.
     """
-    planned_ns = planned_length_ns(sample)
+    planned_ns = planned_length_ns(sample.step.stop)
     planned = planned_ns is not None and about(planned_ns, required_ns)
-    return planned and at_least(sample.elapsed_ns, required_ns)
+    if not planned or not at_least(sample.elapsed_ns, required_ns):
+        return False
+    return not sample.standstills and not ended_late(sample.elapsed_ns, required_ns)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +174,11 @@ def _round_key(step: StepRecord) -> tuple[int, Part, int]:
     return (step.place.cycle, step.place.part, step.place.number)
 
 
-def last_window(values: Sequence[float], steady_round: int | None) -> SteadyStateReport | None:
+def last_window(
+    values: Sequence[float], steady_round: int | None, disturbed: Collection[int] = ()
+) -> SteadyStateReport | None:
     """The verdict on the five rounds that end at the steady round, or at the last one; None for fewer."""
     last = len(values) if steady_round is None or steady_round > len(values) else steady_round
     if last < WINDOW_ROUNDS:
         return None
-    return judge(range(last - WINDOW_ROUNDS + 1, last + 1), values[last - WINDOW_ROUNDS : last])
+    return judge(range(last - WINDOW_ROUNDS + 1, last + 1), values[last - WINDOW_ROUNDS : last], disturbed)

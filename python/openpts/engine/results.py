@@ -12,6 +12,7 @@ from openpts.vocabulary.sample import (
     IoFailure,
     OperationSample,
     Sample,
+    Standstill,
     StepState,
 )
 from openpts.vocabulary.stimulus import Step
@@ -39,6 +40,7 @@ def sample_of(
         unissued=result.unissued,
         ios_by_block_size=tuple(result.ios_by_block_size),
         ios_by_zone=tuple(result.ios_by_zone),
+        standstills=tuple(Standstill(*standstill) for standstill in result.standstills),
         **_operations(result.operations),
     )
 

@@ -31,16 +31,19 @@ def random_course(
     Not before ``least_fills`` user capacities are written: the plateau of a fresh drive is steady too.
     """
     history: list[float] = []
+    disturbed: set[int] = set()
     written_bytes, elapsed_ns = 0, 0
     while True:
         steps = _round_steps(conditions, capacity_bytes, len(history) + 1)
         samples = samples_in((yield Apply(Part.LOAD, number, steps)))
         history.append(samples[-1].iops)
+        if samples[-1].standstills:
+            disturbed.add(len(history))
         written_bytes += sum(sample.write.bytes for sample in samples)
         elapsed_ns += sum(sample.elapsed_ns for sample in samples)
         steady = False
         if len(history) >= WINDOW_ROUNDS:
-            report = window_ending_at(history, len(history))
+            report = window_ending_at(history, len(history), disturbed)
             yield SteadyStateChecked(Part.LOAD, len(history), (conditions.workload.title,), (report,))
             steady = report.steady and written_bytes >= least_fills * capacity_bytes
         if steady:

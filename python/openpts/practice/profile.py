@@ -83,5 +83,5 @@ def profile_test(conditions: ProfileConditions, user_capacity_bytes: int) -> Scr
         for position, row in enumerate(benchmark.rows):
             number += 1
             steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            yield Apply(Part.PROFILE, number, steps, rows)
+            yield Apply(Part.PROFILE, number, steps, rows, repeatable=True)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))

@@ -34,7 +34,7 @@ def settle(
 ) -> Generator[Request, Answer, SettlingCourse]:
     """Wait under Part.REST of that number until the drive has come to rest, or for the longest time.
 
-    ``tell`` hears of each look with the judgement after it.
+    ``tell`` hears of each look with the judgement after it; one in which openpts stood still is none.
     """
     looks: list[Look] = []
     verdict = judge(looks, rule)
@@ -45,6 +45,8 @@ def settle(
         _, probe = samples_in((yield Apply(Part.REST, number, (idle, probe_step(rule, active_range)))))
         reading = health_in((yield ReadHealth(Part.REST, number)))
         idle_ns += length_ns
+        if probe.standstills:
+            continue
         looks.append(look_of(idle_ns, probe, reading))
         verdict = judge(looks, rule)
         tell(looks[-1], verdict)

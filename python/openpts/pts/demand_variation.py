@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from openpts.analysis.demand import PointResults, chosen_points, measure_point
 from openpts.analysis.operating_points import OperatingPoint, operating_points
 from openpts.analysis.rounds import measurement_window
-from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
+from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, window_ending_at
 from openpts.errors import UsageError
 from openpts.pts import tracking
 from openpts.pts.wipc import wipc
@@ -140,7 +140,8 @@ def _rounds(
         if number < WINDOW_ROUNDS:
             continue
         # 4.3.3; 3.3.3  Judged on the highest demand (PTS-CBW-27, PTS-DIRTH-19)
-        report = window_ending_at([at_points[0].iops for at_points in history], number)
+        values = [at_points[0].iops for at_points in history]
+        report = window_ending_at(values, number, disturbed_rounds(history))
         yield SteadyStateChecked(Part.ROUND, number, (tracked,), (report,))
         if report.steady:
             steady_round = number

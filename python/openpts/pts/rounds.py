@@ -58,15 +58,18 @@ def until_steady(
     Returns the outcome and the samples of the window's rounds.
     """
     history: list[tuple[float, ...]] = []
+    disturbed: set[int] = set()
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
     steady_round: int | None = None
     for number in range(1, conditions.max_rounds + 1):
-        samples = samples_in((yield Apply(Part.ROUND, number, steps, conditions.max_rounds)))
+        samples = samples_in((yield Apply(Part.ROUND, number, steps, conditions.max_rounds, repeatable=True)))
         history.append(_tracked(tracking, samples))
         window.append(samples)
+        if any(sample.standstills for sample in samples):
+            disturbed.add(number)
         if number < WINDOW_ROUNDS or not tracking:  # what isn't tracked is never found steady
             continue
-        reports = tuple(window_ending_at(series, number) for series in zip(*history, strict=True))
+        reports = tuple(window_ending_at(series, number, disturbed) for series in zip(*history, strict=True))
         yield SteadyStateChecked(Part.ROUND, number, tuple(str(variable) for variable in tracking), reports)
         if all(report.steady for report in reports):
             steady_round = number

@@ -41,12 +41,16 @@ def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | N
     Returns the steady round, or None, and the last round.
     """
     history: list[float] = []
+    disturbed: set[int] = set()
     for number in range(1, tracking.max_rounds + 1):
         samples = yield Apply(tracking.part, number, tracking.round_steps(number), tracking.max_rounds)
-        history.append(tracked_minute(samples).iops)
+        minute = tracked_minute(samples)
+        history.append(minute.iops)
+        if minute.standstills:
+            disturbed.add(number)
         if number < WINDOW_ROUNDS:
             continue
-        report = window_ending_at(history, number)
+        report = window_ending_at(history, number, disturbed)
         yield SteadyStateChecked(tracking.part, number, (tracking.name,), (report,))
         if report.steady:
             return number, number

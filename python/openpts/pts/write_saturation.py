@@ -162,6 +162,7 @@ class _Saturation:
     left_bytes: int | None
     steady_after_bytes: int
     history: list[float] = field(default_factory=list)
+    disturbed: set[int] = field(default_factory=set)
     steady_round: int | None = None
     measured: Sample | None = None
 
@@ -232,9 +233,11 @@ class _Saturation:
         """Whether the window that ends with this minute is steady; none is before 1 x user capacity."""
         self.history.append(minute.iops)
         number = len(self.history)
+        if minute.standstills:
+            self.disturbed.add(number)
         if number < WINDOW_ROUNDS:
             return False
-        report = window_ending_at(self.history, number)
+        report = window_ending_at(self.history, number, self.disturbed)
         yield SteadyStateChecked(Part.SATURATION, number, (self.tracking.name,), (report,))
         if not report.steady or self.steady_after_bytes > 0:
             return False

@@ -14,7 +14,7 @@ import msgspec
 from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
-from openpts.record.schema import SCHEMA_VERSION
+from openpts.record.schema import READABLE_VERSIONS
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import DATABASE_NAME
 from openpts.vocabulary.deviation import Deviation
@@ -134,9 +134,10 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     try:
         with closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
-            if version != SCHEMA_VERSION:
+            if version not in READABLE_VERSIONS:
+                readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
                 raise RecordError(
-                    f"{folder} has record version {version}, this openpts reads version {SCHEMA_VERSION}"
+                    f"{folder} has record version {version}, this openpts reads versions {readable}"
                 )
             yield connection
     except (sqlite3.Error, msgspec.MsgspecError) as error:

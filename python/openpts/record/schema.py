@@ -6,13 +6,18 @@ direction; interval_operation with histograms; io_error.
 Version 3: cycle, part and number for round, since there are eight tests; counts by block size and by zone.
 Version 4: health, telemetry and the temperature of intervals; the manifest has the host's settings before and
 after.
+Version 5: standstill, and steps that were repeated. A folder of version 4 has neither, and is read as it is.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
+READABLE_VERSIONS: Final = frozenset({4, SCHEMA_VERSION})
+
+REPEATED: Final = "repeated"
+"""State of a step that was complete and was carried out again: it counts for nothing."""
 
 # A histogram takes some 2 to 6 KB: in SQLite's usual pages of 4 KiB it would waste as much again, and so it
 # would in a table WITHOUT ROWID, which moves rows of more than a quarter of a page to pages of their own.
@@ -34,7 +39,7 @@ CREATE TABLE step (
     stop                TEXT NOT NULL,      -- JSON of vocabulary.stop.StopRule
     ramp_ns             INTEGER NOT NULL,
     capture             INTEGER NOT NULL,   -- 1: every single I/O is in files beside this one
-    state               TEXT NOT NULL,      -- complete, interrupted, failed
+    state               TEXT NOT NULL,      -- complete, interrupted, failed, repeated
     ended_by            TEXT,               -- the stop rule that ended a complete step
     started_ns          INTEGER NOT NULL,   -- engine clock
     elapsed_ns          INTEGER NOT NULL,
@@ -101,6 +106,13 @@ CREATE TABLE io_error (                     -- I/Os of a step that failed alike
     count               INTEGER NOT NULL,
     first_offsets_bytes TEXT NOT NULL,      -- JSON array of integers
     PRIMARY KEY (step_id, position)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE standstill (                   -- openpts itself did not run, in a step or just before it
+    step_id             INTEGER NOT NULL REFERENCES step,
+    started_ns          INTEGER NOT NULL,   -- engine clock
+    lasted_ns           INTEGER NOT NULL,
+    PRIMARY KEY (step_id, started_ns)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE health_reading (               -- what the device's own log said at one moment

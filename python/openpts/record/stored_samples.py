@@ -10,6 +10,7 @@ from typing import Final
 
 import msgspec
 
+from openpts.record.schema import REPEATED
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import (
     NOTHING,
@@ -19,6 +20,7 @@ from openpts.vocabulary.sample import (
     IoFailure,
     OperationSample,
     Sample,
+    Standstill,
     StepState,
 )
 from openpts.vocabulary.stimulus import Step, Stimulus
@@ -49,23 +51,33 @@ _Operations = dict[str, OperationSample]
 def stored_samples(
     connection: sqlite3.Connection, *, interval_histograms: bool
 ) -> Iterator[tuple[StepPlace, Sample]]:
-    """All steps in the order in which they ran, with their places.
+    """All steps in the order in which they ran, with their places, but those that were repeated.
 
     The histograms of intervals are empty unless ``interval_histograms`` asks for them.
     """
     operations = _operations_by_step(connection)
     intervals = _intervals_by_step(connection, histograms=interval_histograms)
-    errors = _errors_by_step(connection)
-    for row in connection.execute("SELECT * FROM step ORDER BY step_id"):
+    errors, standstills = _errors_by_step(connection), _standstills_by_step(connection)
+    for row in connection.execute("SELECT * FROM step WHERE state != ? ORDER BY step_id", (REPEATED,)):
         step_id = row["step_id"]
         yield (
             StepPlace(row["cycle"], Part(row["part"]), row["number"], row["position"]),
-            _sample(row, operations[step_id], tuple(intervals[step_id]), tuple(errors[step_id])),
+            _sample(
+                row,
+                operations[step_id],
+                tuple(intervals[step_id]),
+                tuple(errors[step_id]),
+                tuple(standstills[step_id]),
+            ),
         )
 
 
 def _sample(
-    row: sqlite3.Row, operations: _Operations, intervals: tuple[Interval, ...], errors: tuple[IoErrors, ...]
+    row: sqlite3.Row,
+    operations: _Operations,
+    intervals: tuple[Interval, ...],
+    errors: tuple[IoErrors, ...],
+    standstills: tuple[Standstill, ...],
 ) -> Sample:
     return Sample(
         step=Step(
@@ -88,6 +100,7 @@ def _sample(
         unissued=row["unissued"],
         ios_by_block_size=_counts(row["ios_by_block_size"]),
         ios_by_zone=_counts(row["ios_by_zone"]),
+        standstills=standstills,
     )
 
 
@@ -171,6 +184,14 @@ def _errors_by_step(connection: sqlite3.Connection) -> Mapping[int, list[IoError
                 first_offsets_bytes=_counts(row["first_offsets_bytes"]),
             )
         )
+    return found
+
+
+def _standstills_by_step(connection: sqlite3.Connection) -> Mapping[int, list[Standstill]]:
+    found: dict[int, list[Standstill]] = defaultdict(list)
+    if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'standstill'").fetchone():
+        for row in connection.execute("SELECT * FROM standstill ORDER BY step_id, started_ns"):
+            found[row["step_id"]].append(Standstill(row["started_ns"], row["lasted_ns"]))
     return found
 
 

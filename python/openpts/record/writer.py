@@ -12,10 +12,10 @@ import msgspec
 from openpts.errors import RecordError
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.manifest import Manifest
-from openpts.record.schema import PAGE_BYTES, SCHEMA_VERSION, TABLES
+from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import StepPlace
-from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample
+from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepState
 
 DATABASE_NAME = "run.db"
 
@@ -123,6 +123,15 @@ class RunWriter:
             _insert(connection, "interval", step_id, _interval_rows(sample))
             _insert(connection, "interval_operation", step_id, _interval_operation_rows(sample))
             _insert(connection, "io_error", step_id, _error_rows(sample))
+            _insert(connection, "standstill", step_id, _standstill_rows(sample))
+
+    def set_aside(self, cycle: int, part: Part, number: int) -> None:
+        """Let the complete steps of this number of a part count for nothing: they are repeated."""
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE step SET state = ? WHERE cycle = ? AND part = ? AND number = ? AND state = ?",
+                (REPEATED, cycle, part, number, StepState.COMPLETE),
+            )
 
     def close(self) -> None:
         """Fold the write-ahead log into the database, so that run.db alone is the whole record."""
@@ -156,8 +165,8 @@ def _as_record_error(folder: Path) -> Iterator[None]:
 
 def _is_last(connection: sqlite3.Connection, place: StepPlace) -> bool:
     """Whether the step that was stored last has this place."""
-    query = "SELECT cycle, part, number, position FROM step ORDER BY step_id DESC LIMIT 1"
-    found = connection.execute(query).fetchone()
+    query = "SELECT cycle, part, number, position FROM step WHERE state != ? ORDER BY step_id DESC LIMIT 1"
+    found = connection.execute(query, (REPEATED,)).fetchone()
     return found is not None and tuple(found) == (place.cycle, place.part, place.number, place.position)
 
 
@@ -242,6 +251,10 @@ def _interval_rows(sample: Sample) -> list[Row]:
 
 def _interval_operation_rows(sample: Sample) -> list[Row]:
     return [(interval.index, *row) for interval in sample.intervals for row in _operation_rows(interval)]
+
+
+def _standstill_rows(sample: Sample) -> list[Row]:
+    return [(standstill.started_ns, standstill.lasted_ns) for standstill in sample.standstills]
 
 
 def _error_rows(sample: Sample) -> list[Row]:

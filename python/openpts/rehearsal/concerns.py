@@ -6,13 +6,14 @@ from typing import Final
 
 from openpts.record.reader import Run
 from openpts.rehearsal.subject import Subject
-from openpts.simulation.scale import duration_ns, ios_for_nines, nines_of, scale_concerns, times_text
+from openpts.simulation.scale import ios_for_nines, nines_of, scale_concerns, times_text
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import NS_PER_S, format_capacity
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.stop import planned_length_ns
 
 # A run that takes more than this of the rated endurance should be a decision.
 TBW_SHARE_LIMIT: Final = 0.05
@@ -89,7 +90,7 @@ def _shown(run: Run) -> list[Sample]:
 
 
 def _ios_of_real_step(sample: Sample) -> float:
-    length_ns = duration_ns(sample.step)
+    length_ns = planned_length_ns(sample.step.stop)
     return sample.ios if length_ns is None else sample.iops * length_ns / NS_PER_S
 
 

@@ -81,7 +81,14 @@ class ArrayEngine:
             clock_ns = sample.started_ns + sample.elapsed_ns - monotonic_ns()
             self._first_clock_ns = clock_ns if self._first_clock_ns is None else self._first_clock_ns
             self._shift_ns = self._first_clock_ns - clock_ns
-        return msgspec.structs.replace(sample, started_ns=sample.started_ns + self._shift_ns)
+        return msgspec.structs.replace(
+            sample,
+            started_ns=sample.started_ns + self._shift_ns,
+            standstills=tuple(
+                msgspec.structs.replace(standstill, started_ns=standstill.started_ns + self._shift_ns)
+                for standstill in sample.standstills
+            ),
+        )
 
     def progress(self) -> EngineProgress:
         """See the protocol: counted over all cycles, and as it was while a purge goes on."""

@@ -18,6 +18,7 @@ from openpts.engine.fio.job import FioPath
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError
+from openpts.runner.disturbed_steps import standstill_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts, TargetFacts
@@ -26,6 +27,7 @@ from openpts.vocabulary.stimulus import Step, Stimulus
 
 _TICK_S: Final = 0.1
 _STOP_LIMIT_S: Final = 3.0
+_MOST_TIMES: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +126,18 @@ def compare(engines: Engines, order: CrosscheckOrder, emit: CrosscheckListener) 
 
 
 def _measured(engine: Engine, step: Step, stop: StopSignals) -> Sample:
+    """The step, again where openpts itself stood still in it."""
+    for _ in range(_MOST_TIMES):
+        sample = _measured_once(engine, step, stop)
+        if not sample.standstills:
+            return sample
+    raise RunFailedError(
+        f"{standstill_text(sample)}, as often as this was measured: keep the machine awake and openpts "
+        "running, and measure again"
+    )
+
+
+def _measured_once(engine: Engine, step: Step, stop: StopSignals) -> Sample:
     engine.submit([step])
     try:
         while (sample := engine.poll(_TICK_S)) is None:

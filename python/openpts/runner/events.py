@@ -85,6 +85,15 @@ class IoHangs:
 
 
 @dataclass(frozen=True, slots=True)
+class StoodStill:
+    """openpts itself did not run in a step; ``repeated``: the step and those beside it will be."""
+
+    place: StepPlace
+    sample: Sample
+    repeated: bool
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """One step is measured."""
 
@@ -128,6 +137,7 @@ Event = (
     | StepsStarted
     | Ticked
     | IoHangs
+    | StoodStill
     | StepFinished
     | SteadyStateJudged
     | CycleEnded

@@ -11,7 +11,7 @@ from openpts.simulation.presets import Preset
 from openpts.simulation.shape import Shape, expected_iops, shape_of
 from openpts.units import GB, NS_PER_S, format_capacity, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.stop import Duration, FirstOf
+from openpts.vocabulary.stop import planned_length_ns
 
 # A drive of this size has its tables in under a hundred MB, and its runs take minutes.
 SIMULATED_BYTES_AT_MOST: Final = 24 * GB
@@ -104,13 +104,6 @@ def size_concerns(
     return (*_memory(shape, scale, available_memory_bytes), *_superblocks(shape, scale))
 
 
-def duration_ns(step: Step) -> int | None:
-    """How long a step lasts at most by its stop rule; None where time doesn't end it."""
-    rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
-    lengths = [rule.duration_ns for rule in rules if isinstance(rule, Duration)]
-    return min(lengths) if lengths else None
-
-
 def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
     if not shape.rows or shape.superblocks >= FEWEST_SUPERBLOCKS:
         return
@@ -156,7 +149,7 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
 def _timed(steps: Sequence[Step]) -> Iterator[tuple[Step, Stimulus, int]]:
     """The steps with I/O that time ends, what each issues, and how long it lasts."""
     for step in steps:
-        length_ns = duration_ns(step)
+        length_ns = planned_length_ns(step.stop)
         if step.stimulus is not None and length_ns is not None:
             yield step, step.stimulus, length_ns
 
@@ -179,7 +172,7 @@ def _bursts(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
         if gap.stimulus is None
         and burst.stimulus is not None
         and burst.stimulus.operations.write
-        and (length_ns := duration_ns(burst)) is not None
+        and (length_ns := planned_length_ns(burst.stop)) is not None
     ]
     if not lengths or not shape.buffer_bytes or scale == 1:
         return

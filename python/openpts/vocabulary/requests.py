@@ -41,7 +41,8 @@ class Apply:
     ``number`` counts from 1 within the part (see there); a further request with the same part and number goes
     on with it. ``most`` is how many of this part there will be at the most, None where only one is or nobody
     knows. ``may_fail``: a step that fails is a result. Its sample is then the last of the answer, and the
-    script may ask for no more I/O.
+    script may ask for no more I/O. ``repeatable``: where openpts itself stood still in one of the steps, all
+    of them may be carried out again, and only the last time counts.
     """
 
     part: Part
@@ -49,6 +50,7 @@ class Apply:
     steps: tuple[Step, ...]
     most: int | None = None
     may_fail: bool = False
+    repeatable: bool = False
 
 
 @dataclass(frozen=True, slots=True)

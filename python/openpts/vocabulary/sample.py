@@ -74,6 +74,17 @@ class IoErrors:
     first_offsets_bytes: tuple[int, ...]
 
 
+class Standstill(msgspec.Struct, frozen=True, gc=False):
+    """Time in which openpts itself did not run: stopped, frozen, or on a machine that was suspended.
+
+    ``started_ns`` is on the engine's clock, good to a tenth of a second; ``lasted_ns`` is longer than what
+    passed on that clock, where it stood still as well.
+    """
+
+    started_ns: int
+    lasted_ns: int
+
+
 # PTS-TOOL-11
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What was counted and timed, by operation.
@@ -168,7 +179,8 @@ class Sample(Measured, frozen=True, kw_only=True):
     the first I/O that failed, ``errors`` are all of them. ``unissued`` counts planned I/Os that found no
     room until the step's end: their wait is in no latency. ``ios_by_block_size`` and ``ios_by_zone``
     count the transfers of each size and zone, in the stimulus' order; empty where there is only one, or
-    where the engine can't tell.
+    where the engine can't tell. ``standstills`` are those in the step or in the gap before it: its figures
+    are not the device's alone then.
     """
 
     step: Step
@@ -183,3 +195,9 @@ class Sample(Measured, frozen=True, kw_only=True):
     unissued: int = 0
     ios_by_block_size: tuple[int, ...] = ()
     ios_by_zone: tuple[int, ...] = ()
+    standstills: tuple[Standstill, ...] = ()
+
+    @property
+    def standstill_ns(self) -> int:
+        """How long openpts did not run, all in all."""
+        return sum(standstill.lasted_ns for standstill in self.standstills)

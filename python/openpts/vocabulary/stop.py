@@ -1,7 +1,7 @@
 """What ends a step."""
 
 from enum import StrEnum
-from typing import Self
+from typing import Final, Self
 
 from msgspec import Struct
 
@@ -67,3 +67,25 @@ class FirstOf(Struct, frozen=True, tag="first_of"):
 
 
 StopRule = Duration | ByteAmount | DriveFills | IoCount | Steady | FirstOf
+
+
+def planned_length_ns(stop: StopRule) -> int | None:
+    """How long a step is to last at the most; None where no rule names a time."""
+    rules = stop.rules if isinstance(stop, FirstOf) else (stop,)
+    lengths_ns = [rule.duration_ns for rule in rules if isinstance(rule, Duration)]
+    at_least_ns = stop.at_least_ns if isinstance(stop, FirstOf) else 0
+    return max(min(lengths_ns), at_least_ns) if lengths_ns else None
+
+
+# A hundredth shows in no figure of rounds that are to stay within 20 %; and less than a tenth of a second
+# says nothing of steps that were shortened.
+_LATE_SHARE: Final = 0.01
+_LATE_NS: Final = NS_PER_S // 10
+
+
+def ended_late(elapsed_ns: int, planned_ns: int) -> bool:
+    """Whether a step lasted longer than planned by so much that it biases its rate.
+
+    What is outstanding when its time is over takes time to complete: that alone is never exact.
+    """
+    return elapsed_ns - planned_ns > max(_LATE_NS, _LATE_SHARE * planned_ns)

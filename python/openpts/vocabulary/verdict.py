@@ -68,7 +68,8 @@ class SteadyStateReport:
     """One tracking variable over one measurement window, judged by definition 2.1.24.
 
     Values carry the metric's unit; ``slope`` is per round. ``r`` is Pearson's correlation
-    coefficient, None where it is undefined (constant values).
+    coefficient, None where it is undefined (constant values). In ``disturbed`` rounds openpts itself stood
+    still: a window with one of them is never steady.
     """
 
     rounds: tuple[int, ...]
@@ -85,6 +86,7 @@ class SteadyStateReport:
     range_ok: bool
     slope_ok: bool
     inside_band: bool
+    disturbed: tuple[int, ...] = ()
 
     @property
     def range(self) -> float:
@@ -108,8 +110,8 @@ class SteadyStateReport:
 
     @property
     def steady(self) -> bool:
-        """Both rules of 2.1.24 hold in this window."""
-        return self.range_ok and self.slope_ok
+        """Both rules of 2.1.24 hold in this window, and all of it is the device's."""
+        return self.range_ok and self.slope_ok and not self.disturbed
 
 
 def _percent(part: float, whole: float) -> float:

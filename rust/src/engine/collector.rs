@@ -13,13 +13,12 @@ use super::pending::{PendingInterval, PendingStep};
 use super::result::{IntervalResult, OperationResult, Report, StepResult};
 use super::signals::Signals;
 use super::slots::Flights;
+use super::standstill::{Look, PERIOD, StandstillWatch};
 use super::tally::Tally;
 use super::worker::Part;
 use crate::clock::Clock;
 use crate::workload::ByOperation;
 
-/// How often to look whether the session was stopped.
-const LOOK: Duration = Duration::from_millis(100);
 /// How long after a stop to wait for threads that hang in the device; they wait half of it themselves.
 const GIVE_UP: Duration = Duration::from_secs(1);
 /// Below this, an interval is too short for the kernel's tick counters to say anything.
@@ -44,6 +43,7 @@ pub(super) struct Collector {
     wishes: Wishes,
     links: Links,
     clock: Clock,
+    standstills: StandstillWatch,
     gate: Arc<Gate>,
     signals: Arc<Signals>,
     flights: Vec<Arc<Flights>>,
@@ -64,6 +64,7 @@ impl Collector {
             wishes,
             links,
             clock: shared.clock,
+            standstills: StandstillWatch::new(Look::now(shared.clock.now_ns())),
             gate: Arc::clone(&shared.gate),
             signals: Arc::clone(&shared.signals),
             flights: shared.flights.clone(),
@@ -80,7 +81,9 @@ impl Collector {
     pub(super) fn run(mut self) {
         let mut halted = None;
         loop {
-            match self.links.parts.recv_timeout(LOOK) {
+            let part = self.links.parts.recv_timeout(PERIOD);
+            self.look();
+            match part {
                 Ok(part) => self.take(part),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => (),
@@ -88,6 +91,13 @@ impl Collector {
             if self.signals.is_raised() && halted.get_or_insert_with(Instant::now).elapsed() >= GIVE_UP {
                 return self.give_up();
             }
+        }
+    }
+
+    /// Look whether the process stood still. On a clock that went back no step would come to its end.
+    fn look(&mut self) {
+        if !self.standstills.look(Look::now(self.clock.now_ns())) {
+            self.signals.fail();
         }
     }
 
@@ -136,7 +146,10 @@ impl Collector {
     fn report_intervals(&mut self, position: usize) {
         let index = self.pending[position].index;
         while let Some(interval) = self.pending[position].next_interval() {
-            if self.pending[position].is_steady_after(interval.sums()) {
+            let (from_ns, until_ns) = self.pending[position].span_ns(interval.index);
+            if !self.standstills.between(from_ns, until_ns).is_empty() {
+                self.pending[position].restart_steady();
+            } else if self.pending[position].is_steady_after(interval.sums()) {
                 self.signals.end_steady_step(index);
             }
             let result = self.interval_result(index, &interval);
@@ -179,7 +192,12 @@ impl Collector {
         let before_ns = self.last_completion_ns;
         self.last_completion_ns =
             if step.stimulus.is_none() { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
-        let result = StepResult::new(index, &step, start_ns, &whole, outcome, before_ns, now.since(&began));
+        let mut result =
+            StepResult::new(index, &step, start_ns, &whole, outcome, before_ns, now.since(&began));
+        // What happened in the gap before it left the device idle where nothing else would have.
+        let ended_ns = result.started_ns + result.elapsed_ns;
+        result.standstills = self.standstills.between(before_ns.unwrap_or(start_ns), ended_ns);
+        self.standstills.forget_before(ended_ns);
         self.reported = index + 1;
         let _ = self.links.reports.send(Report::Step(result));
         whole.clear();

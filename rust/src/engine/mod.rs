@@ -23,6 +23,7 @@ mod result;
 mod session;
 mod signals;
 mod slots;
+mod standstill;
 mod steady;
 mod step_pass;
 mod tally;
@@ -36,6 +37,7 @@ pub use progress::Progress;
 pub use result::{IntervalResult, OperationResult, Report, StepResult};
 pub use session::{CaptureOrder, Configuration, EngineError, Session};
 pub use slots::Outstanding;
+pub use standstill::{Standstill, WatchedTime};
 pub use tally::ChoiceCounts;
 
 // Knows nothing of threads: the host of simulated drives counts and judges with the same.

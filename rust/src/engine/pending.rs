@@ -150,6 +150,19 @@ impl PendingStep {
         if length_ns == 0 { self.interval_ns } else { length_ns.min(self.interval_ns) }
     }
 
+    /// From when to when the interval of this number lasts.
+    pub(super) fn span_ns(&self, index: u64) -> (u64, u64) {
+        let begin_ns = self.origin_ns + index * self.interval_ns;
+        (begin_ns, begin_ns + self.interval_ns)
+    }
+
+    /// The process stood still: no steady state reaches across that.
+    pub(super) fn restart_steady(&mut self) {
+        if let Some(watch) = &mut self.steady {
+            watch.restart();
+        }
+    }
+
     pub(super) fn is_steady_after(&mut self, interval: Sums) -> bool {
         self.steady.as_mut().is_some_and(|watch| watch.is_steady_after(interval))
     }

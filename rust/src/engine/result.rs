@@ -2,6 +2,7 @@
 
 use super::cpu::CpuShares;
 use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
+use super::standstill::Standstill;
 use super::tally::{ChoiceCounts, OperationTally, Tally};
 use crate::histogram;
 use crate::workload::{ByOperation, Operation, Step};
@@ -99,6 +100,8 @@ pub struct StepResult {
     pub failure: Option<Failure>,
     /// All that failed.
     pub errors: Vec<ErrorTally>,
+    /// When the process itself did not run, in the step or in the gap before it; never in virtual time.
+    pub standstills: Vec<Standstill>,
 }
 
 impl StepResult {
@@ -134,6 +137,7 @@ impl StepResult {
             unissued,
             failure,
             errors,
+            standstills: Vec::new(),
         }
     }
 }

@@ -61,6 +61,13 @@ impl SteadyWatch {
         self.values.len() == self.rule.windows as usize && self.holds()
     }
 
+    /// What was taken until now is not to be compared with what comes.
+    pub(crate) fn restart(&mut self) {
+        self.taken = 0;
+        self.window = Sums::default();
+        self.values.clear();
+    }
+
     fn holds(&self) -> bool {
         let values: Vec<f64> = self.values.iter().copied().collect();
         let mean = mean(&values);

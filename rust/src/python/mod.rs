@@ -5,6 +5,7 @@ mod histogram;
 mod results;
 mod served;
 mod simulated;
+mod watched_time;
 
 use std::collections::HashMap;
 use std::os::fd::RawFd;
@@ -101,6 +102,8 @@ mod native {
     use super::served::PyServedDrive;
     #[pymodule_export]
     use super::simulated::{PySimulatedDrive, PySimulatedEngine, write_amplification};
+    #[pymodule_export]
+    use super::watched_time::PyWatchedTime;
     #[pymodule_export]
     use super::{StoppedError, UnavailableError, build_info, measure_overhead, probe};
 }

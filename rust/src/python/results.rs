@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::capture::CaptureSummary;
-use crate::engine::{CpuShares, EndedBy, OperationResult, Report};
+use crate::engine::{CpuShares, EndedBy, OperationResult, Report, Standstill};
 use crate::workload::{ByOperation, Io};
 
 #[pyclass(name = "OperationResult", module = "openpts._native", get_all, frozen)]
@@ -23,6 +23,8 @@ pub(super) struct PyOperationResult {
 type PyOperations = HashMap<&'static str, Py<PyOperationResult>>;
 /// User, system and I/O wait in per cent, and the process's own time in ns.
 type PyCpu = (f64, f64, f64, u64);
+/// When it began and how long it lasted.
+pub(super) type PyStandstill = (u64, u64);
 /// Operation, offset, length.
 pub(super) type PyIo = (&'static str, u64, u32);
 
@@ -54,6 +56,7 @@ pub(super) struct PyStepResult {
     unissued: u64,
     failure: Option<(PyIo, String)>,
     errors: Vec<(&'static str, String, u64, Vec<u64>)>,
+    standstills: Vec<PyStandstill>,
 }
 
 #[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
@@ -104,6 +107,7 @@ impl PyReport {
                     .into_iter()
                     .map(|error| (error.operation, error.reason, error.count, error.first_offsets_bytes))
                     .collect(),
+                standstills: step.standstills.iter().map(standstill).collect(),
             }),
         })
     }
@@ -129,6 +133,10 @@ fn operations(py: Python<'_>, results: &ByOperation<OperationResult>) -> PyResul
 
 fn cpu(shares: CpuShares) -> PyCpu {
     (shares.user_pct, shares.sys_pct, shares.iowait_pct, shares.process_ns)
+}
+
+pub(super) fn standstill(found: &Standstill) -> PyStandstill {
+    (found.from_ns, found.lasted_ns)
 }
 
 pub(super) fn place(io: &Io) -> PyIo {

@@ -3,7 +3,7 @@
 from itertools import pairwise
 from typing import Final
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
 from openpts.conformance.checks.check import Check
 from openpts.conformance.checks.settings import cache, demand, stimuli
 from openpts.conformance.evidence import (
@@ -28,6 +28,7 @@ from openpts.units import format_duration, format_significant
 from openpts.vocabulary.conditions import DemandConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.verdict import SteadyStateReport
 
 DEMANDS: Final = (32, 16, 8, 6, 4, 2, 1)
 _POINTS: Final = sorted(
@@ -129,7 +130,7 @@ def until_steady(evidence: Evidence) -> Finding:
     if not (evidence.outcomes or evidence.of(Part.HISTOGRAM_PREWRITE)):
         return not_reached(evidence.ending)
     values = tracked_iops(evidence)
-    report = last_window(values, None)
+    report = tracked_window(evidence)
     if report is not None and report.steady:
         return met(f"steady in round {len(values)}: range {format_significant(report.range_pct)} %")
     return met_if(
@@ -147,10 +148,16 @@ def tracked_iops(evidence: Evidence) -> list[float]:
     ]
 
 
+def tracked_window(evidence: Evidence) -> SteadyStateReport | None:
+    """The last window of rounds, judged at the highest demand."""
+    disturbed = disturbed_rounds(found.samples for found in evidence.rounds(Part.ROUND))
+    return last_window(tracked_iops(evidence), None, disturbed)
+
+
 def window_used(evidence: Evidence) -> Finding:
     """The rounds from which the operating points were chosen."""
     rounds = len(evidence.rounds(Part.ROUND))
-    report = last_window(tracked_iops(evidence), None)
+    report = tracked_window(evidence)
     if report is None:
         return not_reached(f"{rounds} rounds, no window")
     state = "steady" if report.steady else "not steady"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
 from openpts.conformance.checks.settings import active_range, stimuli
 from openpts.conformance.evidence import (
     MINUTE_NS,
@@ -161,6 +161,7 @@ def verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
     by_cycle = {cycle: _complete(evidence, cycle) for cycle in evidence.tested_cycles}
     for cycle, rounds in by_cycle.items():
         finished = evidence.outcomes[cycle - 1] if cycle <= len(evidence.outcomes) else None
+        disturbed = disturbed_rounds(record.samples for record in rounds)
         for variable in evidence.conditions(RoundConditions).tracking:
             values = [
                 variable.of(sample)
@@ -170,7 +171,7 @@ def verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
             ]
             if values:
                 steady_round = finished.steady_round if finished else None
-                found.append((str(variable), last_window(values, steady_round)))
+                found.append((str(variable), last_window(values, steady_round, disturbed)))
     return found
 
 

@@ -5,10 +5,10 @@ from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.conformance.checks.check import Checks
-from openpts.conformance.checks.demand import tracked_iops
+from openpts.conformance.checks.demand import tracked_iops, tracked_window
 from openpts.conformance.checks.rounds import if_not_steady, until_steady, verdicts
 from openpts.conformance.checks.tracking import tracked_verdicts
-from openpts.conformance.evidence import Evidence, last_window
+from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, all_of, deviated, met, not_applicable, not_reached
 from openpts.units import format_significant
 from openpts.vocabulary.part import Part
@@ -22,8 +22,8 @@ def _judged(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
     if evidence.test in ROUND_TESTS:
         return verdicts(evidence)
     judged = tracked_verdicts(evidence)
-    if values := tracked_iops(evidence):
-        judged.append(("TC 32 QD 32", last_window(values, None)))
+    if tracked_iops(evidence):
+        judged.append(("TC 32 QD 32", tracked_window(evidence)))
     return judged
 
 

@@ -1,9 +1,10 @@
 """A continuous stimulus that is judged by single minutes (PTS 10.3.2, 11.2 step 3, 13.2 step 3.2, 14.2)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.analysis.steady_state import disturbed_rounds
 from openpts.conformance.evidence import (
     MINUTE_NS,
     Evidence,
@@ -11,12 +12,12 @@ from openpts.conformance.evidence import (
     at_least,
     last_window,
     lasted,
-    planned_length_ns,
 )
 from openpts.conformance.finding import Finding, all_of, met, met_if, not_reached
 from openpts.units import format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stop import planned_length_ns
 from openpts.vocabulary.verdict import SteadyStateReport
 
 _PERIOD_NS: Final = 30 * MINUTE_NS
@@ -55,8 +56,8 @@ def _is_cut(minute: TrackedMinute, found: list[TrackedMinute]) -> bool:
     others = [each for each in found if each.cycle == minute.cycle]
     if minute is not others[-1] or len(others) == 1:
         return False
-    planned_ns = planned_length_ns(minute.sample)
-    return planned_ns != planned_length_ns(others[0].sample) or not at_least(
+    planned_ns = planned_length_ns(minute.sample.step.stop)
+    return planned_ns != planned_length_ns(others[0].sample.step.stop) or not at_least(
         minute.sample.elapsed_ns, planned_ns or 0
     )
 
@@ -98,19 +99,24 @@ def tracked_verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | 
         steady_round = None
         if evidence.test in {"wsat", "hir"} and cycle <= len(evidence.outcomes):
             steady_round = evidence.outcomes[cycle - 1].steady_round
-        minutes = [each.sample.iops for each in minutes_of(evidence) if each.cycle == cycle]
+        minutes = [each.sample for each in minutes_of(evidence) if each.cycle == cycle]
         if minutes:
-            found.append(("tracked minutes", last_window(minutes, steady_round)))
+            found.append(("tracked minutes", _window_of(minutes, steady_round)))
     return found
+
+
+def _window_of(minutes: Sequence[Sample], steady_round: int | None) -> SteadyStateReport | None:
+    disturbed = disturbed_rounds([minute] for minute in minutes)
+    return last_window([minute.iops for minute in minutes], steady_round, disturbed)
 
 
 def preconditioned(evidence: Evidence) -> Finding:
     """WDPC ran until its tracked minutes were steady, or for 25 of them."""
-    minutes = [each.sample.iops for each in minutes_of(evidence)]
+    minutes = [each.sample for each in minutes_of(evidence)]
     went_on = bool(evidence.of(Part.ROUND) or evidence.of(Part.WAIT_STATE) or evidence.outcomes)
     if not went_on:
         return not_reached(evidence.ending)
-    report = last_window(minutes, None)
+    report = _window_of(minutes, None)
     required = f"until steady, or {MOST_ROUNDS} tracking rounds"
     if report is not None and report.steady:
         return met(f"steady in tracking round {len(minutes)}")

@@ -10,6 +10,7 @@ from threading import Event, Lock, Thread
 from time import monotonic_ns
 from typing import Final
 
+from openpts import _native
 from openpts.engine.contract import EngineProgress, EngineStoppedError
 from openpts.engine.fio.host_cpu import HostCpu
 from openpts.engine.fio.installation import FioProgram, find_fio
@@ -21,7 +22,15 @@ from openpts.errors import UsageError
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
-from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, IoFailure, Sample, StepState
+from openpts.vocabulary.sample import (
+    NOTHING,
+    CpuShares,
+    Interval,
+    IoFailure,
+    Sample,
+    Standstill,
+    StepState,
+)
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration, FirstOf, StopRule
 
@@ -59,6 +68,7 @@ class FioEngine:
         self._read_only = flags & os.O_ACCMODE == os.O_RDONLY
         filename = f"/proc/self/fd/{self._descriptor}"
         self._setting = JobSetting(filename, bool(flags & os.O_DIRECT), path, seed)
+        self._watched_time = _native.WatchedTime()
         self._submitted = 0
         self._waiting: SimpleQueue[_Queued | None] = SimpleQueue()
         self._finished: SimpleQueue[Sample | None] = SimpleQueue()
@@ -181,9 +191,13 @@ class FioEngine:
         stopped = self._stopped.wait(step.stop.duration_ns / NS_PER_S)
         state = StepState.INTERRUPTED if stopped else StepState.COMPLETE
         elapsed_ns = monotonic_ns() - started_ns
-        return _sample(
-            step, state, replace(_NO_RESULT, elapsed_ns=elapsed_ns), started_ns=started_ns, cpu=None
-        )
+        result = replace(_NO_RESULT, elapsed_ns=elapsed_ns)
+        return _sample(step, state, result, started_ns, self._standstills(started_ns))
+
+    def _standstills(self, started_ns: int) -> tuple[Standstill, ...]:
+        """What disturbed a step that has just ended: what stops openpts mostly stops fio with it."""
+        found = self._watched_time.between(started_ns, monotonic_ns())
+        return tuple(Standstill(*standstill) for standstill in found)
 
     def _run(self, step: Step, job: str) -> Sample | None:
         process = FioProcess(self._program, self._descriptor, read_only=self._read_only)
@@ -196,7 +210,7 @@ class FioEngine:
         state, result = _carried_out(process, step, job)
         after = HostCpu.now(roots)
         cpu = after.shares_since(before, result.process_ns) if before and after else None
-        return _sample(step, state, result, started_ns=started_ns, cpu=cpu)
+        return _sample(step, state, result, started_ns, self._standstills(started_ns), cpu)
 
 
 def _carried_out(process: FioProcess, step: Step, job: str) -> tuple[StepState, FioResult]:
@@ -221,8 +235,13 @@ def _job_failure(reason: str) -> IoFailure:
     return IoFailure("job", 0, 0, reason)
 
 
-def _sample(
-    step: Step, state: StepState, result: FioResult, *, started_ns: int, cpu: CpuShares | None
+def _sample(  # noqa: PLR0917 what was asked, what came of it, and what stands around it
+    step: Step,
+    state: StepState,
+    result: FioResult,
+    started_ns: int,
+    standstills: tuple[Standstill, ...],
+    cpu: CpuShares | None = None,
 ) -> Sample:
     return Sample(
         step=step,
@@ -241,6 +260,7 @@ def _sample(
         cpu=cpu,
         failure=result.failure,
         errors=result.errors,
+        standstills=standstills,
     )
 
 

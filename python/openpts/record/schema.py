@@ -110,9 +110,10 @@ CREATE TABLE io_error (                     -- I/Os of a step that failed alike
 
 CREATE TABLE standstill (                   -- openpts itself did not run, in a step or just before it
     step_id             INTEGER NOT NULL REFERENCES step,
+    position            INTEGER NOT NULL,   -- from 0 within its step
     started_ns          INTEGER NOT NULL,   -- engine clock
     lasted_ns           INTEGER NOT NULL,
-    PRIMARY KEY (step_id, started_ns)
+    PRIMARY KEY (step_id, position)
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE health_reading (               -- what the device's own log said at one moment

@@ -190,7 +190,7 @@ def _errors_by_step(connection: sqlite3.Connection) -> Mapping[int, list[IoError
 def _standstills_by_step(connection: sqlite3.Connection) -> Mapping[int, list[Standstill]]:
     found: dict[int, list[Standstill]] = defaultdict(list)
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'standstill'").fetchone():
-        for row in connection.execute("SELECT * FROM standstill ORDER BY step_id, started_ns"):
+        for row in connection.execute("SELECT * FROM standstill ORDER BY step_id, position"):
             found[row["step_id"]].append(Standstill(row["started_ns"], row["lasted_ns"]))
     return found
 

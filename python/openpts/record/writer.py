@@ -254,7 +254,10 @@ def _interval_operation_rows(sample: Sample) -> list[Row]:
 
 
 def _standstill_rows(sample: Sample) -> list[Row]:
-    return [(standstill.started_ns, standstill.lasted_ns) for standstill in sample.standstills]
+    return [
+        (position, standstill.started_ns, standstill.lasted_ns)
+        for position, standstill in enumerate(sample.standstills)
+    ]
 
 
 def _error_rows(sample: Sample) -> list[Row]:

@@ -154,6 +154,16 @@ mod tests {
     }
 
     #[test]
+    fn a_restart_takes_nothing_from_before_it() {
+        let mut watch = watch(SteadyFigure::Iops, 5);
+        let half = Sums { ios: 50, ..Sums::default() };
+        assert!((0..9).all(|_| !watch.is_steady_after(half)));
+        watch.restart();
+        assert!((0..9).all(|_| !watch.is_steady_after(half)), "five windows have to come again");
+        assert!(watch.is_steady_after(half));
+    }
+
+    #[test]
     fn a_device_that_does_nothing_is_never_steady() {
         assert_eq!(steady_at(&[0; 20]), None);
     }

@@ -90,15 +90,13 @@ def _wait_state(number: int) -> Check:
 
 
 def _return_to_baseline(evidence: Evidence) -> Finding:
-    """Of a simulated drive with a scale, the clock makes answers so many times as late as they are."""
     findings = []
-    scale = evidence.manifest.target.scale
     for found in evidence.rounds(Part.RETURN_TO_BASELINE):
         length_ns = sum(sample.elapsed_ns for sample in found.samples)
         right = (
             len(found.samples) == _CYCLES
             and all(lasted(sample, _ACCESS_NS) for sample in found.samples)
-            and length_ns - _RETURN_NS <= _DRAINING * _RETURN_NS * scale
+            and length_ns - _RETURN_NS <= _DRAINING * _RETURN_NS
             and all(_POINT.matches(sample.step.stimulus) for sample in found.samples)
         )
         used = f"{len(found.samples)} x {_lengths(list(found.samples))}, {format_duration(length_ns)}"

@@ -407,8 +407,11 @@ class SimulatedEngine:
         Raises UnavailableError if not every I/O is in them.
         """
 
-def write_amplification(preset_toml: str, *, over_provisioning: float, seed: int) -> tuple[float, float]:
-    """Write amplification under uniform random writes: as simulated, and by theory.
+def write_amplification(
+    preset_toml: str, *, over_provisioning: float, seed: int
+) -> tuple[float, float, float, float]:
+    """Write amplification under uniform random writes, as simulated; the over-provisioning that takes part,
+    and theory at that and at the nominal one.
 
     Raises ValueError if the preset is not page-mapped or can't have that over-provisioning.
     """

@@ -83,16 +83,27 @@ def unit_of(name: str) -> str:
 
 def print_amplifications(stream: IO[str], rows: Sequence[Amplification]) -> None:
     """Write amplification against theory."""
-    table = _table(">Over-provisioning", ">Write amplification", ">Theory", ">Difference", "Within 0.5 %")
+    table = _table(
+        ">Over-provisioning",
+        ">Theory",
+        ">Effective",
+        ">Theory of that",
+        ">Simulated",
+        ">Difference",
+        "Within 0.5 %",
+    )
     for row in rows:
         table.add_row(
             f"{100 * row.over_provisioning:g} %",
-            f"{row.write_amplification:.3f}",
+            f"{row.nominal_theory:.3f}",
+            f"{100 * row.effective_over_provisioning:.2f} %",
             f"{row.theory:.3f}",
+            f"{row.write_amplification:.3f}",
             f"{row.deviation_pct:+.2f} %",
             _yes(row.holds),
         )
     _print(stream, table)
+    _print(stream, "Effective is what takes part: a drive keeps some space empty to collect into.")
 
 
 def print_checked(stream: IO[str], rows: Sequence[Checked]) -> None:

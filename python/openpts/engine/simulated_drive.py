@@ -122,8 +122,12 @@ class SimulatedDrive:
                 self._drive.set_write_cache(enabled)
 
 
-def write_amplification(preset_toml: str, *, over_provisioning: float, seed: int) -> tuple[float, float]:
-    """Steady write amplification of uniform random writes: simulated, and by theory.
+def write_amplification(
+    preset_toml: str, *, over_provisioning: float, seed: int
+) -> tuple[float, float, float, float]:
+    """Steady write amplification of uniform random writes, the effective over-provisioning, and theory.
+
+    Theory is that of the effective over-provisioning, and then of the nominal one.
 
     Raises UsageError where the preset makes no sense or has no such theory.
     """

@@ -21,15 +21,21 @@ _NS_PER_MINUTE: Final = 60 * NS_PER_S
 
 @dataclass(frozen=True, slots=True)
 class Amplification:
-    """Write amplification of uniform random writes, simulated and by theory."""
+    """Write amplification of uniform random writes, simulated and by theory.
+
+    What a drive keeps empty, or fills only half, helps no collection: less than the nominal over-provisioning
+    takes part, and ``theory`` is that of the effective one. ``nominal_theory`` is the bare formula.
+    """
 
     over_provisioning: float
+    effective_over_provisioning: float
     write_amplification: float
     theory: float
+    nominal_theory: float
 
     @property
     def deviation_pct(self) -> float:
-        """How far the simulation is above theory."""
+        """How far the simulation is above theory of the effective over-provisioning."""
         return 100 * (self.write_amplification / self.theory - 1)
 
     @property
@@ -73,8 +79,10 @@ class Checked:
 
 def check_amplification(preset: Preset, over_provisioning: float, seed: int) -> Amplification:
     """Write amplification of a preset's collection at that share of spare, against theory."""
-    simulated, theory = write_amplification(preset.text, over_provisioning=over_provisioning, seed=seed)
-    return Amplification(over_provisioning, simulated, theory)
+    simulated, effective, theory, nominal_theory = write_amplification(
+        preset.text, over_provisioning=over_provisioning, seed=seed
+    )
+    return Amplification(over_provisioning, effective, simulated, theory, nominal_theory)
 
 
 def check_figures(preset: Preset, seed: int) -> Iterator[Checked]:

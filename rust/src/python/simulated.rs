@@ -245,7 +245,7 @@ impl PySimulatedEngine {
     }
 }
 
-/// Write amplification as simulated and by theory, under uniform random writes.
+/// Write amplification as simulated, the spare space that takes part, and theory of that and of all of it.
 #[pyfunction]
 #[pyo3(signature = (preset_toml, *, over_provisioning, seed))]
 pub(super) fn write_amplification(
@@ -253,8 +253,10 @@ pub(super) fn write_amplification(
     preset_toml: &str,
     over_provisioning: f64,
     seed: u64,
-) -> PyResult<(f64, f64)> {
+) -> PyResult<(f64, f64, f64, f64)> {
     let preset = Preset::parse(preset_toml).map_err(value_error::<PresetError>)?;
-    py.detach(|| simulator::theory::write_amplification(&preset, over_provisioning, seed))
-        .map_err(value_error::<PresetError>)
+    let found = py
+        .detach(|| simulator::theory::write_amplification(&preset, over_provisioning, seed))
+        .map_err(value_error::<PresetError>)?;
+    Ok((found.simulated, found.effective_over_provisioning, found.theory, found.nominal_theory))
 }

@@ -14,7 +14,7 @@ mod transient;
 #[cfg(test)]
 mod two_classes;
 
-pub use amplification::write_amplification;
+pub use amplification::{Amplification, write_amplification};
 #[cfg(test)]
 pub(crate) use amplification::{expected, write_at_random};
 pub use choices::Choices;

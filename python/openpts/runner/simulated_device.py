@@ -22,7 +22,7 @@ from openpts.runner.healing import Healing
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
-from openpts.units import MB
+from openpts.units import MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
@@ -35,6 +35,8 @@ from openpts.vocabulary.tuning import ChangeReport
 DEFAULT_SEED: Final = 1
 """Of a drive whose seed nobody named: then equal orders have equal drives."""
 
+# A drive rounds its capacity to what it can divide, and at a scale to more.
+_SAME_CAPACITY: Final = 0.01
 PURGE_METHOD: Final = "purge of the simulated drive"
 _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
@@ -73,7 +75,10 @@ class SimulatedDevice:
 
     def identity(self) -> Facts:
         """See the protocol."""
-        return {**simulated_facts(self.facts, self.drive.simulation), **_rated_facts(self.preset)}
+        return {
+            **simulated_facts(self.facts, self.drive.simulation),
+            **_rated_facts(self.preset, self.facts.user_capacity_bytes),
+        }
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
         """See the protocol: there is no device, and a scale changes its shape."""
@@ -207,9 +212,15 @@ def simulated_deviations(
     )
 
 
-def _rated_facts(preset: Preset) -> Facts:
-    """What the data sheet of such a drive says of the short figures, under the names of claims."""
+def _rated_facts(preset: Preset, capacity_bytes: int) -> Facts:
+    """What the data sheet of such a drive says of the short figures, under the names of claims.
+
+    Nothing of a drive of another capacity: cache, spare space and dies come with it, and so do claims.
+    """
     source = f"rated by the preset {preset.name}"
+    is_rated = abs(capacity_bytes / preset.capacity_bytes - 1) < _SAME_CAPACITY
+    if not is_rated:
+        source += f" for {format_capacity(preset.capacity_bytes)}, not for {format_capacity(capacity_bytes)}"
     factors = {"iops": ("iops", 1.0), "mb_per_s": ("bytes_per_s", 1 / MB)}
     found = {}
     for figure in SHORT_FIGURES.values():
@@ -217,7 +228,8 @@ def _rated_facts(preset: Preset) -> Facts:
         rated_unit, factor = factors[unit]
         rated = preset.rated.get(f"{figure.name}_{rated_unit}")
         if rated is not None:
-            found[f"rated_{figure.claim_name}"] = Fact(f"{rated * factor:.12g}", source)
+            value = f"{rated * factor:.12g}" if is_rated else None
+            found[f"rated_{figure.claim_name}"] = Fact(value, source)
     return found
 
 

@@ -1,8 +1,13 @@
 """A simulated drive tells what its data sheet has, under the names of claims."""
 
 from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts.practice.sustained import standard_conditions
+from openpts.report.model import Verdict
+from openpts.report.practice.sustained import claims_of
+from openpts.report.practice.sustained_claims import claims_page
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
+from openpts.vocabulary.conditions import Profile
 
 
 def rated(name: str) -> dict[str, str | None]:
@@ -18,6 +23,21 @@ def test_rates_in_the_units_of_claims() -> None:
         "rated_random_write_iops": f"{preset['random_write_iops']:.12g}",
         "rated_random_read_iops": f"{preset['random_read_iops']:.12g}",
     }
+
+
+def test_a_drive_of_another_capacity_is_not_held_against_the_claims_of_the_full_model() -> None:
+    facts = SimulatedDevice.of(parse_simulated_target("sim:client-qlc?capacity=256GB")).identity()
+    rates = {key: fact for key, fact in facts.items() if key.startswith("rated_")}
+    assert {fact.value for fact in rates.values()} == {None}
+    assert {fact.source for fact in rates.values()} == {
+        "rated by the preset client-qlc for 1,024 GB, not for 256 GB"
+    }
+    claims, source = claims_of(standard_conditions(Profile.CLIENT, 1), facts)
+    assert claims == ()
+    assert not source.stands_in
+    (told,) = claims_page((), source, "a load").blocks
+    assert isinstance(told, Verdict)
+    assert "for 1,024 GB, not for 256 GB" in told.text
 
 
 def test_a_drive_of_no_data_sheet_tells_nothing() -> None:

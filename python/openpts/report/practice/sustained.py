@@ -46,7 +46,7 @@ def report(run: Run) -> TestContent:
         verdicts=(
             *(Verdict(_ratio_text(measured, pair)) for pair in measured.pairs),
             load_sentence(measured),
-            claims_verdict(measured.claims),
+            claims_verdict(measured.claims, measured.claim_source),
         ),
         summary=_summary(measured),
         sections=lambda standing, report_date: (_section(measured, standing, report_date),),
@@ -93,9 +93,10 @@ def claims_of(conditions: SustainedConditions, dut: Facts) -> tuple[tuple[Claim,
     if conditions.claims:
         return conditions.claims, ClaimSource("given by the operator")
     rated = {name: dut.get(f"rated_{figure.claim_name}") for name, figure in SHORT_FIGURES.items()}
-    known = {name: fact for name, fact in rated.items() if fact is not None and fact.value}
-    claims = tuple(Claim(name, float(fact.value or 0)) for name, fact in known.items())
-    sources = dict.fromkeys(fact.source for fact in known.values())
+    facts = {name: fact for name, fact in rated.items() if fact is not None}
+    claims = tuple(Claim(name, float(fact.value)) for name, fact in facts.items() if fact.value)
+    # without a value, the source says why there is none
+    sources = dict.fromkeys(fact.source for fact in facts.values() if fact.value or not claims)
     return claims, ClaimSource("; ".join(sources), stands_in=bool(claims))
 
 

@@ -11,12 +11,11 @@ from openpts.units import NS_PER_S, format_duration
 
 _TITLE = "Claims of the Data Sheet"
 _PAGE_ID = "sustained-claims"
-_NO_CLAIMS = "Claims: n/a (no value of a data sheet was given; see --claim)."
 
 
 @dataclass(frozen=True, slots=True)
 class ClaimSource:
-    """Where claims come from; ``stands_in`` if nobody gave any and the drive's own facts have them."""
+    """Where claims come from, or why there are none; ``stands_in`` if the drive's own facts have them."""
 
     text: str
     stands_in: bool = False
@@ -30,10 +29,11 @@ class NamedClaim:
     result: ClaimResult
 
 
-def claims_verdict(claims: Sequence[NamedClaim]) -> Verdict:
+def claims_verdict(claims: Sequence[NamedClaim], source: ClaimSource) -> Verdict:
     """How many claims the drive sustains."""
     if not claims:
-        return Verdict(_NO_CLAIMS)
+        why = f"; {printable(source.text)}" if source.text else ""
+        return Verdict(f"Claims: n/a (no value of a data sheet was given; see --claim{why}).")
     judged = [claim for claim in claims if claim.result.pair.sustained is not None]
     missed = [claim.name for claim in judged if claim.result.missed]
     text = f"Claims: {len(judged) - len(missed)} of {len(claims)} sustained"
@@ -47,7 +47,7 @@ def claims_verdict(claims: Sequence[NamedClaim]) -> Verdict:
 def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) -> Page:
     """Data-sheet value, fresh, sustained, and how long the load kept it; ``load`` names what was applied."""
     if not claims:
-        return Page(_PAGE_ID, _TITLE, (Verdict(_NO_CLAIMS),), mandatory=True)
+        return Page(_PAGE_ID, _TITLE, (claims_verdict(claims, source),), mandatory=True)
     table = Table(
         id=f"{_PAGE_ID}-table",
         title="Claims and what was measured",
@@ -63,7 +63,7 @@ def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) ->
         rows=tuple(_row(claim, load) for claim in claims),
         note=f"Claims: {printable(source.text)}.",
     )
-    lines = [_rule(), claims_verdict(claims)]
+    lines = [_rule(), claims_verdict(claims, source)]
     if source.stands_in:
         lines.append(Verdict("No value of a data sheet was given: the drive's own description stands in."))
     return Page(_PAGE_ID, _TITLE, (table, *lines), mandatory=True)

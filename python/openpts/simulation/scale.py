@@ -121,16 +121,16 @@ def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:
 
 
 def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleConcern]:
-    """The phase that is shortest against what settles in it."""
-    worst: tuple[float, Step, int, float] | None = None
+    """The phase that is shortest against what settles in it, and the names of all others too short."""
+    short: list[tuple[float, Step, int, float]] = []
     for step, stimulus, length_ns in _timed(steps):
         settling_ns = _settling_ns(shape, stimulus)
         settlings = length_ns / scale / settling_ns if settling_ns else SETTLINGS_PER_PHASE
-        if worst is None or settlings < worst[0]:
-            worst = (settlings, step, length_ns, settling_ns)
-    if worst is None or worst[0] >= SETTLINGS_PER_PHASE:
+        if settlings < SETTLINGS_PER_PHASE:
+            short.append((settlings, step, length_ns, settling_ns))
+    if not short:
         return
-    settlings, step, length_ns, settling_ns = worst
+    settlings, step, length_ns, settling_ns = min(short, key=lambda each: each[0])
     refused = settlings < FEWEST_SETTLINGS_PER_PHASE
     limit = FEWEST_SETTLINGS_PER_PHASE if refused else SETTLINGS_PER_PHASE
     enough_ns = limit * settling_ns
@@ -142,8 +142,19 @@ def _phases(shape: Shape, scale: int, steps: Sequence[Step]) -> Iterator[ScaleCo
         "phase length",
         f"{step} lasts {format_duration(length_ns)}{simulated}, {settlings:.2g} times what buffer and queue "
         f"need to settle ({_milliseconds(settling_ns)}), and {limit} times are needed; "
-        f"take {smaller}steps of at least {format_duration(round(enough_ns * scale))}",
+        f"take {smaller}steps of at least {format_duration(round(enough_ns * scale))}"
+        f"{_others_too_short(short, step)}",
     )
+
+
+def _others_too_short(short: Sequence[tuple[float, Step, int, float]], worst: Step) -> str:
+    """What else does not settle, each once with the least that it has: its figures are off as well."""
+    least: dict[str, float] = {}
+    for settlings, step, _, _ in short:
+        if str(step) != str(worst):
+            least[str(step)] = min(settlings, least.get(str(step), settlings))
+    named = ", ".join(f"{name} ({settlings:.2g} times)" for name, settlings in least.items())
+    return f"; too short for {SETTLINGS_PER_PHASE} times are also: {named}" if named else ""
 
 
 def _timed(steps: Sequence[Step]) -> Iterator[tuple[Step, Stimulus, int]]:

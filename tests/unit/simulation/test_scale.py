@@ -130,6 +130,16 @@ def test_the_worst_phase_is_named_and_amounts_are_no_phases() -> None:
     assert concern("phase length", CAPACITY, 67, fill) is None
 
 
+def test_every_step_that_does_not_settle_is_named() -> None:
+    mixed = step(60, block_size_bytes=2**20, read_pct=65)
+    steps = (step(60, block_size_bytes=2**20), mixed, mixed, step(60))
+    found = concern("phase length", CAPACITY, 67, *steps)
+    assert found is not None
+    assert found.message.startswith("RND 1024 KiB 0/100 lasts 1 min")
+    assert found.message.count("RND 1024 KiB 65/35 (") == 1
+    assert "RND 4 KiB" not in found.message, "it settles in a second"
+
+
 def test_a_rule_of_several_ends_after_its_shortest_time() -> None:
     either = Step(step(1).stimulus, FirstOf((Duration.seconds(600), IoCount(5), Duration.seconds(0.1))))
     assert concern("phase length", CAPACITY, 67, either) is not None

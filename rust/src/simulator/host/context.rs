@@ -16,11 +16,13 @@ pub(super) struct Context {
     pub(super) progress: Arc<VirtualProgress>,
     pub(super) wishes: Wishes,
     pub(super) sector_bytes: u32,
+    /// Time of drains that is none of the nominal drive's: it has as much outstanding as the small one.
+    pub(super) skipped_ns: u64,
 }
 
 impl Context {
     pub(super) fn nominal_ns(&self, at_ps: Ps) -> u64 {
-        self.wishes.scale.nominal_ns(at_ps)
+        self.wishes.scale.nominal_ns(at_ps).saturating_sub(self.skipped_ns)
     }
 }
 

@@ -12,7 +12,7 @@ use super::shared_drive::TimedDrive;
 use super::step_run::{Ran, StepRun};
 use crate::capture::Tap;
 use crate::engine::{EndedBy, Outcome, Report, StepResult, StepState, Tally};
-use crate::simulator::time::Ps;
+use crate::simulator::time::{PS_PER_NS, Ps};
 use crate::workload::Carried;
 
 pub(super) struct Runner {
@@ -62,7 +62,7 @@ impl Runner {
         self.begun += 1;
         self.context.progress.begin_step(start_ps);
         let is_idle = step.step.stimulus.is_none();
-        let Ran { outcome, whole, ended_ps } =
+        let Ran { outcome, whole, ended_ps, drained_ps } =
             if is_idle { self.idle(step, timed) } else { self.load(index, step, timed) };
         timed.now_ps = ended_ps;
         self.context.progress.advance(&mut 0, &mut 0, ended_ps);
@@ -71,6 +71,7 @@ impl Runner {
         self.last_answer_ns = if is_idle { None } else { outcome.last_answer_ns.or(before_ns) };
         let state = outcome.state;
         let start_ns = self.context.nominal_ns(start_ps);
+        self.context.skipped_ns += self.context.wishes.scale.nominal_ns(drained_ps) - drained_ps / PS_PER_NS;
         let result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
         for tap in &mut self.taps {
             // Nothing was slowed down by it: virtual time does not pass meanwhile.
@@ -117,6 +118,6 @@ impl Runner {
             last_answer_ns: Some(started_ns + lasts_ns),
             ..Outcome::default()
         };
-        Ran { outcome, whole: Box::<Tally>::default(), ended_ps }
+        Ran { outcome, whole: Box::<Tally>::default(), ended_ps, drained_ps: 0 }
     }
 }

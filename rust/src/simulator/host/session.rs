@@ -94,6 +94,7 @@ impl VirtualSession {
                 progress: Arc::clone(&progress),
                 wishes,
                 sector_bytes,
+                skipped_ns: 0,
             },
             queue: Arc::clone(&queue),
             carried: (0..tc).map(|thread| Carried::new(seed, thread)).collect(),

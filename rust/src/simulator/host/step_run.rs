@@ -37,6 +37,8 @@ pub(super) struct Ran {
     pub(super) whole: Box<Tally>,
     /// When the next step may begin.
     pub(super) ended_ps: Ps,
+    /// How long what was outstanding at the end of its time took beyond that, where it counts for nothing.
+    pub(super) drained_ps: Ps,
 }
 
 /// A step that runs.
@@ -400,8 +402,9 @@ impl<'a> StepRun<'a> {
                 self.now_ps = self.ending.end_ps();
             }
         }
-        let drained_ps = if self.counts_drain { self.now_ps } else { self.now_ps.min(self.ending.end_ps()) };
-        let counted_ps = drained_ps.max(self.last_completion_ps.unwrap_or(0));
+        let in_time_ps = if self.counts_drain { self.now_ps } else { self.now_ps.min(self.ending.end_ps()) };
+        let counted_ps = in_time_ps.max(self.last_completion_ps.unwrap_or(0));
+        let drained_ps = self.now_ps - counted_ps;
         while self.measuring && self.intervals.end_ps() <= counted_ps {
             let sensed = self.drive.sensed(self.intervals.end_ps());
             self.intervals.roll_over(0, sensed);
@@ -411,11 +414,13 @@ impl<'a> StepRun<'a> {
         let nominal = |at_ps: Option<Ps>| at_ps.map(|at_ps| context.nominal_ns(at_ps));
         self.outcome.started_ns = self.measuring.then(|| context.nominal_ns(self.ending.origin_ps()));
         self.outcome.last_completion_ns = nominal(self.last_completion_ps);
-        self.outcome.last_answer_ns = nominal(self.last_answer_ps);
+        // As many as on the nominal drive were outstanding, and they took as long.
+        self.outcome.last_answer_ns = nominal(self.last_answer_ps.map(|last_ps| last_ps.min(counted_ps)))
+            .map(|last_ns| last_ns + drained_ps / PS_PER_NS);
         self.ending.note(&mut self.outcome, &mut self.flows, self.start_ps);
         let sensed = self.drive.sensed(self.now_ps);
         let whole = self.intervals.end(self.last_completion_ps, sensed);
-        Ran { outcome: self.outcome, whole, ended_ps: self.now_ps }
+        Ran { outcome: self.outcome, whole, ended_ps: self.now_ps, drained_ps }
     }
 
     /// A drive that never answers what it has deferred ends the session.

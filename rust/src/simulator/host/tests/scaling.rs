@@ -110,6 +110,21 @@ fn the_drain_of_requests_that_stand_for_many_is_in_no_rate() {
 }
 
 #[test]
+fn the_next_step_begins_when_the_drain_of_a_real_queue_is_over() {
+    for scale in SCALES {
+        let factor = u64::from(scale);
+        let setup = scaled(scale, Servers::new(1));
+        let busy = || step(over(scale, reads(1, 16)), lasting(factor * 10 * MS));
+        let steps: Vec<_> = setup.run(vec![busy(), idle(factor * 10 * MS), busy()]).into_iter().collect();
+        let (first, pause, second) = (&steps[0].0, &steps[1].0, &steps[2].0);
+        // 16 outstanding at 100 us each: 1.6 ms on either drive, of which one I/O at scale 1 is in time
+        let late_ns = pause.started_ns - (first.started_ns + factor * 10 * MS);
+        assert!(late_ns <= 16 * SERVICE_NS, "{scale}: {late_ns}");
+        assert!(second.started_ns - pause.started_ns <= factor * 10 * MS + 1);
+    }
+}
+
+#[test]
 fn an_amount_counts_to_its_last_byte_at_every_scale() {
     for scale in SCALES {
         let factor = u64::from(scale);

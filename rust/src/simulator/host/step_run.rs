@@ -268,7 +268,7 @@ impl<'a> StepRun<'a> {
         // To the nearest nanosecond.
         let latency_ns = (at_ps - slot.begin_ps + PS_PER_NS / 2) / PS_PER_NS;
         let slot = *slot;
-        if !self.taps.is_empty() {
+        if counts && !self.taps.is_empty() {
             self.capture(&slot, latency_ns);
         }
         if let Some(reason) = slot.error {

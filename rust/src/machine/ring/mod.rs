@@ -22,7 +22,7 @@ use super::waker::{Waker, Watch};
 use crate::workload::{Io, Operation};
 use commands::{Commands, SlotMemory};
 pub use file::FileCommands;
-pub use noop::NoOpCommands;
+pub use noop::{NoOpCommands, TIMER_DELAY};
 pub use nvme::NvmeCommands;
 use setup::{Made, Reaping};
 

@@ -6,7 +6,13 @@ from openpts.record.reader import Run
 from openpts.report.model import Verdict
 from openpts.report.printable import printable
 from openpts.units import NS_PER_US
-from openpts.vocabulary.own_share import KERNEL_THREADS, LIMIT_PCT, NO_KERNEL_THREADS, own_latency_ns
+from openpts.vocabulary.own_share import (
+    KERNEL_THREADS,
+    LIMIT_PCT,
+    NO_KERNEL_THREADS,
+    own_latency_ns,
+    share_text,
+)
 
 
 def host_part(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
@@ -23,8 +29,9 @@ def _own_share(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
         return ()
     point, largest_pct = share.largest
     text = (
-        f"Own share: {share.own_ns / NS_PER_US:.1f} us of each response time are interrupt, wake-up and "
-        f"engine, {share.smallest_pct:.1f} to {largest_pct:.1f} % of the averages (most: {point})."
+        f"Own share: {share.own_ns / NS_PER_US:.1f} us of each response time for which the thread sleeps are "
+        f"interrupt, wake-up and engine, {share_text(share.smallest_pct)} to {share_text(largest_pct)} of "
+        f"the averages (most: {point})."
     )
     return (Verdict(text, "fail" if largest_pct > LIMIT_PCT else ""),)
 

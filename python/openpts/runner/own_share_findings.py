@@ -6,7 +6,7 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_US
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.own_share import LIMIT_PCT, own_latency_ns
+from openpts.vocabulary.own_share import LIMIT_PCT, own_latency_ns, share_text
 from openpts.vocabulary.part import Part
 
 
@@ -24,14 +24,14 @@ def own_share_findings(run: Run) -> tuple[Deviation, ...]:
     if share is None or not share.beyond_limit:
         return ()
     point, largest_pct = share.largest
+    beyond = f"beyond {LIMIT_PCT:g} % for {len(share.beyond_limit)} of {len(share.shares_pct)} test points"
     return (
         Deviation(
             rule_id="PTS-DEF-03",
             clause="2.1.11",
             required=f"response times of the device: {LIMIT_PCT:g} % of an average or less from the host",
-            used=f"{share.own_ns / NS_PER_US:.1f} us of each are interrupt, wake-up and engine: up to "
-            f"{largest_pct:.1f} % ({point}), beyond {LIMIT_PCT:g} % for {len(share.beyond_limit)} of "
-            f"{len(share.shares_pct)} test points",
+            used=f"{share.own_ns / NS_PER_US:.1f} us of each for which the thread sleeps are interrupt, "
+            f"wake-up and engine: up to {share_text(largest_pct)} ({point}), {beyond}",
             effect="the averages say that much more about this host than about the device",
         ),
     )

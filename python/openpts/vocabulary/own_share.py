@@ -25,6 +25,11 @@ def own_latency_facts(awake_ns: float, asleep_ns: float) -> Facts:
     }
 
 
+def share_text(share_pct: float) -> str:
+    """A share of an average; more than all of it if the thread hardly slept for these I/Os."""
+    return f"{share_pct:.1f} %" if share_pct <= 100 else "more than 100 %"
+
+
 def own_latency_ns(engine: Facts) -> float | None:
     """The part of each latency at QD 1 that is not the device's, on the path that was used.
 

@@ -57,6 +57,12 @@ def test_more_than_a_twentieth_of_an_average_is_entered_with_its_test_point() ->
     assert f"for {beyond} of 9 test points" in used
 
 
+def test_a_share_of_more_than_all_is_not_told_as_a_number() -> None:
+    (used,) = own_entries(with_own_latency(3 * max(averages_ns().values())))
+    assert "up to more than 100 % (RND " in used
+    assert "for 9 of 9 test points" in used
+
+
 def test_a_thread_that_polls_does_not_sleep() -> None:
     least = min(averages_ns().values())
     assert own_entries(with_own_latency(least, awake_ns=1, path="io_uring-polled")) == []
@@ -80,7 +86,8 @@ def test_the_own_share_stands_beside_the_averages() -> None:
     own_ns = 0.06 * min(averages.values())
     (text,) = [text for text in beside_the_table(with_own_latency(own_ns)) if "Own share" in text]
     assert f"{own_ns / 1000:.1f} us of each response time" in text
-    assert f"{100 * own_ns / max(averages.values()):.1f} to 6.0 % of the averages" in text
+    assert "for which the thread sleeps" in text
+    assert f"{100 * own_ns / max(averages.values()):.1f} % to 6.0 % of the averages" in text
     (row,) = [
         row
         for page in build_report(with_own_latency(own_ns), REPORT_DATE).pages()

@@ -6,7 +6,9 @@ latencies. Printed are medians of mean, p50 and p99, and of their ratios to the 
 (below 1: openpts is quicker). A line passes if all three are within 5 %, or 25 % on a loop device that is
 not pinned: there the scheduler decides for each run whether the thread and the driver's worker share a
 processor, and single runs differ fivefold. Pinned: the threads that issue I/O are on one processor; where
-the kernel's own are is its business.
+the kernel's own are is its business. fio runs threads, not processes: those make sessions of their own, to
+which a kernel with autogroups gives a share of the processors as large as that of all else here, and on a
+busy machine that decides.
 """
 
 import json
@@ -122,6 +124,7 @@ def _ours(_name: str, path: Path, capacity_bytes: int, qd: int, seed: int) -> La
 def _fio(name: str, path: Path, capacity_bytes: int, qd: int, seed: int) -> Latencies:
     command = [
         *["fio", "--name=cell", f"--filename={path}", "--readonly", "--rw=randread", "--bs=4k", "--direct=1"],
+        "--thread",
         *[f"--iodepth={qd}", f"--size={capacity_bytes}", "--time_based", "--norandommap", "--randrepeat=0"],
         *[f"--ramp_time={round(RAMP_S * 1000)}ms", f"--runtime={round(SECONDS * 1000)}ms"],
         *[f"--randseed={2 * seed + 1}", "--lat_percentiles=1", "--clat_percentiles=0"],

@@ -1,6 +1,9 @@
 """The native engine against fio on the same file and on a loop device, interleaved in one run.
 
-4 KiB random reads and writes at QD 1 and 32, one thread. Each cell runs openpts and fio in turn, many
+First latencies at TC 1, QD 1 to 4: see benches.low_queue_depth. With --device PATH nothing else, on that
+drive, which is only read.
+
+Then 4 KiB random reads and writes at QD 1 and 32, one thread. Each cell runs openpts and fio in turn, many
 times and in changing order; fio with its default options and tuned (registered file and buffers, batches).
 Printed are medians, and the median of the ratios of IOPS run by run (above 1: openpts is faster), which
 holds when a shared machine changes its speed in between. A cell passes if openpts reaches 95 % of both.
@@ -8,6 +11,7 @@ All run on one processor: where the scheduler puts thread and kernel worker othe
 of a loop device at QD 1, for each program in its own way. --unpinned shows that.
 
     .venv/bin/python -m benches.engine_against_fio [--seconds 1.5] [--repeats 9] [--unpinned] [--json FILE]
+                                                   [--device PATH] [--latency-repeats 21]
 
 Nothing is written but files of its own, and a loop device on one of them, which needs root.
 """
@@ -24,6 +28,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from benches.low_queue_depth import Place, low_queue_depth
 from benches.native import random_4_kib
 from benches.targets import fio_version, machine, memory_drive
 
@@ -169,15 +174,17 @@ def main() -> int:
     arguments.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     arguments.add_argument("--unpinned", action="store_true")
     arguments.add_argument("--json", type=Path)
+    arguments.add_argument("--device", type=Path)
+    arguments.add_argument("--latency-repeats", type=int, default=21)
     options = arguments.parse_args()
     fio = fio_version()
     if fio is None:
         print("fio is not installed: nothing to compare with (apt-get install fio)")
         return 0
-    if not options.unpinned:
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # inherited by threads and by fio
-    print(f"{machine()}, {fio}, {'unpinned' if options.unpinned else 'all pinned to one CPU'}")
-    print(f"medians of {options.repeats} runs of {options.seconds:g} s; columns: openpts, fio, fio tuned")
+    print(f"{machine()}, {fio}")
+    if options.device is not None:
+        low_queue_depth([Place("device", options.device)], options.latency_repeats)
+        return 0
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(dir=options.folder)))
         targets = {"file": folder / "scratch"}
@@ -189,6 +196,14 @@ def main() -> int:
             print("no loop device without root")
         for path in targets.values():
             fill(path)
+        places = [Place("file", targets["file"])]
+        if "loop" in targets:
+            places += [Place("loop pinned", targets["loop"], pinned=True), Place("loop", targets["loop"])]
+        low_queue_depth(places, options.latency_repeats)
+        if not options.unpinned:
+            os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})  # inherited by threads and by fio
+        print("unpinned" if options.unpinned else "all pinned to one CPU", end="; ")
+        print(f"medians of {options.repeats} runs of {options.seconds:g} s; columns: openpts, fio, fio tuned")
         cells = [
             compare(path, Cell(name, read_pct, qd), options.seconds, options.repeats)
             for name, path in targets.items()

@@ -207,11 +207,12 @@ class Engine:
 def probe(descriptor: int, *, sector_bytes: int) -> tuple[str, list[tuple[str, str]]]:
     """Name of the path that suits the target, and what was found, by name. Reads, never writes."""
 
-def measure_overhead() -> tuple[float, float]:
-    """What the engine itself costs on a device that does nothing.
+def measure_overhead(*, cpus: list[int]) -> tuple[float, float, float]:
+    """What the engine itself costs without a device, with its thread on the first of ``cpus``, if any.
 
-    Mean latency at QD 1 and processor time per I/O at QD 128, both in ns. Takes some 50 ms.
-    Raises UnavailableError where there is no io_uring.
+    Mean latency at QD 1 of a request that does nothing; the same of one that is answered by a timer's
+    interrupt while the thread sleeps, less the timer's time; processor time per I/O at QD 128; all in ns.
+    Takes some 200 ms. Raises UnavailableError where there is no io_uring.
     """
 
 @final

@@ -42,6 +42,7 @@ def test_reads_are_compared_and_change_nothing(file: Path) -> None:
     result = ended.json
     assert [stimulus["name"] for stimulus in result["stimuli"]] == [
         "random-read-4k-qd1",
+        "random-read-4k-qd1-pinned",
         "random-read-4k-qd32",
         "sequential-read-128k-qd32",
     ]
@@ -102,7 +103,11 @@ def test_a_drive_in_use_may_be_read_and_one_claimed_be_written(
     consent = ("--writes", "--confirm-device-path", str(node))
     written = openpts("crosscheck", str(node), *SHORT, *consent, "--json", cwd=tmp_path)
     assert written.exit_code == 0, written.stderr
-    assert len(written.json["stimuli"]) == 6
+    assert len(written.json["stimuli"]) == 7
+    (pinned,) = [note for note in written.json["notes"] if note.startswith("pinned stimuli")]
+    assert int(pinned.rpartition(" ")[2]) in os.sched_getaffinity(0)
+    (threads,) = [note for note in written.json["notes"] if note.startswith("threads of the kernel")]
+    assert f"{node.name}: loop driver" in threads
 
 
 def test_without_fio_it_says_how_to_get_it(file: Path, tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ _PROBE_SOURCE: Final = "probe of the target"
 _FACTS: Final = {
     "waiting": ("completion_wait",),
     "processors": ("processors",),
-    "overhead": ("own_latency", "own_cpu_time", "own_overhead"),
+    "overhead": ("own_latency", "own_latency_asleep", "own_cpu_time", "own_overhead"),
     "clock": ("clock",),
 }
 

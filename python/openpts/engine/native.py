@@ -8,6 +8,7 @@ from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
 from openpts.errors import EngineUnavailableError
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
+from openpts.vocabulary.own_share import own_latency_facts
 
 _SOURCE = "openpts._native"
 # Where a thread can have but one I/O outstanding, there are as many threads as I/Os outstanding.
@@ -78,7 +79,7 @@ class NativeEngine(ProgramQueue):
             "sequential_streams": Fact(_STREAMS.get(self._path, "one for each thread"), _SOURCE),
             "clock": Fact(self._rings.clock_source(), _SOURCE),
             "processors": Fact(cpus, _SOURCE),
-            **_overhead(),
+            **_overhead(self._options.cpus[:1]),
             **self._probed,
             **{
                 name: Fact("yes" if given else "no", f"{self._path} set-up")
@@ -98,16 +99,14 @@ class NativeEngine(ProgramQueue):
 
 
 @cache
-def _overhead() -> Facts:
-    """The engine's own share of every figure; measured once in the life of a process."""
+def _overhead(cpus: tuple[int, ...]) -> Facts:
+    """The engine's own share of every figure; measured once in the life of a process for each processor."""
     try:
-        mean_latency_ns, cpu_ns_per_io = _native.measure_overhead()
+        awake_ns, asleep_ns, cpu_ns_per_io = _native.measure_overhead(cpus=list(cpus))
     except _native.UnavailableError as error:
         return {"own_overhead": Fact(None, f"no measurement: {error}")}
-    source = "a device that does nothing"
-    return {
-        "own_latency": Fact(f"{mean_latency_ns:.0f} ns of each latency at QD 1", source),
-        "own_cpu_time": Fact(f"{cpu_ns_per_io:.0f} ns per I/O", source),
+    return own_latency_facts(awake_ns, asleep_ns) | {
+        "own_cpu_time": Fact(f"{cpu_ns_per_io:.0f} ns per I/O", "requests that do nothing"),
     }
 
 

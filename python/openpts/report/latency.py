@@ -21,6 +21,7 @@ from openpts.report.header_rows import (
     segments_text,
 )
 from openpts.report.histogram_figures import times_figures
+from openpts.report.host_part import host_part
 from openpts.report.latency_pages import (
     BLOCK_SIZES_KIB,
     READ_PCTS,
@@ -213,6 +214,7 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
                 "Ave, 5 9s, Max Response Times & IOPS - ALL RW Mix & BS - Tabular Data",
             ),
             run.manifest.target.sector_bytes,
+            host_part(run, results),
         ),
         confidence_page(
             times,

@@ -21,8 +21,13 @@ READ_PCTS: Final = (0, 65, 100)
 BLOCK_SIZES_KIB: Final = (0.5, 4, 8)
 
 
-def tabular_page(matrix: Matrix, name: PlotName, sector_bytes: int) -> Page:
-    """IOPS, ART, 99.999 % and MRT of all nine elements (Plot 9-3; PTS-LAT-32 to 36), with N below."""
+def tabular_page(
+    matrix: Matrix, name: PlotName, sector_bytes: int, host_part: tuple[Verdict, ...] = ()
+) -> Page:
+    """IOPS, ART, 99.999 % and MRT of all nine elements (Plot 9-3; PTS-LAT-32 to 36), with N below.
+
+    ``host_part``: what of the response times is not the device's.
+    """
     table = Table(
         id=f"{name.id}-values",
         title=f"{name.number} - {matrix.averaging}; MRT: the largest of them",
@@ -49,7 +54,7 @@ def tabular_page(matrix: Matrix, name: PlotName, sector_bytes: int) -> Page:
         "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)",
         _merged,
     )
-    return Page(name.id, name.title, (Verdict(matrix.head_line), table, merged), mandatory=True)
+    return Page(name.id, name.title, (Verdict(matrix.head_line), table, *host_part, merged), mandatory=True)
 
 
 def _cells(matrix: Matrix, read_pct: int, to_cell: Callable[[MatrixCell], Cell]) -> list[Cell]:

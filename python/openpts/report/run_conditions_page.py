@@ -14,12 +14,14 @@ from openpts.report.printable import capitalised, printable, value_text
 from openpts.report.stacked_panels import aligned_page
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, format_gap
+from openpts.vocabulary.own_share import KERNEL_THREADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import CpuShares
 
 _ENGINE: Final = (
     ("Engine", "engine"),
     ("Own share of each latency", "own_latency"),
+    ("Own share of each latency, asleep", "own_latency_asleep"),
     ("Own processor time", "own_cpu_time"),
     ("Own share", "own_overhead"),
     ("Clock", "clock"),
@@ -119,6 +121,8 @@ def _engine(run: Run) -> Table:
         for label, key in _ENGINE
         if key in facts or key in {"own_latency", "own_cpu_time"}
     ]
+    if KERNEL_THREADS in run.manifest.dut:
+        rows.append(sourced("Kernel threads of the target", run.manifest.dut, KERNEL_THREADS, missing))
     rows += [
         (f"Telemetry: {printable(name)}", value_text(fact, "not sampled"), printable(fact.source) or "-")
         for name, fact in run.manifest.telemetry.items()

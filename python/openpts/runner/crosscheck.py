@@ -1,7 +1,8 @@
 """The same stimuli on two engines in turn, on one open target."""
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -11,6 +12,8 @@ from openpts.device.guard.guard import open_target
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts, open_for_reading
 from openpts.device.targets.target import parse_target
+from openpts.device.way.kernel_threads import kernel_threads_note
+from openpts.device.way.nearby_cpus import cpus_near
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.fio.engine import FioEngine
 from openpts.engine.fio.installation import find_fio
@@ -32,10 +35,14 @@ _MOST_TIMES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A stimulus under the name by which it is chosen."""
+    """A stimulus under the name by which it is chosen.
+
+    ``pinned``: both engines issue it on one and the same processor, and the scheduler has no choice.
+    """
 
     name: str
     stimulus: Stimulus
+    pinned: bool = False
 
     @property
     def writes(self) -> bool:
@@ -99,17 +106,29 @@ def crosscheck(order: CrosscheckOrder, emit: CrosscheckListener) -> list[Compari
     target, roots = parse_target(order.target), SystemRoots()
     find_fio()
     writes = any(case.writes for case in order.cases)
-    with (
-        open_target(target, order.consent, roots) if writes else open_for_reading(target, roots) as opened,
-        _native_and_fio(order, opened) as engines,
-    ):
+    with ExitStack() as stack:
+        opened = stack.enter_context(
+            open_target(target, order.consent, roots) if writes else open_for_reading(target, roots)
+        )
+        engines = stack.enter_context(_native_and_fio(order, opened, None))
         first, second = (engine.facts for engine in engines)
-        emit(CrosscheckStarted(opened.facts, first, second, _notes(first, second, opened)))
-        return compare(engines, order, emit)
+        notes = (*_notes(first, second, opened), *kernel_threads_note(opened, roots))
+        pinned = engines
+        if any(case.pinned for case in order.cases):
+            cpu = _processor(opened, roots)
+            pinned = stack.enter_context(_native_and_fio(order, opened, cpu))
+            notes += (f"pinned stimuli are issued by a thread on processor {cpu}",)
+        emit(CrosscheckStarted(opened.facts, first, second, notes))
+        return compare({False: engines, True: pinned}, order, emit)
 
 
-def compare(engines: Engines, order: CrosscheckOrder, emit: CrosscheckListener) -> list[Comparison]:
-    """Measure all pairs on two engines. Raises RunFailedError if one fails, InterruptedRunError on Ctrl-C."""
+def compare(
+    engines: Mapping[bool, Engines], order: CrosscheckOrder, emit: CrosscheckListener
+) -> list[Comparison]:
+    """Measure all pairs on two engines, those of pinned stimuli on the two under True.
+
+    Raises RunFailedError if one fails, InterruptedRunError on Ctrl-C.
+    """
     pairs: list[list[tuple[Sample, Sample]]] = [[] for _ in order.cases]
     with StopSignals() as stop:
         for number, (index, first_begins) in enumerate(
@@ -118,7 +137,8 @@ def compare(engines: Engines, order: CrosscheckOrder, emit: CrosscheckListener) 
             case = order.cases[index]
             step = order.step(case.stimulus)
             samples = {
-                which: _measured(engines[which], step, stop) for which in ((0, 1) if first_begins else (1, 0))
+                which: _measured(engines[case.pinned][which], step, stop)
+                for which in ((0, 1) if first_begins else (1, 0))
             }
             pairs[index].append((samples[0], samples[1]))
             emit(PairMeasured(case, number, len(order.cases) * order.repeats, samples[0], samples[1]))
@@ -168,23 +188,31 @@ def _mean_latencies_ns(samples: Sequence[Sample]) -> list[float]:
 
 
 @contextmanager
-def _native_and_fio(order: CrosscheckOrder, target: OpenTarget) -> Iterator[Engines]:
+def _native_and_fio(order: CrosscheckOrder, target: OpenTarget, cpu: int | None) -> Iterator[Engines]:
+    """Both engines on the target, with their threads on that processor, or wherever the scheduler wants."""
     stimuli = [case.stimulus for case in order.cases]
     demand = Demand(
         max(stimulus.tc for stimulus in stimuli),
         max(stimulus.qd for stimulus in stimuli),
         max(stimulus.block_size_bytes for stimulus in stimuli),
     )
-    native = NativeEngine(target.fd, target.facts, demand, order.seed, NativeOptions(io_path=order.io_path))
+    options = NativeOptions(io_path=order.io_path, cpus=() if cpu is None else (cpu,))
+    native = NativeEngine(target.fd, target.facts, demand, order.seed, options)
     try:
         path = _fio_path(native.facts["io_path"].value, demand.qd)
-        fio = FioEngine(target.fd, target.facts, order.seed, path)
+        fio = FioEngine(target.fd, target.facts, order.seed, path, cpu=cpu)
         try:
             yield native, fio
         finally:
             _end(fio)
     finally:
         _end(native)
+
+
+def _processor(target: OpenTarget, roots: SystemRoots) -> int:
+    """The last of those near the target that this process may use: the first ones serve most interrupts."""
+    allowed = os.sched_getaffinity(0)
+    return max(allowed & set(cpus_near(target, roots)) or allowed)
 
 
 def _end(engine: Engine) -> None:

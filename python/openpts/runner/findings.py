@@ -10,10 +10,18 @@ from openpts.record.reader import Run
 from openpts.runner.demand_findings import composite_findings, demand_intensity_findings
 from openpts.runner.idle_edges import idle_edge_findings
 from openpts.runner.nines_findings import nines_findings
+from openpts.runner.own_share_findings import own_share_findings
 from openpts.vocabulary.deviation import Deviation
 
+_lat_nines_findings: Final = nines_findings("PTS-LAT-19", "9.2 (3.3.3)")
+
+
+def _latency_findings(run: Run) -> tuple[Deviation, ...]:
+    return _lat_nines_findings(run) + own_share_findings(run)
+
+
 FINDINGS: Final[Mapping[str, Callable[[Run], tuple[Deviation, ...]]]] = {
-    "lat": nines_findings("PTS-LAT-19", "9.2 (3.3.3)"),
+    "lat": _latency_findings,
     "wsat": nines_findings("PTS-WSAT-22", "10.2 (2.4.3)"),
     "hir": idle_edge_findings,
     "cbw": composite_findings,

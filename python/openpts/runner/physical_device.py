@@ -18,6 +18,7 @@ from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
 from openpts.device.targets.room import SpaceNeed, target_needs
+from openpts.device.way.kernel_threads import kernel_threads_fact, kernel_threads_note
 from openpts.device.way.way_settings import way_settings
 from openpts.device.way.way_tuning import way_changes
 from openpts.engine.contract import CapturingEngine
@@ -57,7 +58,7 @@ class PhysicalDevice:
 
     def identity(self) -> Facts:
         """See the protocol. Raises TargetError if the drive has gone."""
-        return dut_facts(self.target.facts, self.roots)
+        return dut_facts(self.target.facts, self.roots) | kernel_threads_fact(self.target.facts, self.roots)
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:  # noqa: ARG002 whatever they are
         """See the protocol: a file, or the kernel's own device, stands between the stimulus and the drive."""
@@ -72,9 +73,15 @@ class PhysicalDevice:
     def notes(self, step: Step) -> tuple[str, ...]:
         """See the protocol."""
         stimulus = step.stimulus
-        if stimulus is None or not stimulus.operations.read or not has_unwritten_parts(self.target):
+        if stimulus is None:
             return ()
-        return (f"parts of {self.facts.path} were never written: reads of them do not reach the drive",)
+        notes = kernel_threads_note(self.target, self.roots)
+        if not stimulus.operations.read or not has_unwritten_parts(self.target):
+            return notes
+        return (
+            *notes,
+            f"parts of {self.facts.path} were never written: reads of them do not reach the drive",
+        )
 
     @contextmanager
     def engine(

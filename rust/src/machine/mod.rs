@@ -37,7 +37,7 @@ pub use positional::Positional;
 pub use prefetch::prefetch;
 pub use probe::{Finding, Probe, probe};
 pub use queue::{Completion, Queue, QueueError, Shape};
-pub use ring::{FileCommands, NoOpCommands, NvmeCommands, Ring};
+pub use ring::{FileCommands, NoOpCommands, NvmeCommands, Ring, TIMER_DELAY};
 pub use table::{Number, Table};
 pub use target::{Target, TargetKind};
 pub use target_queue::TargetQueue;

@@ -16,12 +16,14 @@ pub enum IoPath {
     Synchronous,
     /// io_uring requests that do nothing: what the engine itself costs.
     NoOp,
+    /// io_uring requests that a timer answers: what the engine costs with its sleep and its wake-up.
+    Timer,
 }
 
 impl IoPath {
     /// All of them.
-    pub const ALL: [Self; 5] =
-        [Self::Uring, Self::UringPolled, Self::Passthrough, Self::Synchronous, Self::NoOp];
+    pub const ALL: [Self; 6] =
+        [Self::Uring, Self::UringPolled, Self::Passthrough, Self::Synchronous, Self::NoOp, Self::Timer];
 
     /// The word for options and records.
     #[must_use]
@@ -32,6 +34,7 @@ impl IoPath {
             Self::Passthrough => "nvme-passthrough",
             Self::Synchronous => "sync",
             Self::NoOp => "noop",
+            Self::Timer => "timer",
         }
     }
 }
@@ -44,7 +47,7 @@ impl fmt::Display for IoPath {
 
 /// There is no path of that name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no I/O path; there are io_uring, io_uring-polled, nvme-passthrough, sync and noop")]
+#[error("{0:?} is no I/O path; there are io_uring, io_uring-polled, nvme-passthrough, sync, noop and timer")]
 pub struct UnknownPath(String);
 
 impl FromStr for IoPath {

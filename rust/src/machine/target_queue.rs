@@ -19,7 +19,7 @@ pub enum TargetQueue {
     Nvme(Ring<NvmeCommands>),
     /// `sync`.
     Positional(Positional),
-    /// `noop`.
+    /// `noop` and `timer`.
     NoOp(Ring<NoOpCommands>),
 }
 
@@ -29,7 +29,7 @@ impl TargetQueue {
     /// # Errors
     /// If the kernel or the target has no such path, or memory is short.
     pub fn open(path: IoPath, target: &Target, waker: &Waker, shape: &Shape) -> Result<Self, QueueError> {
-        let for_commands = matches!(path, IoPath::Passthrough | IoPath::NoOp);
+        let for_commands = matches!(path, IoPath::Passthrough | IoPath::NoOp | IoPath::Timer);
         if target.kind() == TargetKind::NvmeGeneric && !for_commands {
             let reason = "the target takes NVMe commands only".into();
             return Err(QueueError::Unsuited { path, reason });
@@ -40,6 +40,7 @@ impl TargetQueue {
             IoPath::Passthrough => Ring::passthrough(target, waker, shape).map(Self::Nvme),
             IoPath::Synchronous => Positional::new(target, waker, shape).map(Self::Positional),
             IoPath::NoOp => Ring::without_target(waker, shape).map(Self::NoOp),
+            IoPath::Timer => Ring::on_timer(waker, shape).map(Self::NoOp),
         }
     }
 }

@@ -73,11 +73,12 @@ fn probe(
     Ok((found.path.name(), findings))
 }
 
-/// What the engine itself costs, on a device that does nothing.
+/// What the engine itself costs without a device: latency awake and asleep, processor time.
 #[pyfunction]
-fn measure_overhead(py: Python<'_>) -> PyResult<(f64, f64)> {
-    let overhead = py.detach(Overhead::measure)?;
-    Ok((overhead.mean_latency_ns, overhead.cpu_ns_per_io))
+#[pyo3(signature = (*, cpus))]
+fn measure_overhead(py: Python<'_>, cpus: Vec<usize>) -> PyResult<(f64, f64, f64)> {
+    let overhead = py.detach(|| Overhead::measure(&cpus))?;
+    Ok((overhead.mean_latency_ns, overhead.sleeping_latency_ns, overhead.cpu_ns_per_io))
 }
 
 /// What this module is and how it was built, for the record.

@@ -182,6 +182,13 @@ def test_the_engine_tells_what_it_is(engine: NativeEngine) -> None:
     assert {"registered_buffers", "deferred_completion", "registered_ring"} <= set(engine.facts)
 
 
+def test_the_engine_tells_its_own_latency_awake_and_asleep(engine: NativeEngine) -> None:
+    awake, asleep = (engine.facts[name].value or "" for name in ("own_latency", "own_latency_asleep"))
+    assert awake.endswith("ns of each latency at QD 1 that is answered at once")
+    assert asleep.endswith("ns of each latency at QD 1 for which the thread sleeps")
+    assert 0 < float(awake.split()[0]) < float(asleep.split()[0])
+
+
 RANDOM = step().stimulus
 assert RANDOM is not None
 

@@ -78,6 +78,11 @@ def order(cases: tuple[Case, ...] = READS[:1], repeats: int = 4) -> CrosscheckOr
     return CrosscheckOrder("x", cases, lambda stimulus: Step(stimulus, Duration(1)), repeats, seed=1)
 
 
+def both(first: Speed, second: Speed) -> dict[bool, tuple[Speed, Speed]]:
+    """The same two for stimuli that are pinned and that are not."""
+    return {False: (first, second), True: (first, second)}
+
+
 def ignore(event: CrosscheckEvent) -> None:
     pass
 
@@ -87,7 +92,7 @@ def test_the_ratio_is_that_of_the_pairs_and_the_order_alternates() -> None:
     # the device slows down by half from pair to pair: in both figures of a pair alike
     first = Speed("A", iter([102_000, 51_000, 25_500, 12_750]), log)
     second = Speed("B", iter([100_000, 50_000, 25_000, 12_500]), log)
-    (comparison,) = compare((first, second), order(), ignore)
+    (comparison,) = compare(both(first, second), order(), ignore)
     assert log == ["A", "B", "B", "A", "A", "B", "B", "A"]
     assert comparison.iops.ratio == pytest.approx(1.02)
     assert comparison.iops.agrees_within(3) is Agreement.YES
@@ -97,25 +102,37 @@ def test_the_ratio_is_that_of_the_pairs_and_the_order_alternates() -> None:
 
 def test_every_pair_is_told_with_its_stimulus() -> None:
     events: list[CrosscheckEvent] = []
-    engines = (Speed("A", iter([7] * 6), []), Speed("B", iter([9] * 6), []))
+    engines = both(Speed("A", iter([7] * 8), []), Speed("B", iter([9] * 8), []))
     comparisons = compare(engines, order(READS, repeats=2), events.append)
     pairs = [event for event in events if isinstance(event, PairMeasured)]
     assert [(pair.number, pair.of, pair.case.name) for pair in pairs] == [
-        (number, 6, READS[(number - 1) % 3].name) for number in range(1, 7)
+        (number, 8, READS[(number - 1) % 4].name) for number in range(1, 9)
     ]
     assert all((pair.first.ios, pair.second.ios) == (7, 9) for pair in pairs)
     assert [comparison.case for comparison in comparisons] == list(READS)
 
 
+def test_queue_depth_1_is_compared_pinned_and_not() -> None:
+    log: list[str] = []
+    free = (Speed("A", iter([7] * 2), log), Speed("B", iter([9] * 2), log))
+    pinned = (Speed("A pinned", iter([5] * 2), log), Speed("B pinned", iter([6] * 2), log))
+    cases = tuple(case for case in READS if case.stimulus.toio == 1)
+    assert [case.pinned for case in cases] == [False, True]
+    assert cases[0].stimulus == cases[1].stimulus
+    comparisons = compare({False: free, True: pinned}, order(cases, repeats=2), ignore)
+    assert log == ["A", "B", "A pinned", "B pinned", "B", "A", "B pinned", "A pinned"]
+    assert [comparison.iops.ratio for comparison in comparisons] == pytest.approx([7 / 9, 5 / 6])
+
+
 def test_a_failure_names_the_engine() -> None:
     bad = Speed("fio-3.33", iter([5]), [], failure=IoFailure("read", 0, 4096, "Input/output error"))
     with pytest.raises(RunFailedError, match=r"fio-3\.33: read failed: Input/output error"):
-        compare((Speed("A", iter([5]), []), bad), order(), ignore)
+        compare(both(Speed("A", iter([5]), []), bad), order(), ignore)
 
 
 def test_a_step_without_an_io_compares_nothing() -> None:
     with pytest.raises(RunFailedError, match="completed no I/O of RND 4 KiB 100/0"):
-        compare((Speed("A", iter([0]), []), Speed("B", iter([1]), [])), order(), ignore)
+        compare(both(Speed("A", iter([0]), []), Speed("B", iter([1]), [])), order(), ignore)
 
 
 def test_ctrl_c_ends_it() -> None:
@@ -125,7 +142,7 @@ def test_ctrl_c_ends_it() -> None:
             return None
 
     with pytest.raises(InterruptedRunError):
-        compare((Interrupting("A", iter([]), []), Speed("B", iter([]), [])), order(), ignore)
+        compare(both(Interrupting("A", iter([]), []), Speed("B", iter([]), [])), order(), ignore)
 
 
 def test_an_engine_that_ends_is_a_failed_run() -> None:
@@ -134,7 +151,7 @@ def test_an_engine_that_ends_is_a_failed_run() -> None:
             raise EngineStoppedError("gone")
 
     with pytest.raises(RunFailedError, match="without a result"):
-        compare((Ended("A", iter([]), []), Speed("B", iter([]), [])), order(), ignore)
+        compare(both(Ended("A", iter([]), []), Speed("B", iter([]), [])), order(), ignore)
 
 
 def test_what_is_compared_unasked_only_reads() -> None:

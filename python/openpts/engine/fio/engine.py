@@ -60,6 +60,8 @@ class FioEngine:
         seed: int,
         path: FioPath = FioPath.IO_URING,
         program: FioProgram | None = None,
+        *,
+        cpu: int | None = None,
     ) -> None:
         self._program = program or find_fio()
         self._target = target
@@ -67,7 +69,7 @@ class FioEngine:
         flags = fcntl.fcntl(descriptor, fcntl.F_GETFL)
         self._read_only = flags & os.O_ACCMODE == os.O_RDONLY
         filename = f"/proc/self/fd/{self._descriptor}"
-        self._setting = JobSetting(filename, bool(flags & os.O_DIRECT), path, seed)
+        self._setting = JobSetting(filename, bool(flags & os.O_DIRECT), path, seed, cpu)
         self._watched_time = _native.WatchedTime()
         self._submitted = 0
         self._waiting: SimpleQueue[_Queued | None] = SimpleQueue()
@@ -88,6 +90,7 @@ class FioEngine:
         return {
             "engine": Fact(self._program.version, source),
             "io_path": Fact(self._setting.path, "ioengine of the job"),
+            "processors": Fact("not pinned" if self._setting.cpu is None else str(self._setting.cpu), source),
             "direct_io": Fact("yes" if self._setting.direct else "no", "the open target"),
             "latency": Fact("every I/O, fio's lat: from before the submission to reaping", source),
             "histogram": Fact("64 buckets per octave, within 0.78 %; extremes and mean are exact", source),

@@ -27,12 +27,16 @@ class FioPath(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class JobSetting:
-    """What does not change from step to step. ``filename`` is the target as the fio process opens it."""
+    """What does not change from step to step. ``filename`` is the target as the fio process opens it.
+
+    ``cpu``: the processor that all threads are pinned to; None: wherever the scheduler puts them.
+    """
 
     filename: str
     direct: bool
     path: FioPath
     seed: int
+    cpu: int | None = None
 
 
 def job_text(step: Step, number: int, setting: JobSetting, target: TargetFacts) -> str:
@@ -87,6 +91,8 @@ def _common(setting: JobSetting, stimulus: Stimulus) -> FioOptions:
         "lat_percentiles": "1",
         "clat_percentiles": "0",
     }
+    if setting.cpu is not None:
+        options["cpus_allowed"] = str(setting.cpu)
     if setting.path is not FioPath.PSYNC:
         options["iodepth"] = str(stimulus.qd)
     if setting.path is FioPath.IO_URING:

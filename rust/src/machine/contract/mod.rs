@@ -202,6 +202,16 @@ fn the_no_op_path_claims_what_was_asked_for() {
 }
 
 #[test]
+fn the_timer_path_answers_when_its_time_is_over() {
+    let mut queue = queue(IoPath::Timer, &File::open("/dev/null").unwrap());
+    for _ in 0..3 {
+        let began = Instant::now();
+        assert_eq!(result(&mut queue, Operation::Read, 0, 4096), 4096);
+        assert!(began.elapsed() >= TIMER_DELAY, "{:?}", began.elapsed());
+    }
+}
+
+#[test]
 fn the_synchronous_path_takes_one_at_a_time() {
     let error = open(IoPath::Synchronous, &File::open("/dev/null").unwrap(), &Waker::new().unwrap(), 2);
     assert!(error.err().unwrap().to_string().contains("one I/O at a time in each thread, not 2"));

@@ -22,7 +22,7 @@ use super::waker::{Waker, Watch};
 use crate::workload::{Io, Operation};
 use commands::{Commands, SlotMemory};
 pub use file::FileCommands;
-pub use noop::NoOpCommands;
+pub use noop::{NoOpCommands, TIMER_DELAY};
 pub use nvme::NvmeCommands;
 use setup::{Made, Reaping};
 
@@ -33,6 +33,8 @@ const WOKEN: u64 = u64::MAX;
 const LOOK_AROUND: Duration = Duration::from_millis(50);
 /// A polled ring looks at clock and waker once in so many looks at the device: they cost as much.
 const POLLS_PER_LOOK_AROUND: u32 = 16;
+/// With so few I/Os outstanding, submission and wait are two system calls: see `submit_then_wait`.
+const FEW_IN_FLIGHT: usize = 4;
 /// Longer than any wait; the kernel wants a time-out beside its minimum wait.
 const FOR_EVER: Duration = Duration::from_secs(1 << 30);
 
@@ -90,6 +92,24 @@ impl<C: Commands> Ring<C> {
     /// The number of completions to wait for: to wait for more than there can be would last for ever.
     fn attainable(&self, completions: usize) -> usize {
         completions.min(self.slots.in_flight().max(1))
+    }
+
+    /// Submit in one system call, and wait for a completion in another, if there is none by then.
+    ///
+    /// Where threads of the kernel carry out the I/O, the submission wakes one of them, often on this thread's
+    /// own processor. A kernel that preempts no system call lets it run when this one returns: the thread then
+    /// stays runnable where it is and finds its answer, mostly without ever falling asleep. One that waits in the
+    /// same call sleeps before that, and each wake-up is a chance to be moved to a processor that is idle, with
+    /// two wake-ups between processors for each I/O from then on. For a device that interrupts, the second call
+    /// lies within the time of the I/O.
+    fn submit_then_wait(&mut self) -> Result<(), QueueError> {
+        if !self.ring.submission().is_empty() {
+            entered(self.ring.submit())?;
+        }
+        if self.ring.completion().is_empty() {
+            entered(self.ring.submit_and_wait(1))?;
+        }
+        Ok(())
     }
 
     /// Wait in the kernel until the deadline.
@@ -163,6 +183,7 @@ impl<C: Commands> Queue for Ring<C> {
     fn enter(&mut self, completions: usize) -> Result<(), QueueError> {
         let completions = self.attainable(completions);
         match (self.reaping, completions) {
+            (Reaping::Interrupts, 1) if self.slots.in_flight() <= FEW_IN_FLIGHT => self.submit_then_wait(),
             (Reaping::Interrupts, 0 | 1) => entered(self.ring.submit_and_wait(completions)).map(drop),
             (Reaping::Interrupts, _) => self.sleep(completions, None),
             (Reaping::Polls, _) => self.poll(completions, None),

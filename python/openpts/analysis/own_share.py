@@ -1,0 +1,39 @@
+"""The engine's own share of the averages of a latency test."""
+
+from dataclasses import dataclass
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.vocabulary.own_share import LIMIT_PCT
+from openpts.vocabulary.verdict import TestPoint
+
+
+@dataclass(frozen=True, slots=True)
+class OwnShare:
+    """What ``own_ns`` is of the averages over the window; ``shares_pct`` by test point, the largest first."""
+
+    own_ns: float
+    shares_pct: dict[TestPoint, float]
+
+    @property
+    def largest(self) -> tuple[TestPoint, float]:
+        """Where it is the most, and how much."""
+        return next(iter(self.shares_pct.items()))
+
+    @property
+    def smallest_pct(self) -> float:
+        """Where it is the least."""
+        return min(self.shares_pct.values())
+
+    @property
+    def beyond_limit(self) -> tuple[TestPoint, ...]:
+        """The points where it is more than 5 %."""
+        return tuple(point for point, share_pct in self.shares_pct.items() if share_pct > LIMIT_PCT)
+
+
+def own_share(own_ns: float | None, results: RoundTestResults) -> OwnShare | None:
+    """None where the engine's own latency is not known, or nothing was averaged."""
+    averages = {point: cell.art_ns for point, cell in results.cells.items() if cell.art_ns}
+    if own_ns is None or not averages:
+        return None
+    shares = {point: 100 * own_ns / art_ns for point, art_ns in averages.items()}
+    return OwnShare(own_ns, dict(sorted(shares.items(), key=lambda one: -one[1])))

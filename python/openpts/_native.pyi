@@ -53,6 +53,11 @@ class Histogram:
     def count(self) -> int:
         """Number of values recorded."""
 
+    def bounds(self) -> tuple[int, int, int, int, int, int] | None:
+        """What the buckets tell of minimum, maximum and sum (ns): the least and the most that each can be, in
+        this order. None if empty.
+        """
+
     def value_at_percentile(self, percentile: float) -> int:
         """Smallest bucket's upper end that at least ``percentile`` % of values do not exceed; 0 if empty."""
 

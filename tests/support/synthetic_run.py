@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as with_changes
 
-from openpts._native import Histogram
+from openpts.analysis.latency import encode_counts
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
@@ -274,22 +274,23 @@ def step_sample(
 def _operation(ios: int, size: int, mean_ns: float, histograms: bool) -> OperationSample:
     if not ios:
         return NOTHING
-    largest_ns = round(mean_ns * 14)
-    encoded = _histogram(ios, round(mean_ns)) if histograms else _histogram(0, 0)
-    return OperationSample(ios, ios * size, round(ios * mean_ns), round(mean_ns * 0.3), largest_ns, encoded)
+    latencies = _latencies(ios, mean_ns)
+    total_ns = sum(latency_ns * count for latency_ns, count in latencies)
+    encoded = encode_counts(latencies) if histograms else b""
+    return OperationSample(ios, ios * size, total_ns, latencies[0][0], latencies[-1][0], encoded)
 
 
 @cache
-def _histogram(ios: int, mean_ns: int) -> bytes:
-    """A body around the mean, a tail, and one largest value."""
-    histogram = Histogram()
-    if ios:
-        tail = ios // 20_000
-        histogram.record(round(mean_ns * 0.8), (ios - tail - 1) // 2)
-        histogram.record(round(mean_ns * 1.2), ios - tail - 1 - (ios - tail - 1) // 2)
-        histogram.record(mean_ns * 6, tail)
-        histogram.record(mean_ns * 14, 1)
-    return histogram.encode()
+def _latencies(ios: int, mean_ns: float) -> list[tuple[int, int]]:
+    """A smallest value, a body around the mean, a tail, and one largest value, which have that mean."""
+    if ios < 100:
+        return [(round(mean_ns), ios)]
+    tail = ios // 20_000
+    few = [(round(mean_ns * 0.3), 1), (round(mean_ns * 0.8), (ios - tail - 2) // 2)]
+    many = ios - tail - 2 - few[1][1]
+    rare = [(round(mean_ns) * 6, tail), (round(mean_ns * 14), 1)]
+    left_ns = round(ios * mean_ns) - sum(value * count for value, count in (*few, *rare))
+    return [*few, (round(left_ns / many), many), *rare]
 
 
 def precondition_sample() -> Sample:
@@ -298,9 +299,7 @@ def precondition_sample() -> Sample:
     ios = amount // (128 * KIB)
     elapsed_ns = round(amount / 2.1e9 * NS_PER_S)
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, TC, QD, RANGE)
-    written = OperationSample(
-        ios, ios * 128 * KIB, ios * 7_900_000, 900_000, 41_000_000, _histogram(1000, 7_900_000)
-    )
+    written = _operation(ios, 128 * KIB, 7_900_000, histograms=True)
     return Sample(
         step=Step(stimulus, ByteAmount(amount)),
         state=StepState.COMPLETE,

@@ -92,7 +92,7 @@ def _of_operations(measured: Measured, stimulus: Stimulus, run: _Run, *, state: 
     for name, operation in measured.operations.items():
         if operation is NOTHING:
             continue
-        texts = chain(_of_latencies(operation, run), _of_histogram(operation, stimulus, run))
+        texts = chain(_of_histogram(operation, stimulus, run), _of_latencies(operation, run))
         yield from (f"{name}: {text}" for text in texts)
         least, most = _bytes_of(name, operation.ios, stimulus, run)
         # a transfer that fio found short fails its step
@@ -135,7 +135,7 @@ def _of_histogram(operation: OperationSample, stimulus: Stimulus, run: _Run) -> 
         ("latency_sum_ns", operation.latency_sum_ns, bounds[4] * run.scale, bounds[5] * run.scale),
     ):
         if value is None or not least <= value <= most:
-            yield f"{field} is {value:,}, and by its histogram {_span(least, most)}"
+            yield f"{field} is {value}, and by its histogram {_span(least, most)}"
 
 
 def _bytes_of(name: str, ios: int, stimulus: Stimulus, run: _Run) -> tuple[int, int]:

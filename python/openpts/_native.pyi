@@ -17,6 +17,7 @@ __all__ = [
     "StoppedError",
     "UnavailableError",
     "build_info",
+    "check_preset",
     "measure_overhead",
     "probe",
     "write_amplification",
@@ -398,6 +399,9 @@ class SimulatedEngine:
 
         Raises UnavailableError if not every I/O is in them.
         """
+
+def check_preset(preset_toml: str) -> None:
+    """Raise the ValueError that a drive of this preset would raise, whatever its capacity; makes none."""
 
 def write_amplification(preset_toml: str, *, over_provisioning: float, seed: int) -> tuple[float, float]:
     """Write amplification under uniform random writes: as simulated, and by theory.

@@ -159,7 +159,8 @@ class RunWriter:
 def _as_record_error(folder: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OverflowError) as error:  # the latter: an integer of more than 63 bits
+    # the last two: an integer of more than 63 bits, a name that is no UTF-8
+    except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
         raise RecordError(f"can't write the record in {folder}: {error}") from error
 
 

@@ -317,3 +317,9 @@ def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) 
     connection.close()
     with pytest.raises(RecordError, match="holds nothing yet"):
         stored_run(tmp_path / "run")
+
+
+def test_a_name_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    command_line = ("openpts", "run", "iops", "file:\udcff")
+    with pytest.raises(RecordError, match="can't write the record in"):
+        RunWriter.create(tmp_path / "run", replace(manifest(), command_line=command_line))

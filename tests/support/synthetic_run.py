@@ -115,7 +115,6 @@ class Synthetic:
     facts: bool = True
     deviations: tuple[Deviation, ...] = ()
     scale: float = 1.0
-    histograms: bool = True
     fixed_iops: Mapping[tuple[int, int], float] | None = None
 
 
@@ -222,7 +221,6 @@ def _round_samples(wanted: Synthetic, conditions: IopsConditions) -> Iterator[tu
                 read_pct,
                 iops,
                 wanted.step_s,
-                histograms=wanted.histograms,
                 each_stands_for=_scale(wanted),
             )
             is_last = number > wanted.rounds and position == count - 1
@@ -264,7 +262,6 @@ def step_sample(
     iops: float,
     seconds: int,
     *,
-    histograms: bool = True,
     each_stands_for: int = 1,
 ) -> Sample:
     """One complete step with so many IOPS; of a simulated drive each I/O stands for many."""
@@ -279,8 +276,8 @@ def step_sample(
         started_ns=0,
         elapsed_ns=seconds * NS_PER_S,
         gap_ns=1_000_000,
-        read=_operation(reads, block_size_bytes, mean_ns * 0.9, histograms, each_stands_for),
-        write=_operation(ios - reads, block_size_bytes, mean_ns * 1.1, histograms, each_stands_for),
+        read=_operation(reads, block_size_bytes, mean_ns * 0.9, each_stands_for),
+        write=_operation(ios - reads, block_size_bytes, mean_ns * 1.1, each_stands_for),
         interval_ns=NS_PER_S,
         intervals=(),
         cpu=CpuShares(2.5, 3.1 + read_pct / 60, 7.4, 20 * NS_PER_S),
@@ -288,15 +285,13 @@ def step_sample(
     )
 
 
-def _operation(
-    nominal_ios: int, size: int, mean_ns: float, histograms: bool, each_stands_for: int = 1
-) -> OperationSample:
+def _operation(nominal_ios: int, size: int, mean_ns: float, each_stands_for: int = 1) -> OperationSample:
     ios = -(-nominal_ios // each_stands_for)
     if not ios:
         return NOTHING
     latencies = _latencies(ios, mean_ns)
     total_ns = sum(latency_ns * count for latency_ns, count in latencies)
-    encoded = encode_counts(latencies) if histograms else b""
+    encoded = encode_counts(latencies)
     ios, total_ns = ios * each_stands_for, total_ns * each_stands_for
     return OperationSample(ios, ios * size, total_ns, latencies[0][0], latencies[-1][0], encoded)
 
@@ -320,7 +315,7 @@ def precondition_sample(each_stands_for: int = 1) -> Sample:
     ios = amount // (128 * KIB)
     elapsed_ns = round(amount / 2.1e9 * NS_PER_S)
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, TC, QD, RANGE)
-    written = _operation(ios, 128 * KIB, 7_900_000, True, each_stands_for)
+    written = _operation(ios, 128 * KIB, 7_900_000, each_stands_for)
     return Sample(
         step=Step(stimulus, ByteAmount(amount)),
         state=StepState.COMPLETE,

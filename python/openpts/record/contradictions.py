@@ -67,6 +67,9 @@ def _of_step(sample: Sample, run: _Run) -> Found:
         yield nonsense
     else:
         yield from _of_operations(sample, stimulus, run, state=sample.state)
+        for name, operation in sample.operations.items():
+            if operation.ios and not operation.histogram:
+                yield f"{name}: it counts {operation.ios:,} I/Os and has no histogram"
         yield from _of_choices(sample, stimulus, run)
         for interval in sample.intervals:
             for text in _of_operations(interval, stimulus, run, state=sample.state):

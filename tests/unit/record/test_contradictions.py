@@ -78,6 +78,7 @@ CHANGES = {
         "UPDATE manifest SET json = '\"interrupted\"' WHERE section = 'state'",
         "its manifest is not the one that section sha256",
     ),
+    "no histogram": (f"UPDATE operation SET histogram = x'' WHERE {LATER}", "I/Os and has no histogram"),
     "histogram": (f"UPDATE operation SET histogram = x'00ff' WHERE {LATER}", "its histogram is not an HdrH"),
 }
 

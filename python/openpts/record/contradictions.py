@@ -12,7 +12,7 @@ from typing import Final
 
 import msgspec
 
-from openpts._native import Histogram
+from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import RecordError
 from openpts.record.manifest import Manifest
 from openpts.vocabulary.facts import TargetFacts
@@ -122,7 +122,7 @@ def _of_histogram(operation: OperationSample, stimulus: Stimulus, run: _Run) -> 
     if not operation.histogram:
         return
     try:
-        histogram = Histogram.decode(operation.histogram)
+        histogram = LatencyDistribution.merged([operation.histogram])
     except ValueError as error:
         yield f"its histogram is {error}"
         return

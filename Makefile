@@ -7,7 +7,7 @@ DEMO   := build/demo
 SAMPLES := build/samples
 JOBS   ?= 2
 
-.PHONY: setup demo samples test test-rust test-python lab loom miri fuzz lint format bench nines docs wheel clean help
+.PHONY: setup demo samples test test-rust test-python lab loom miri fuzz fuzz-python lint format bench nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -76,6 +76,10 @@ fuzz:  ## each fuzz target for a minute; needs a nightly Rust and cargo-fuzz
 	for target in parse_program pull_stream; do \
 	  cargo +nightly fuzz run $$target build/fuzz fuzz/corpus -- -dict=fuzz/program.dict \
 	    -max_total_time=$(FUZZ_SECONDS) || exit 1; done
+
+MUTATIONS ?= 1000000
+fuzz-python: setup  ## as many damaged inputs for each reader of files (many hours)
+	OPENPTS_MUTATIONS=$(MUTATIONS) $(BIN)/python -m pytest -n $(JOBS) tests/mutations
 
 lint: setup  ## formatters, linters, types, imports
 	cargo fmt --check

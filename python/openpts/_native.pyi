@@ -17,6 +17,7 @@ __all__ = [
     "StoppedError",
     "UnavailableError",
     "build_info",
+    "check_preset",
     "measure_overhead",
     "probe",
     "write_amplification",
@@ -63,6 +64,11 @@ class Histogram:
     @property
     def count(self) -> int:
         """Number of values recorded."""
+
+    def bounds(self) -> tuple[int, int, int, int, int, int] | None:
+        """What the buckets tell of minimum, maximum and sum (ns): the least and the most that each can be, in
+        this order. None if empty.
+        """
 
     def value_at_percentile(self, percentile: float) -> int:
         """Smallest bucket's upper end that at least ``percentile`` % of values do not exceed; 0 if empty."""
@@ -407,6 +413,9 @@ class SimulatedEngine:
 
         Raises UnavailableError if not every I/O is in them.
         """
+
+def check_preset(preset_toml: str) -> None:
+    """Raise the ValueError that a drive of this preset would raise, whatever its capacity; makes none."""
 
 def write_amplification(
     preset_toml: str, *, over_provisioning: float, seed: int

@@ -64,7 +64,7 @@ CASES = {
     "hostile": Synthetic(hostile=True),
     "bare": Synthetic(facts=False, purge=False, precondition=False),
     "slow": Synthetic(scale=0.0002, step_s=60),
-    "fast": Synthetic(scale=14, histograms=True),
+    "fast": Synthetic(scale=14),
     "simulated": Synthetic(kind=TargetKind.SIMULATED, simulation=SIMULATION, deviations=(NO_DEVICE,)),
     "simulated, shortened": Synthetic(
         rounds=2,

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from msgspec.structs import replace as with_changes
 
-from openpts._native import Histogram
+from openpts.analysis.latency import encode_counts
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
@@ -115,7 +115,6 @@ class Synthetic:
     facts: bool = True
     deviations: tuple[Deviation, ...] = ()
     scale: float = 1.0
-    histograms: bool = True
     fixed_iops: Mapping[tuple[int, int], float] | None = None
 
 
@@ -125,11 +124,15 @@ def write_synthetic_run(folder: Path, wanted: Synthetic) -> Path:
     writer = RunWriter.create(folder, _manifest(wanted, conditions))
     writer.add_deviations(_hostile_ledger() if wanted.hostile else wanted.deviations)
     if wanted.precondition:
-        writer.add_step(StepPlace(1, Part.WIPC, 1, 0), precondition_sample())
+        writer.add_step(StepPlace(1, Part.WIPC, 1, 0), precondition_sample(_scale(wanted)))
     for number, position, sample in _round_samples(wanted, conditions):
         writer.add_step(StepPlace(1, Part.ROUND, number, position), sample)
     writer.close()
     return folder
+
+
+def _scale(wanted: Synthetic) -> int:
+    return 1 if wanted.simulation is None else wanted.simulation.scale
 
 
 def _conditions(wanted: Synthetic) -> IopsConditions:
@@ -213,7 +216,13 @@ def _round_samples(wanted: Synthetic, conditions: IopsConditions) -> Iterator[tu
             iops = plausible_iops(read_pct, size) * fresh * drift * noise * wanted.scale
             if wanted.fixed_iops is not None:
                 iops = wanted.fixed_iops[read_pct, size]
-            sample = step_sample(size, read_pct, iops, wanted.step_s, histograms=wanted.histograms)
+            sample = step_sample(
+                size,
+                read_pct,
+                iops,
+                wanted.step_s,
+                each_stands_for=_scale(wanted),
+            )
             is_last = number > wanted.rounds and position == count - 1
             if is_last and wanted.last_state is not StepState.COMPLETE:
                 sample = _ended_early(sample, wanted)
@@ -248,9 +257,14 @@ def plausible_iops(read_pct: int, block_size_bytes: int) -> float:
 
 
 def step_sample(
-    block_size_bytes: int, read_pct: int, iops: float, seconds: int, *, histograms: bool = True
+    block_size_bytes: int,
+    read_pct: int,
+    iops: float,
+    seconds: int,
+    *,
+    each_stands_for: int = 1,
 ) -> Sample:
-    """One complete step with so many IOPS."""
+    """One complete step with so many IOPS; of a simulated drive each I/O stands for many."""
     ios = max(1, round(iops * seconds))
     reads = round(ios * read_pct / 100)
     mean_ns = TC * QD * NS_PER_S / iops
@@ -262,8 +276,8 @@ def step_sample(
         started_ns=0,
         elapsed_ns=seconds * NS_PER_S,
         gap_ns=1_000_000,
-        read=_operation(reads, block_size_bytes, mean_ns * 0.9, histograms),
-        write=_operation(ios - reads, block_size_bytes, mean_ns * 1.1, histograms),
+        read=_operation(reads, block_size_bytes, mean_ns * 0.9, each_stands_for),
+        write=_operation(ios - reads, block_size_bytes, mean_ns * 1.1, each_stands_for),
         interval_ns=NS_PER_S,
         intervals=(),
         cpu=CpuShares(2.5, 3.1 + read_pct / 60, 7.4, 20 * NS_PER_S),
@@ -271,36 +285,37 @@ def step_sample(
     )
 
 
-def _operation(ios: int, size: int, mean_ns: float, histograms: bool) -> OperationSample:
+def _operation(nominal_ios: int, size: int, mean_ns: float, each_stands_for: int = 1) -> OperationSample:
+    ios = -(-nominal_ios // each_stands_for)
     if not ios:
         return NOTHING
-    largest_ns = round(mean_ns * 14)
-    encoded = _histogram(ios, round(mean_ns)) if histograms else _histogram(0, 0)
-    return OperationSample(ios, ios * size, round(ios * mean_ns), round(mean_ns * 0.3), largest_ns, encoded)
+    latencies = _latencies(ios, mean_ns)
+    total_ns = sum(latency_ns * count for latency_ns, count in latencies)
+    encoded = encode_counts(latencies)
+    ios, total_ns = ios * each_stands_for, total_ns * each_stands_for
+    return OperationSample(ios, ios * size, total_ns, latencies[0][0], latencies[-1][0], encoded)
 
 
 @cache
-def _histogram(ios: int, mean_ns: int) -> bytes:
-    """A body around the mean, a tail, and one largest value."""
-    histogram = Histogram()
-    if ios:
-        tail = ios // 20_000
-        histogram.record(round(mean_ns * 0.8), (ios - tail - 1) // 2)
-        histogram.record(round(mean_ns * 1.2), ios - tail - 1 - (ios - tail - 1) // 2)
-        histogram.record(mean_ns * 6, tail)
-        histogram.record(mean_ns * 14, 1)
-    return histogram.encode()
+def _latencies(ios: int, mean_ns: float) -> list[tuple[int, int]]:
+    """A smallest value, a body around the mean, a tail, and one largest value, which have that mean."""
+    if ios < 100:
+        return [(round(mean_ns), ios)]
+    tail = ios // 20_000
+    few = [(round(mean_ns * 0.3), 1), (round(mean_ns * 0.8), (ios - tail - 2) // 2)]
+    many = ios - tail - 2 - few[1][1]
+    rare = [(round(mean_ns) * 6, tail), (round(mean_ns * 14), 1)]
+    left_ns = round(ios * mean_ns) - sum(value * count for value, count in (*few, *rare))
+    return [*few, (round(left_ns / many), many), *rare]
 
 
-def precondition_sample() -> Sample:
+def precondition_sample(each_stands_for: int = 1) -> Sample:
     """Two user capacities in sequential writes."""
     amount = 2 * CAPACITY_BYTES
     ios = amount // (128 * KIB)
     elapsed_ns = round(amount / 2.1e9 * NS_PER_S)
     stimulus = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, TC, QD, RANGE)
-    written = OperationSample(
-        ios, ios * 128 * KIB, ios * 7_900_000, 900_000, 41_000_000, _histogram(1000, 7_900_000)
-    )
+    written = _operation(ios, 128 * KIB, 7_900_000, each_stands_for)
     return Sample(
         step=Step(stimulus, ByteAmount(amount)),
         state=StepState.COMPLETE,

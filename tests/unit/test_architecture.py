@@ -6,7 +6,8 @@ from openpts.pts.registry import TESTS
 from tests.support.syntax_trees import TREES
 
 
-def test_only_the_engines_and_the_latency_analysis_know_the_rust_module() -> None:
+def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() -> None:
+    """Presets are the drives' own parameters, and what reads them is there."""
     users = {
         name
         for name, tree in TREES
@@ -18,7 +19,10 @@ def test_only_the_engines_and_the_latency_analysis_know_the_rust_module() -> Non
             and "_native" in {a.name for a in node.names}
         )
     }
-    assert {name for name in users if not name.startswith("engine/")} == {"analysis/latency.py"}
+    assert {name for name in users if not name.startswith("engine/")} == {
+        "analysis/latency.py",
+        "simulation/presets.py",
+    }
 
 
 def test_scripts_analysis_and_reports_read_no_clock() -> None:

@@ -39,6 +39,10 @@ class LatencyDistribution:
         """Whether there are enough I/Os to state this percentile: 10^N for N nines."""
         return self.count >= ios_needed(percentile)
 
+    def bounds(self) -> tuple[int, int, int, int, int, int] | None:
+        """Minimum, maximum and sum (ns): the least and the most that each can be; None without an I/O."""
+        return self._histogram.bounds()
+
     def buckets(self) -> list[tuple[int, int, int]]:
         """Non-empty buckets in ascending order: lowest and highest latency (ns, inclusive) and count."""
         return self._histogram.buckets()

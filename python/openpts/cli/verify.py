@@ -20,23 +20,30 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
     """Derive every number of a report again from its record, and name what differs.
 
     REPORT is a report.json, or the folder with one. RUN is what it was made from, as for `openpts report`;
-    without any, the folder in which the report lies. Exit code 8 if anything differs.
+    without any, the folder in which the report lies. The files beside it (HTML, PDF, CSV) have to be those
+    that its SHA256SUMS lists. Exit code 8 if anything differs.
     """
+    from openpts.report.checksums import file_faults  # noqa: PLC0415 slow to load
     from openpts.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load
 
     path = report_json / "report.json" if report_json.is_dir() else report_json
     stored = read_report(path)
     source = ReportSource.of(runs or (path.parent,), out=path.parent)
-    found = differences(stored, source)
+    found, faults = differences(stored, source), file_faults(path, stored)
     if as_json:
-        click.echo(json.dumps({"report": str(path), "differences": msgspec.to_builtins(found)}, indent=2))
+        told = {"report": str(path), "differences": msgspec.to_builtins(found), "files": faults}
+        click.echo(json.dumps(told, indent=2))
     else:
         for one in found[:_MOST_SHOWN]:
             click.echo(f"{one.place}: the report has {one.stored!r}, the record {one.derived!r}")
+        for fault in faults[:_MOST_SHOWN]:
+            click.echo(fault)
     if found:
         more = len(found) - _MOST_SHOWN
         hidden = f", {more:,} of them not shown" if more > 0 and not as_json else ""
         raise RecordError(f"{path} differs from its record in {len(found):,} places{hidden}")
+    if faults:
+        raise RecordError(f"{path}: {len(faults):,} of its files are not what its checksums say: {faults[0]}")
     if not as_json:
         click.echo(f"{path}: every value is what the record says")

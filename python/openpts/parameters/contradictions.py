@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from openpts.errors import UsageError
 from openpts.parameters.given import Given
+from openpts.parameters.step_counts import too_many_steps
 from openpts.pts.workloads import WORKLOADS
 from openpts.units import format_block_size
 from openpts.vocabulary.conditions import (
@@ -154,6 +155,11 @@ def _steady_saturation(given: Given, conditions: Any) -> Found:
         yield ("steady_after_drive_fills",), "does nothing without stop_when_steady"
 
 
+def _step_counts(_given: Given, conditions: Any) -> Found:
+    """Each length makes sense alone, and together they make steps without end."""
+    yield from too_many_steps(conditions)
+
+
 _CHECKS: Final[tuple[Callable[[Given, Any], Found], ...]] = (
     _two_lengths,
     _tracking,
@@ -162,4 +168,5 @@ _CHECKS: Final[tuple[Callable[[Given, Any], Found], ...]] = (
     _operating_points,
     _segments,
     _steady_saturation,
+    _step_counts,
 )

@@ -20,6 +20,8 @@ def read_toml(text: str) -> PlacedText:
         content = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise _placed(text, str(error)) from error
+    except ValueError as error:  # Python reads no number of more than some thousand digits
+        raise PlacedError(Place(1, 1), "a number has more digits than any that is meant") from error
     except RecursionError as error:
         raise PlacedError(Place(1, 1), "lists or tables lie too deep in each other") from error
     root = tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node

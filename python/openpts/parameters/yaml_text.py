@@ -1,5 +1,6 @@
 """YAML with places."""
 
+import re
 from typing import Any, Final
 
 from ruamel.yaml import YAML
@@ -8,6 +9,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from openpts.parameters.places import Path, Place, PlacedError, PlacedText
 
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
 _CORE: Final = {f"tag:yaml.org,2002:{name}" for name in ("null", "bool", "int", "float", "str")}
 
 
@@ -58,7 +60,7 @@ class _Reader:
             place = _place(key_node.start_mark)
             if not isinstance(key_node, ScalarNode):
                 raise PlacedError(place, "a key is a word")
-            key = str(key_node.value)
+            key = _text(str(key_node.value), key_node)
             if key in values:
                 raise PlacedError(place, f"{key} is there twice")
             self.places[*path, key] = place
@@ -67,11 +69,19 @@ class _Reader:
 
     def _scalar(self, node: Node) -> Any:
         if str(node.tag) not in _CORE:
-            return str(node.value)
+            return _text(str(node.value), node)
         try:
-            return self._yaml.constructor.construct_object(node)
+            value = self._yaml.constructor.construct_object(node)
         except (ValueError, OverflowError) as error:
             raise PlacedError(_place(node.start_mark), f"{node.value!r} can't be read: {error}") from error
+        return _text(value, node) if isinstance(value, str) else value
+
+
+def _text(value: str, node: Node) -> str:
+    """As it is, if it can be written: half a surrogate pair is an escape in YAML and no character."""
+    if _SURROGATE.search(value):
+        raise PlacedError(_place(node.start_mark), "an escape names half a surrogate pair, which is no text")
+    return value
 
 
 def _place(mark: StringMark | None) -> Place:

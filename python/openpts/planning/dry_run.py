@@ -5,15 +5,21 @@ The dry driver of scripts: the same generator as on a device, so a plan can't di
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.part import part_text
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+
+MOST_STEPS: Final = 1_000_000
+"""What a plan may have: a run of a year has less than a tenth of it."""
 
 
 class Ending(StrEnum):
@@ -39,9 +45,9 @@ class PlannedApply:
 def dry_run(
     script: Script, user_capacity_bytes: int, drive: AssumedDrive, ending: Ending
 ) -> tuple[PlannedApply, ...]:
-    """Drive the script to its end on assumed rates."""
+    """Drive the script to its end on assumed rates. Raises UsageError for more than ``MOST_STEPS`` steps."""
     planned: list[PlannedApply] = []
-    cycle = 0
+    cycle = count = 0
     answer: Answer = None
     try:
         while True:
@@ -52,6 +58,8 @@ def dry_run(
             if isinstance(request, ReadHealth):
                 answer = HealthReading("a plan: no device was asked")
             if isinstance(request, Apply):
+                count += len(request.steps)
+                _refuse_too_many(count, request)
                 samples = tuple(_sample(step, user_capacity_bytes, drive) for step in request.steps)
                 planned.append(
                     PlannedApply(
@@ -65,6 +73,14 @@ def dry_run(
                 answer = tuple(_twice_as_fast(sample) for sample in samples) if restless else samples
     except StopIteration:
         return tuple(planned)
+
+
+def _refuse_too_many(count: int, request: Apply) -> None:
+    if count > MOST_STEPS:
+        raise UsageError(
+            f"{part_text(request.part, request.number)} brings the plan to {count:,} steps and more, and "
+            f"{MOST_STEPS:,} are the most: take longer steps, or a shorter test"
+        )
 
 
 def steps_of(planned: tuple[PlannedApply, ...]) -> tuple[Step, ...]:

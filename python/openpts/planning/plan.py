@@ -110,21 +110,21 @@ def plan_run(
 
 def _whole(planned: Sequence[PlannedApply]) -> list[PlannedApply]:
     """Pieces of one part and number put together."""
-    whole: dict[tuple[int, Part, int], PlannedApply] = {}
+    pieces: dict[tuple[int, Part, int], list[PlannedApply]] = {}
     for one in planned:
-        key = (one.cycle, one.apply.part, one.apply.number)
-        before = whole.get(key)
-        whole[key] = (
-            one
-            if before is None
-            else PlannedApply(
-                one.cycle,
-                replace(before.apply, steps=before.apply.steps + one.apply.steps),
-                before.durations_ns + one.durations_ns,
-                before.written_bytes + one.written_bytes,
-            )
-        )
-    return list(whole.values())
+        pieces.setdefault((one.cycle, one.apply.part, one.apply.number), []).append(one)
+    return [_joined(of_number) for of_number in pieces.values()]
+
+
+def _joined(pieces: Sequence[PlannedApply]) -> PlannedApply:
+    """At once, since there may be hundreds of thousands."""
+    first = pieces[0]
+    return PlannedApply(
+        first.cycle,
+        replace(first.apply, steps=tuple(step for one in pieces for step in one.apply.steps)),
+        tuple(duration_ns for one in pieces for duration_ns in one.durations_ns),
+        tuple(written_bytes for one in pieces for written_bytes in one.written_bytes),
+    )
 
 
 def _of(planned: Sequence[PlannedApply], cycle: int, part: Part) -> list[PlannedApply]:

@@ -140,7 +140,7 @@ def _load(
 ) -> Generator[Request, Answer, float]:
     """Minutes of writes; gives the speed that they were held against: that of the cold run's first."""
     before = health_in((yield ReadHealth(Part.LOAD, number)))
-    stimulus, minutes = _writes(conditions), list[HeatPoint]()
+    stimulus, minutes, tells = _writes(conditions), list[HeatPoint](), False
     for left_ns in range(conditions.load_ns, 0, -conditions.minute_ns):
         step = Step(stimulus, Duration(min(left_ns, conditions.minute_ns)))
         (sample,) = samples_in((yield Apply(Part.LOAD, number, (step,))))
@@ -148,11 +148,17 @@ def _load(
         minutes.append(_minute(minutes, sample, before, after))
         before = after
         reference = reference or reference_of(minutes, conditions.minute_ns)
-        throttling = throttling_of(minutes, reference, conditions.minute_ns)
-        ended = throttling.seen and is_stable(_since(minutes, throttling.first_ns), conditions.stable_minutes)
-        if ended:
+        tells = tells or minutes[-1].temperature_c is not None or minutes[-1].throttled is not None
+        if tells and _throttled_and_stable(minutes, reference, conditions):
             break
     return reference or 0.0
+
+
+def _throttled_and_stable(
+    minutes: Sequence[HeatPoint], reference: float, conditions: ThermalConditions
+) -> bool:
+    throttling = throttling_of(minutes, reference, conditions.minute_ns)
+    return throttling.seen and is_stable(_since(minutes, throttling.first_ns), conditions.stable_minutes)
 
 
 def _minute(

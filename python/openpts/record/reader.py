@@ -4,23 +4,46 @@ import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.record.contradictions import refuse_contradictions
+from openpts.record.decoding import Count, Finite, decode_json, rows_of
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS
 from openpts.record.stored_samples import stored_samples
-from openpts.record.writer import DATABASE_NAME
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import Sample
+
+
+class _Query(NamedTuple):
+    """What is read of a table, and of which types it has to be."""
+
+    table: str
+    columns: str
+    kind: Any
+
+
+_MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
+_DEVIATIONS: Final = _Query(
+    "deviation", "rule_id, clause, required, used, effect", tuple[str, str, str, str, str]
+)
+_TELEMETRY: Final = _Query("telemetry", "t_ns, name, value", tuple[Count, str, Finite])
+_HEALTH: Final = _Query("health", "position, name, value", tuple[int, str, Finite])
+_HEALTH_READINGS: Final = _Query(
+    "health_reading",
+    "position, occasion, cycle, part, number, read_at, t_ns, source",
+    tuple[int, Occasion, Count, Part | None, Count | None, str, Count | None, str],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +123,20 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
-    """Load a run folder. Raises RecordError if it is none, or of a version this openpts can't read.
+    """Load a run folder, and hold against each other what its record says twice.
+
+    Raises RecordError if it is none, of a version this openpts can't read, damaged, or contradicts itself.
 
     The histograms of intervals are many times larger than all the rest together: they are empty unless
     ``interval_histograms`` asks for them. Those of whole steps are always there.
     """
+    run = stored_run(folder, interval_histograms=interval_histograms)
+    refuse_contradictions(folder, run.manifest, ((step.place, step.sample) for step in run.steps))
+    return run
+
+
+def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
+    """As ``read_run``, but whatever it says: for who has just written it. Raises RecordError."""
     with _opened(folder) as connection:
         return Run(
             folder=folder,
@@ -113,15 +145,9 @@ def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
                 StepRecord(place, sample)
                 for place, sample in stored_samples(connection, interval_histograms=interval_histograms)
             ),
-            ledger=tuple(
-                Deviation(row["rule_id"], row["clause"], row["required"], row["used"], row["effect"])
-                for row in connection.execute("SELECT * FROM deviation ORDER BY position")
-            ),
+            ledger=tuple(Deviation(*row) for row in _rows(connection, _DEVIATIONS)),
             health=_health(connection),
-            sampled=tuple(
-                TelemetryPoint(row["t_ns"], row["name"], row["value"])
-                for row in connection.execute("SELECT * FROM telemetry ORDER BY t_ns, name")
-            ),
+            sampled=tuple(TelemetryPoint(*row) for row in _rows(connection, _TELEMETRY)),
         )
 
 
@@ -150,40 +176,45 @@ def _open(database: Path) -> sqlite3.Connection:
     # beside it that must be read as well.
     closed = not database.with_name(f"{database.name}-wal").exists()
     mode = "immutable=1" if closed else "mode=ro"
-    connection = sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
-    connection.row_factory = sqlite3.Row
-    return connection
+    return sqlite3.connect(f"{database.absolute().as_uri()}?{mode}", uri=True)
 
 
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
-    stored = dict(connection.execute("SELECT section, json FROM manifest").fetchall())
+    stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
         raise RecordError(f"{folder} holds nothing yet: its run has just begun, or ended as it did")
-    types = get_type_hints(Manifest)
-    return Manifest(
-        **{
-            field.name: msgspec.json.decode(stored[field.name], type=types[field.name])
-            for field in fields(Manifest)
-            if field.name in stored
-        }
-    )
+    # records of earlier versions have none
+    if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
+        raise RecordError(
+            f"the record in {folder} contradicts itself: its manifest is not the one that section "
+            f"{CHECKSUM_SECTION} has the checksum of"
+        )
+    sections = {section: msgspec.Raw(text) for section, text in stored.items()}
+    return decode_json(msgspec.json.encode(sections), Manifest)
+
+
+def _rows(connection: sqlite3.Connection, query: _Query) -> Iterator[Any]:
+    cursor = connection.execute(f"SELECT {query.columns} FROM {query.table} ORDER BY 1, 2")  # noqa: S608 our names
+    return rows_of(cursor, query.table, query.kind)
 
 
 def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
     values: dict[int, dict[str, float]] = defaultdict(dict)
-    for row in connection.execute("SELECT * FROM health"):
-        values[row["position"]][row["name"]] = row["value"]
+    for position, name, value in _rows(connection, _HEALTH):
+        values[position][name] = value
     return tuple(
         HealthRecord(
-            occasion=Occasion(row["occasion"]),
-            cycle=row["cycle"],
-            part=None if row["part"] is None else Part(row["part"]),
-            number=row["number"],
-            read_at=row["read_at"],
-            t_ns=row["t_ns"],
-            reading=HealthReading(row["source"], values.get(row["position"], {})),
+            occasion=occasion,
+            cycle=cycle,
+            part=part,
+            number=number,
+            read_at=read_at,
+            t_ns=t_ns,
+            reading=HealthReading(source, values.get(position, {})),
         )
-        for row in connection.execute("SELECT * FROM health_reading ORDER BY position")
+        for position, occasion, cycle, part, number, read_at, t_ns, source in _rows(
+            connection, _HEALTH_READINGS
+        )
     )
 
 

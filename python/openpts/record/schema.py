@@ -25,7 +25,7 @@ PAGE_BYTES: Final = 16 * KIB
 
 TABLES: Final = """
 CREATE TABLE manifest (
-    section             TEXT PRIMARY KEY,   -- a field of record.manifest.Manifest
+    section             TEXT PRIMARY KEY,   -- a field of record.manifest.Manifest; sha256: of all the others
     json                TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 

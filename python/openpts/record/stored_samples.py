@@ -6,10 +6,11 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Final
+from typing import Final, Literal
 
-import msgspec
+from msgspec import Struct, ValidationError
 
+from openpts.record.decoding import Count, Finite, decode_json, rows_of
 from openpts.record.schema import REPEATED
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import (
@@ -26,9 +27,6 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import StopRule
 
-_STIMULUS: Final = msgspec.json.Decoder(Stimulus)
-_STOP_RULE: Final[msgspec.json.Decoder[StopRule]] = msgspec.json.Decoder(StopRule)
-
 _MEASURED: Final = "ios, bytes, latency_sum_ns, latency_min_ns, latency_max_ns"
 _OPERATIONS: Final = f"SELECT step_id, operation, {_MEASURED}, histogram FROM operation"  # noqa: S608 our names
 _WITH_HISTOGRAMS: Final = (
@@ -42,8 +40,62 @@ SELECT step_id, interval_index, elapsed_ns, in_flight, errors,
     cpu_user_pct, cpu_sys_pct, cpu_iowait_pct, process_cpu_ns, temperature_c, throttled
 FROM interval ORDER BY step_id, interval_index
 """
+_ERRORS: Final = """
+SELECT step_id, operation, reason, count, first_offsets_bytes FROM io_error ORDER BY step_id, position
+"""
+
+_STANDSTILLS: Final = "SELECT step_id, started_ns, lasted_ns FROM standstill ORDER BY step_id, position"
 
 _OPERATION_NAMES: Final = ("read", "write", "trim", "flush", "fsync")
+_Operation = Literal["read", "write", "trim", "flush", "fsync"]
+_Latency = Count | None
+_Flag = Literal[0, 1]
+
+_OperationRow = tuple[int, _Operation, Count, Count, Count, _Latency, _Latency, bytes]
+_IntervalOperationRow = tuple[int, Count, _Operation, Count, Count, Count, _Latency, _Latency, bytes]
+_Share = Finite | None
+_IntervalRow = tuple[
+    int, Count, Count, Count, Count, _Share, _Share, _Share, Count | None, Finite | None, _Flag | None
+]
+_ErrorRow = tuple[int, str, str, Count, str]
+_StandstillRow = tuple[int, Count, Count]
+
+
+class _StepRow(Struct, frozen=True, array_like=True):
+    """The columns of a step that are read, in this order."""
+
+    step_id: int
+    cycle: Count
+    part: Part
+    number: Count
+    position: Count
+    stimulus: str | None
+    stop: str
+    ramp_ns: Count
+    capture: _Flag
+    state: StepState
+    ended_by: str | None
+    started_ns: Count
+    elapsed_ns: Count
+    gap_ns: Count | None
+    interval_ns: Count
+    unissued: Count
+    ios_by_block_size: str
+    ios_by_zone: str
+    cpu_user_pct: _Share
+    cpu_sys_pct: _Share
+    cpu_iowait_pct: _Share
+    process_cpu_ns: Count | None
+    failure_operation: str | None
+    failure_offset_bytes: Count | None
+    failure_length_bytes: Count | None
+    failure_reason: str | None
+
+
+_STEPS: Final = (
+    f"SELECT {', '.join(_StepRow.__struct_fields__)} FROM step "  # noqa: S608 our names
+    "WHERE state != ? ORDER BY step_id"
+)
 
 _Operations = dict[str, OperationSample]
 
@@ -58,10 +110,20 @@ def stored_samples(
     operations = _operations_by_step(connection)
     intervals = _intervals_by_step(connection, histograms=interval_histograms)
     errors, standstills = _errors_by_step(connection), _standstills_by_step(connection)
-    for row in connection.execute("SELECT * FROM step WHERE state != ? ORDER BY step_id", (REPEATED,)):
-        step_id = row["step_id"]
+    steps: list[_StepRow] = list(rows_of(connection.execute(_STEPS, (REPEATED,)), "step", _StepRow))
+    known = {step_id for (step_id,) in connection.execute("SELECT step_id FROM step")}
+    for table, owners in (
+        ("operation", operations),
+        ("interval", intervals),
+        ("io_error", errors),
+        ("standstill", standstills),
+    ):
+        if strays := owners.keys() - known:
+            raise ValidationError(f"table {table} has rows of step_id {min(strays)}, which is no step")
+    for row in steps:
+        step_id = row.step_id
         yield (
-            StepPlace(row["cycle"], Part(row["part"]), row["number"], row["position"]),
+            StepPlace(row.cycle, row.part, row.number, row.position),
             _sample(
                 row,
                 operations[step_id],
@@ -73,7 +135,7 @@ def stored_samples(
 
 
 def _sample(
-    row: sqlite3.Row,
+    row: _StepRow,
     operations: _Operations,
     intervals: tuple[Interval, ...],
     errors: tuple[IoErrors, ...],
@@ -81,25 +143,25 @@ def _sample(
 ) -> Sample:
     return Sample(
         step=Step(
-            stimulus=None if row["stimulus"] is None else _stimulus(row["stimulus"]),
-            stop=_stop_rule(row["stop"]),
-            ramp_ns=row["ramp_ns"],
-            capture=bool(row["capture"]),
+            stimulus=None if row.stimulus is None else _stimulus(row.stimulus),
+            stop=_stop_rule(row.stop),
+            ramp_ns=row.ramp_ns,
+            capture=bool(row.capture),
         ),
-        state=StepState(row["state"]),
-        ended_by=row["ended_by"],
-        started_ns=row["started_ns"],
-        elapsed_ns=row["elapsed_ns"],
-        gap_ns=row["gap_ns"],
+        state=row.state,
+        ended_by=row.ended_by,
+        started_ns=row.started_ns,
+        elapsed_ns=row.elapsed_ns,
+        gap_ns=row.gap_ns,
         **_all(operations),
-        interval_ns=row["interval_ns"],
+        interval_ns=row.interval_ns,
         intervals=intervals,
-        cpu=_cpu(row["cpu_user_pct"], row["cpu_sys_pct"], row["cpu_iowait_pct"], row["process_cpu_ns"]),
+        cpu=_cpu(row.cpu_user_pct, row.cpu_sys_pct, row.cpu_iowait_pct, row.process_cpu_ns),
         failure=_failure(row),
         errors=errors,
-        unissued=row["unissued"],
-        ios_by_block_size=_counts(row["ios_by_block_size"]),
-        ios_by_zone=_counts(row["ios_by_zone"]),
+        unissued=row.unissued,
+        ios_by_block_size=_counts(row.ios_by_block_size),
+        ios_by_zone=_counts(row.ios_by_zone),
         standstills=standstills,
     )
 
@@ -107,25 +169,19 @@ def _sample(
 # Of thousands of steps only some dozens differ in these texts.
 @cache
 def _stimulus(text: str) -> Stimulus:
-    return _STIMULUS.decode(text)
+    return decode_json(text, Stimulus)
 
 
 @cache
 def _stop_rule(text: str) -> StopRule:
-    return _STOP_RULE.decode(text)
-
-
-def _plain_rows(connection: sqlite3.Connection, query: str) -> sqlite3.Cursor:
-    """Rows as tuples, which cost half of what rows with names do."""
-    cursor = connection.cursor()
-    cursor.row_factory = None
-    return cursor.execute(query)
+    return decode_json(text, StopRule)
 
 
 def _operations_by_step(connection: sqlite3.Connection) -> Mapping[int, _Operations]:
     found: dict[int, _Operations] = defaultdict(dict)
-    for step_id, name, *measured in _plain_rows(connection, _OPERATIONS):
-        found[step_id][name] = OperationSample(*measured)
+    row: _OperationRow
+    for row in rows_of(connection.execute(_OPERATIONS), "operation", _OperationRow):
+        found[row[0]][row[1]] = OperationSample(*row[2:])
     return found
 
 
@@ -133,7 +189,8 @@ def _intervals_by_step(connection: sqlite3.Connection, *, histograms: bool) -> M
     # What is done here is done for each of hundreds of thousands of rows.
     operations = _interval_operations(connection, histograms=histograms)
     found: dict[int, list[Interval]] = defaultdict(list)
-    for step_id, rows in groupby(_plain_rows(connection, _INTERVALS), key=itemgetter(0)):
+    stored: Iterator[_IntervalRow] = rows_of(connection.execute(_INTERVALS), "interval", _IntervalRow)
+    for step_id, rows in groupby(stored, key=itemgetter(0)):
         add = found[step_id].append
         read, write, trim, flush, fsync = (operations[step_id, name].get for name in _OPERATION_NAMES)
         for _, index, elapsed, in_flight, errors, user, system, iowait, process, celsius, throttled in rows:
@@ -161,9 +218,9 @@ def _interval_operations(
 ) -> Mapping[tuple[int, str], dict[int, OperationSample]]:
     """By step and operation, then by interval."""
     found: dict[tuple[int, str], dict[int, OperationSample]] = defaultdict(dict)
-    for step_id, index, name, ios, moved, total, least, most, histogram in _plain_rows(
-        connection, _WITH_HISTOGRAMS if histograms else _WITHOUT_HISTOGRAMS
-    ):
+    cursor = connection.execute(_WITH_HISTOGRAMS if histograms else _WITHOUT_HISTOGRAMS)
+    stored: Iterator[_IntervalOperationRow] = rows_of(cursor, "interval_operation", _IntervalOperationRow)
+    for step_id, index, name, ios, moved, total, least, most, histogram in stored:
         found[step_id, name][index] = OperationSample(ios, moved, total, least, most, histogram)
     return found
 
@@ -175,28 +232,23 @@ def _all(stored: _Operations) -> _Operations:
 
 def _errors_by_step(connection: sqlite3.Connection) -> Mapping[int, list[IoErrors]]:
     found: dict[int, list[IoErrors]] = defaultdict(list)
-    for row in connection.execute("SELECT * FROM io_error ORDER BY step_id, position"):
-        found[row["step_id"]].append(
-            IoErrors(
-                operation=row["operation"],
-                reason=row["reason"],
-                count=row["count"],
-                first_offsets_bytes=_counts(row["first_offsets_bytes"]),
-            )
-        )
+    stored: Iterator[_ErrorRow] = rows_of(connection.execute(_ERRORS), "io_error", _ErrorRow)
+    for step_id, operation, reason, count, offsets in stored:
+        found[step_id].append(IoErrors(operation, reason, count, _counts(offsets)))
     return found
 
 
 def _standstills_by_step(connection: sqlite3.Connection) -> Mapping[int, list[Standstill]]:
     found: dict[int, list[Standstill]] = defaultdict(list)
     if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'standstill'").fetchone():
-        for row in connection.execute("SELECT * FROM standstill ORDER BY step_id, position"):
-            found[row["step_id"]].append(Standstill(row["started_ns"], row["lasted_ns"]))
+        row: _StandstillRow
+        for row in rows_of(connection.execute(_STANDSTILLS), "standstill", _StandstillRow):
+            found[row[0]].append(Standstill(*row[1:]))
     return found
 
 
 def _counts(text: str) -> tuple[int, ...]:
-    return msgspec.json.decode(text, type=tuple[int, ...])
+    return decode_json(text, tuple[Count, ...])
 
 
 def _cpu(
@@ -207,12 +259,9 @@ def _cpu(
     return CpuShares(user_pct=user_pct, sys_pct=sys_pct, iowait_pct=iowait_pct, process_ns=process_ns)
 
 
-def _failure(row: sqlite3.Row) -> IoFailure | None:
-    if row["failure_reason"] is None:
+def _failure(row: _StepRow) -> IoFailure | None:
+    operation, reason = row.failure_operation, row.failure_reason
+    offset_bytes, length_bytes = row.failure_offset_bytes, row.failure_length_bytes
+    if operation is None or reason is None or offset_bytes is None or length_bytes is None:
         return None
-    return IoFailure(
-        operation=row["failure_operation"],
-        offset_bytes=row["failure_offset_bytes"],
-        length_bytes=row["failure_length_bytes"],
-        reason=row["failure_reason"],
-    )
+    return IoFailure(operation, offset_bytes, length_bytes, reason)

@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.record.decoding import decode_json
 
 SUITE_NAME = "suite.json"
 
@@ -66,6 +67,6 @@ def write_suite(folder: Path, suite: Suite) -> None:
 def read_suite(folder: Path) -> Suite:
     """Load a suite's folder. Raises RecordError."""
     try:
-        return msgspec.json.decode((folder / SUITE_NAME).read_bytes(), type=Suite)
+        return decode_json((folder / SUITE_NAME).read_bytes(), Suite)
     except (OSError, msgspec.MsgspecError) as error:
         raise RecordError(f"can't read {folder / SUITE_NAME}: {error}") from error

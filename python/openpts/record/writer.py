@@ -1,7 +1,8 @@
 """Writes a run folder while the run goes on: a kill or a power cut loses at most the step in flight."""
 
+import hashlib
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
@@ -18,6 +19,9 @@ from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepState
 
 DATABASE_NAME = "run.db"
+
+CHECKSUM_SECTION = "sha256"
+"""The section of the manifest with the checksum of all others."""
 
 Row = tuple[object, ...]
 
@@ -62,7 +66,12 @@ class RunWriter:
         with self._transaction() as connection:
             connection.executemany(
                 "INSERT OR REPLACE INTO manifest VALUES (?, ?)",
-                [(section, msgspec.json.encode(value).decode()) for section, value in sections.items()],
+                [(section, _json(value)) for section, value in sections.items()],
+            )
+            stored = dict(connection.execute("SELECT section, json FROM manifest"))
+            connection.execute(
+                "INSERT OR REPLACE INTO manifest VALUES (?, ?)",
+                (CHECKSUM_SECTION, checksum_of(stored)),
             )
 
     def add_deviations(self, deviations: tuple[Deviation, ...]) -> None:
@@ -159,8 +168,15 @@ class RunWriter:
 def _as_record_error(folder: Path) -> Iterator[None]:
     try:
         yield
-    except (sqlite3.Error, OverflowError) as error:  # the latter: an integer of more than 63 bits
+    # the last two: an integer of more than 63 bits, a name that is no UTF-8
+    except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
         raise RecordError(f"can't write the record in {folder}: {error}") from error
+
+
+def checksum_of(sections: Mapping[str, str]) -> str:
+    """SHA-256 of the texts of a manifest's sections, by name, as JSON; its own section is none of them."""
+    texts = sorted((name, text) for name, text in sections.items() if name != CHECKSUM_SECTION)
+    return _json(hashlib.sha256(msgspec.json.encode(texts)).hexdigest())
 
 
 def _is_last(connection: sqlite3.Connection, place: StepPlace) -> bool:

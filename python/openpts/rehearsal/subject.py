@@ -21,6 +21,7 @@ RATED: Final = (
     "sequential_write_bytes_per_s",
     "sequential_read_bytes_per_s",
 )
+_MOST_NUMBER: Final = 1e18
 _SHEET_KEYS: Final = {"name", "capacity_bytes", "class", "rated"}
 
 
@@ -105,7 +106,7 @@ def _read_sheet(path: Path) -> dict[str, Any]:
         sheet = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
         raise UsageError(f"can't read the data sheet {path}: {error.strerror}") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers with thousands of digits
         raise UsageError(f"the data sheet {path} is no TOML: {error}") from error
     unknown = sorted(set(sheet) - _SHEET_KEYS)
     rated = sheet.get("rated", {})
@@ -120,6 +121,9 @@ def _read_sheet(path: Path) -> dict[str, Any]:
         if not isinstance(sheet.get(key, ""), str):
             raise UsageError(f"the data sheet {path} has {key} = {sheet[key]!r}, which is no text")
     for key, value in numbers.items():
-        if not isinstance(value, int | float) or isinstance(value, bool) or not value > 0:
-            raise UsageError(f"the data sheet {path} has {key} = {value!r}, which is no number above 0")
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= _MOST_NUMBER:
+            raise UsageError(
+                f"the data sheet {path} has {key} = {value!r}, which is no number above 0 and up to "
+                f"{_MOST_NUMBER:g}"
+            )
     return sheet

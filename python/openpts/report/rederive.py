@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.record.decoding import decode_json
 from openpts.report.model import SCHEMA_VERSION, Report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, Style, make_report
@@ -40,16 +41,20 @@ def differences(stored: Report, source: ReportSource) -> list[Difference]:
 def read_report(path: Path) -> Report:
     """A report that was stored as JSON. Raises RecordError if it is none, or of another schema version."""
     try:
-        plain = msgspec.json.decode(path.read_bytes())
+        plain: Any = decode_json(path.read_bytes(), Any)
     except (OSError, msgspec.DecodeError) as error:
         raise RecordError(f"can't read {path}: {error}") from error
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:
-        raise RecordError(f"{path} has report version {version}, this openpts reads version {SCHEMA_VERSION}")
+        raise RecordError(
+            f"{path} has report version {str(version)[:20]!r}, this openpts reads version {SCHEMA_VERSION}"
+        )
     try:
-        return msgspec.convert(plain, type=Report)
+        report = msgspec.convert(plain, type=Report)
+        msgspec.convert(report.style, type=Style)
     except msgspec.ValidationError as error:
         raise RecordError(f"{path} is no report: {error}") from error
+    return report
 
 
 def _compared(place: str, stored: Any, derived: Any) -> Iterator[Difference]:

@@ -29,7 +29,7 @@ from openpts.report.svg import draw_figures, missing_plots_note
 from openpts.report.times import date_of
 
 SUMS_NAME = "SHA256SUMS"
-_NAME = "report"
+REPORT_NAME = "report"
 
 
 class Style(StrEnum):
@@ -92,7 +92,7 @@ def write_report(
     with _without_collections(), _pool(options) as pool:
         report = make_report(source, options, pool)
         contents = _contents(report, options, pool)
-    beside = _NAME if options.style is Style.FULL else f"{_NAME}-{options.style}"
+    beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
     written = _write(out or source.folder, report.stem if out else beside, contents)
     return replace(written, notes=_missing_parts(options))
 
@@ -167,7 +167,7 @@ def _contents(report: Report, options: ReportOptions, pool: DrawingPool | None) 
 
 def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport:
     """Data of a report with a name of its own lies in a folder of that name."""
-    own = name != _NAME
+    own = name != REPORT_NAME
     of_data = f"{name}-" if own else ""
     paths = {ending: folder / f"{name if ending.startswith('.') else of_data}{ending}" for ending in contents}
     sums = folder / (f"{name}.{SUMS_NAME}" if own else SUMS_NAME)

@@ -18,7 +18,7 @@ from openpts.planning.dry_run import Ending, dry_run
 from openpts.pts.definition import TestDefinition
 from openpts.pts.standard import deviations, shortened
 from openpts.record.manifest import Manifest, People
-from openpts.record.reader import read_run
+from openpts.record.reader import stored_run
 from openpts.record.writer import RunWriter
 from openpts.runner.bench import DeviceUnderTest, device_under_test
 from openpts.runner.capture import kept_capture, place_for_capture
@@ -148,7 +148,7 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
                     driver.drive(test.script(conditions, capacity_bytes))
                 cycles += driver.cycles
                 if test.name in FINDINGS:
-                    driver.add_deviations(findings(read_run(folder)))
+                    driver.add_deviations(findings(stored_run(folder)))
                 close()
     return FinishedRun(folder, tuple(cycles))
 

@@ -12,6 +12,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any, Final
 
+from openpts import _native
 from openpts.errors import UsageError
 
 SHIPPED: Final = "shipped"
@@ -21,6 +22,7 @@ _DEFAULT_SECTOR_BYTES: Final = 512
 # The shipped ones have some ten thousand bytes; a device as a preset has no end.
 _MOST_BYTES: Final = 1_000_000
 _MOST_CAPACITY_BYTES: Final = 2**63 - 1
+_MOST_RATED: Final = 1e18
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +107,9 @@ def _shipped_files() -> list[Traversable]:
 def _parse(text: str, place: str, file_name: str) -> Preset:
     try:
         parameters = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # the former also for a number of thousands of digits
         raise UsageError(f"the preset {file_name} is no TOML: {error}") from error
+    rated = _rated(parameters, file_name)
     models = [model for table, model in _MODELS.items() if table in parameters]
     if len(models) != 1:
         raise UsageError(
@@ -114,7 +117,7 @@ def _parse(text: str, place: str, file_name: str) -> Preset:
             f"{', '.join(f'[{table}]' for table in _MODELS)}"
         )
     name = _line(parameters, "name", file_name)
-    return Preset(
+    preset = Preset(
         name=name,
         label=_label(name, text, file_name),
         summary=_line(parameters, "summary", file_name),
@@ -123,11 +126,33 @@ def _parse(text: str, place: str, file_name: str) -> Preset:
         capacity_bytes=_capacity_bytes(parameters, file_name),
         sector_bytes=_entry(parameters, "sector_bytes", int, file_name, _DEFAULT_SECTOR_BYTES),
         assumed=tuple(_entry(parameters, "assumed", list, file_name, [])),
-        rated=_entry(parameters, "rated", dict, file_name, {}),
+        rated=rated,
         figures=tuple(_entry(parameters, "figures", list, file_name, [])),
         parameters=parameters,
         place=place,
     )
+    if place != SHIPPED:
+        _check(text, file_name)
+    return preset
+
+
+def _check(text: str, file_name: str) -> None:
+    """What is estimated from parameters before a drive is made trusts them as the drive's maker does."""
+    try:
+        _native.check_preset(text)
+    except ValueError as error:
+        raise UsageError(f"the preset {file_name} makes no sense: {error}") from error
+
+
+def _rated(parameters: Mapping[str, Any], file_name: str) -> dict[str, float]:
+    rated: dict[str, Any] = _entry(parameters, "rated", dict, file_name, {})
+    for name, value in rated.items():
+        if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= _MOST_RATED:
+            raise UsageError(
+                f"the preset {file_name} has rated.{name} = {value!r}: it is a number above 0, "
+                f"{_MOST_RATED:g} at most"
+            )
+    return rated
 
 
 def _label(name: str, text: str, file_name: str) -> str:

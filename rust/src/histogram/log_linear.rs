@@ -18,7 +18,7 @@ const HIGHEST_BIT: u32 = 43;
 /// Largest value that has a bucket of its own width.
 pub(super) const HIGHEST_VALUE_NS: u64 = (1 << HIGHEST_BIT) - 1;
 
-const BUCKET_COUNT: usize = bucket_index(HIGHEST_VALUE_NS) + 1;
+pub(super) const BUCKET_COUNT: usize = bucket_index(HIGHEST_VALUE_NS) + 1;
 /// Buckets are kept in pages, one for each octave, of which most distributions touch but a few.
 const PAGE_BUCKETS: usize = BUCKETS_PER_OCTAVE as usize;
 const PAGES: usize = BUCKET_COUNT / PAGE_BUCKETS;
@@ -34,6 +34,17 @@ pub struct Bucket {
     pub highest_ns: u64,
     /// Number of latencies counted.
     pub count: u64,
+}
+
+/// What the buckets alone tell of the latencies in them, each from the least to the most that it can be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Smallest latency.
+    pub min_ns: RangeInclusive<u64>,
+    /// Largest latency.
+    pub max_ns: RangeInclusive<u64>,
+    /// Sum of all.
+    pub sum_ns: RangeInclusive<u128>,
 }
 
 /// Counts of latencies in ns, with exact extremes and sum.
@@ -154,6 +165,27 @@ impl LatencyHistogram {
         })
     }
 
+    /// Within what extremes and sum must lie, by the buckets; `None` if empty.
+    #[must_use]
+    pub fn bounds(&self) -> Option<Bounds> {
+        let mut bounds: Option<Bounds> = None;
+        for bucket in self.buckets() {
+            // the last bucket holds whatever is longer, too
+            let is_last = bucket.highest_ns == HIGHEST_VALUE_NS;
+            let range = bucket.lowest_ns..=if is_last { u64::MAX } else { bucket.highest_ns };
+            let sum = |value_ns: u64, before: u128| {
+                before.saturating_add(u128::from(value_ns) * u128::from(bucket.count))
+            };
+            let (min_ns, least, most) = match bounds {
+                None => (range.clone(), 0, 0),
+                Some(before) => (before.min_ns, *before.sum_ns.start(), *before.sum_ns.end()),
+            };
+            let sum_ns = sum(*range.start(), least)..=sum(*range.end(), most);
+            bounds = Some(Bounds { min_ns, max_ns: range, sum_ns });
+        }
+        bounds
+    }
+
     #[inline]
     fn page_mut(&mut self, number: usize) -> &mut Page {
         self.pages[number].get_or_insert_with(new_page)
@@ -253,6 +285,9 @@ mod tests {
         histogram.record(u64::MAX / 2);
         assert_eq!(histogram.max_ns(), Some(u64::MAX / 2));
         assert_eq!(histogram.count(), 1);
+        let bounds = histogram.bounds().unwrap();
+        assert!(bounds.max_ns.contains(&(u64::MAX / 2)) && bounds.sum_ns.contains(&histogram.sum_ns()));
+        assert_eq!(LatencyHistogram::default().bounds(), None);
     }
 
     proptest! {
@@ -274,6 +309,10 @@ mod tests {
             prop_assert_eq!(histogram.max_ns(), values.last().copied());
             prop_assert_eq!(histogram.sum_ns(), values.iter().map(|v| u128::from(*v)).sum::<u128>());
             prop_assert_eq!(histogram.count(), values.len() as u64);
+            let bounds = histogram.bounds().unwrap();
+            prop_assert!(bounds.min_ns.contains(&values[0]));
+            prop_assert!(bounds.max_ns.contains(values.last().unwrap()));
+            prop_assert!(bounds.sum_ns.contains(&histogram.sum_ns()));
         }
 
         #[test]

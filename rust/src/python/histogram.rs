@@ -4,7 +4,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::histogram::{self, LatencyHistogram};
+use crate::histogram::{self, Bounds, LatencyHistogram};
 
 #[pyclass(name = "Histogram", module = "openpts._native")]
 pub(super) struct PyHistogram(LatencyHistogram);
@@ -37,6 +37,11 @@ impl PyHistogram {
     #[getter]
     fn count(&self) -> u64 {
         self.0.count()
+    }
+
+    fn bounds(&self) -> Option<(u64, u64, u64, u64, u128, u128)> {
+        let Bounds { min_ns, max_ns, sum_ns } = self.0.bounds()?;
+        Some((*min_ns.start(), *min_ns.end(), *max_ns.start(), *max_ns.end(), *sum_ns.start(), *sum_ns.end()))
     }
 
     fn value_at_percentile(&self, percentile: f64) -> u64 {

@@ -102,7 +102,7 @@ mod native {
     #[pymodule_export]
     use super::served::PyServedDrive;
     #[pymodule_export]
-    use super::simulated::{PySimulatedDrive, PySimulatedEngine, write_amplification};
+    use super::simulated::{PySimulatedDrive, PySimulatedEngine, check_preset, write_amplification};
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]

@@ -245,6 +245,12 @@ impl PySimulatedEngine {
     }
 }
 
+/// Whether a preset makes sense, without a drive of it.
+#[pyfunction]
+pub(super) fn check_preset(preset_toml: &str) -> PyResult<()> {
+    Preset::parse(preset_toml).map(drop).map_err(value_error::<PresetError>)
+}
+
 /// Write amplification as simulated, the spare space that takes part, and theory of that and of all of it.
 #[pyfunction]
 #[pyo3(signature = (preset_toml, *, over_provisioning, seed))]

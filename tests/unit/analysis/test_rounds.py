@@ -22,9 +22,7 @@ POINTS = tuple(
 
 
 def whole_round(iops: float) -> list[Sample]:
-    return [
-        step_sample(point.block_size_bytes, point.read_pct, iops, 60, histograms=False) for point in POINTS
-    ]
+    return [step_sample(point.block_size_bytes, point.read_pct, iops, 60) for point in POINTS]
 
 
 def numbered(values: list[float]) -> list[tuple[int, Sample]]:

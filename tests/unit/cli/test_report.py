@@ -1,6 +1,8 @@
 """`openpts report` and `openpts verify`, as their user types them."""
 
 import json
+import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -120,3 +122,92 @@ def test_a_short_report_stands_beside_the_full_one_and_can_be_verified(suite_fol
     assert (suite_folder / "report.json").read_bytes() == full
     assert json.loads((suite_folder / "report-short.json").read_bytes())["style"] == "short"
     assert run_cli("verify", suite_folder / "report-short.json").exit_code == 0
+
+
+@pytest.fixture(scope="module")
+def whole_report(run_folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run folder with all files of its report."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    shutil.copytree(run_folder, folder)
+    assert run_cli("report", folder).exit_code == 0
+    assert run_cli("verify", folder).exit_code == 0
+    return folder
+
+
+def flip_a_bit(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(bytes(content))
+
+
+def add_a_line(sums: Path, line: str) -> None:
+    sums.write_text(sums.read_text() + line)
+
+
+def drop_a_line(sums: Path, name: str) -> None:
+    sums.write_text("".join(line for line in sums.read_text().splitlines(True) if name not in line))
+
+
+FAULTS: dict[str, tuple[Callable[[Path], object], str]] = {
+    "HTML": (lambda run: flip_a_bit(run / "report.html"), "report.html was changed"),
+    "PDF": (lambda run: flip_a_bit(run / "report.pdf"), "report.pdf was changed"),
+    "CSV": (lambda run: flip_a_bit(next((run / "data").iterdir())), ".csv was changed"),
+    "a missing file": (lambda run: (run / "report.pdf").unlink(), "report.pdf is missing"),
+    "a file that is none": (
+        lambda run: ((run / "report.pdf").unlink(), (run / "report.pdf").mkdir()),
+        "report.pdf is missing",
+    ),
+    "an extra line": (
+        lambda run: add_a_line(run / "SHA256SUMS", f"{'0' * 64}  data/none.csv\n"),
+        "is none of this report's: 000",
+    ),
+    "an empty line": (lambda run: add_a_line(run / "SHA256SUMS", "\n"), "is none of this report's"),
+    "a line twice": (
+        lambda run: add_a_line(run / "SHA256SUMS", (run / "SHA256SUMS").read_text().splitlines()[0] + "\n"),
+        "is none of this report's",
+    ),
+    "a line that leads elsewhere": (
+        lambda run: add_a_line(run / "SHA256SUMS", f"{'0' * 64}  ../report.json\n"),
+        "is none of this report's",
+    ),
+    "a line less": (lambda run: drop_a_line(run / "SHA256SUMS", "html"), "report.html is not in SHA256SUMS"),
+    "no checksums": (lambda run: (run / "SHA256SUMS").unlink(), "SHA256SUMS is missing"),
+    "checksums of no text": (
+        lambda run: (run / "SHA256SUMS").write_bytes(b"\xff"),
+        "SHA256SUMS can't be read",
+    ),
+    "a file more": (
+        lambda run: (run / "data" / "own.csv").write_text("1"),
+        "data/own.csv is not in SHA256SUMS",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "told"), FAULTS.values(), ids=FAULTS)
+def test_verify_covers_the_files_of_a_report(
+    whole_report: Path, tmp_path: Path, change: Callable[[Path], object], told: str
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole_report, run)
+    change(run)
+    done = run_cli("verify", run, "--json")
+    assert isinstance(done.exception, RecordError), done.output
+    assert told in str(done.exception)
+    assert told in json.loads(done.output)["files"][0]
+
+
+def test_verify_takes_a_report_that_stands_alone(whole_report: Path, tmp_path: Path) -> None:
+    shutil.copy(whole_report / "report.json", tmp_path)
+    assert run_cli("verify", tmp_path / "report.json", whole_report).exit_code == 0
+
+
+def test_verify_covers_the_files_of_a_report_under_a_name_of_its_own(
+    run_folder: Path, tmp_path: Path
+) -> None:
+    assert run_cli("report", run_folder, *FAST, "--out", tmp_path).exit_code == 0
+    (report,) = tmp_path.glob("*.json")
+    assert run_cli("verify", report, run_folder).exit_code == 0
+    flip_a_bit(next(tmp_path.glob("*-data/*.csv")))
+    done = run_cli("verify", report, run_folder)
+    assert isinstance(done.exception, RecordError)
+    assert ".csv was changed" in str(done.exception)

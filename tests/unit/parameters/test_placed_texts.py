@@ -187,3 +187,24 @@ def _paths(value: Any, path: Path = ()) -> list[Path]:
     elif isinstance(value, list):
         entries = list(enumerate(value))
     return [way for key, inner in entries for way in ((*path, key), *_paths(inner, (*path, key)))]
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('operator: "\\ud800"\n', Place(1, 11)),
+        ('a:\n  - "x\\udfff"\n', Place(2, 5)),
+        ('"\\udc00": 1\n', Place(1, 1)),
+    ],
+)
+def test_half_a_surrogate_pair_in_yaml_is_refused_at_its_place(text: str, place: Place) -> None:
+    with pytest.raises(PlacedError, match="half a surrogate pair") as refused:
+        read_yaml(text)
+    assert refused.value.place == place
+
+
+@pytest.mark.parametrize("read", [read_toml, read_yaml])
+def test_a_number_of_thousands_of_digits_is_refused(read: Callable[[str], PlacedText]) -> None:
+    sign = "=" if read is read_toml else ":"
+    with pytest.raises(PlacedError):
+        read(f"seed{sign} {'9' * 5000}\n")

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
-from openpts.record.reader import Run, read_run
+from openpts.record.reader import Run, stored_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
@@ -38,7 +38,7 @@ def kept(
         for position, one in enumerate(samples):
             writer.add_step(round_place(1, position), one)
         writer.close()
-        return read_run(folder)
+        return stored_run(folder)
 
 
 @WITH_A_DISK
@@ -106,8 +106,8 @@ def test_the_hosts_settings_are_those_of_before_and_of_after(tmp_path: Path) -> 
     writer = RunWriter.create(tmp_path / "run", manifest())
     before, after = {"turbo": Fact("on", "sysfs")}, {"turbo": Fact(None, "gone")}
     writer.update_manifest(host_before=before)
-    assert read_run(tmp_path / "run").manifest.host_after == {}
+    assert stored_run(tmp_path / "run").manifest.host_after == {}
     writer.update_manifest(host_after=after)
     writer.close()
-    kept_manifest = read_run(tmp_path / "run").manifest
+    kept_manifest = stored_run(tmp_path / "run").manifest
     assert (kept_manifest.host_before, kept_manifest.host_after) == (before, after)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
 from openpts.record.manifest import Manifest
-from openpts.record.reader import read_run
+from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.vocabulary.data_pattern import DataPattern
 from openpts.vocabulary.facts import PurgeReport
@@ -45,14 +45,14 @@ def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list
         for position, one in enumerate(samples):
             writer.add_step(StepPlace(1, Part.ROUND, 1, position), one)
         writer.close()
-        return [step.sample for step in read_run(folder, interval_histograms=interval_histograms).steps]
+        return [step.sample for step in stored_run(folder, interval_histograms=interval_histograms).steps]
 
 
 def read_back(written: Manifest) -> Manifest:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "run"
         RunWriter.create(folder, written).close()
-        return read_run(folder).manifest
+        return stored_run(folder).manifest
 
 
 def numbered(one: Sample) -> Sample:

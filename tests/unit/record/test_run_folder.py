@@ -17,8 +17,8 @@ from msgspec.structs import replace as with_changes
 from openpts.errors import RecordError
 from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
-from openpts.record.reader import read_run
-from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.record.reader import stored_run
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import (
@@ -138,7 +138,7 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
     writer.add_deviations((DEVIATION, DEVIATION))
     writer.close()
 
-    run = read_run(tmp_path / "run", interval_histograms=True)
+    run = stored_run(tmp_path / "run", interval_histograms=True)
     assert run.manifest == manifest()
     assert [(step.place, step.sample) for step in run.steps] == [
         (wipc, preconditioning),
@@ -152,7 +152,7 @@ def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path: Path
     simulation = SimulationFacts(HOSTILE, "a drive", "page-mapped", 67, 10**9, 2**63 - 1, ("a.b", HOSTILE))
     target = TargetFacts(TargetKind.SIMULATED, "sim:x", "sim:x?scale=67", 67 * 10**9, 512, simulation)
     RunWriter.create(tmp_path / "run", replace(manifest(), target=target)).close()
-    assert read_run(tmp_path / "run").manifest.target == target
+    assert stored_run(tmp_path / "run").manifest.target == target
 
 
 def test_a_record_from_before_there_were_simulated_drives_can_be_read(tmp_path: Path) -> None:
@@ -162,10 +162,11 @@ def test_a_record_from_before_there_were_simulated_drives_can_be_read(tmp_path: 
         "UPDATE manifest SET json = json_remove(json, '$.simulation') WHERE section = 'target'"
         " AND json LIKE '%simulation%'"
     ).rowcount
+    connection.execute("DELETE FROM manifest WHERE section = 'sha256'")
     connection.commit()
     connection.close()
     assert changed == 1
-    assert read_run(tmp_path / "run").manifest == manifest()
+    assert stored_run(tmp_path / "run").manifest == manifest()
 
 
 def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
@@ -181,7 +182,7 @@ def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
     }
     writer.update_manifest(**changes)
     writer.close()
-    assert read_run(tmp_path / "run").manifest == replace(manifest(), **changes)
+    assert stored_run(tmp_path / "run").manifest == replace(manifest(), **changes)
 
 
 def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
@@ -196,7 +197,7 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
     for place in places:
         writer.add_step(place, sample())
     writer.close()
-    run = read_run(tmp_path / "run")
+    run = stored_run(tmp_path / "run")
     assert [step.place for step in run.steps] == places
     assert len(run.part(Part.ROUND)) == 8
     assert {step.place.cycle for step in run.part(Part.ROUND, cycle=2)} == {2}
@@ -210,7 +211,7 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
 
 def test_a_run_without_a_step_has_one_cycle(tmp_path: Path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
-    assert read_run(tmp_path / "run").cycle_count == 1
+    assert stored_run(tmp_path / "run").cycle_count == 1
 
 
 def test_the_folder_of_a_closed_run_holds_one_file(tmp_path: Path) -> None:
@@ -244,7 +245,7 @@ def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    run = read_run(tmp_path / "run")
+    run = stored_run(tmp_path / "run")
     assert len(run.steps) == 3
     assert run.manifest.state is RunState.RUNNING
 
@@ -259,7 +260,7 @@ def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path
         )
     writer.add_step(round_place(1, 2), sample())
     writer.close()
-    assert [step.place.position for step in read_run(tmp_path / "run").steps] == [0, 2]
+    assert [step.place.position for step in stored_run(tmp_path / "run").steps] == [0, 2]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root's rights to meet a folder that it may not write")
@@ -274,7 +275,7 @@ def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
     if child == 0:
         try:
             os.setuid(65534)
-            os._exit(0 if read_run(tmp_path / "run").manifest == manifest() else 1)
+            os._exit(0 if stored_run(tmp_path / "run").manifest == manifest() else 1)
         finally:
             os._exit(2)  # whatever happens: the child is no second pytest
     _, status = os.waitpid(child, 0)
@@ -283,10 +284,10 @@ def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
 
 def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is no run folder"):
-        read_run(tmp_path)
+        stored_run(tmp_path)
     (tmp_path / DATABASE_NAME).write_bytes(b"this is no database, but long enough to look at" * 50)
     with pytest.raises(RecordError, match="can't read"):
-        read_run(tmp_path)
+        stored_run(tmp_path)
 
 
 @pytest.mark.parametrize("version", [1, 2, 99])
@@ -297,7 +298,7 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path, version: int) ->
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     with pytest.raises(RecordError, match=f"has record version {version}, this openpts reads"):
-        read_run(tmp_path / "later")
+        stored_run(tmp_path / "later")
 
 
 def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
@@ -305,7 +306,7 @@ def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
     stored = {section for (section,) in connection.execute("SELECT section FROM manifest")}
     connection.close()
-    assert stored == {field.name for field in fields(Manifest)}
+    assert stored == {field.name for field in fields(Manifest)} | {CHECKSUM_SECTION}
 
 
 def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) -> None:
@@ -315,4 +316,10 @@ def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) 
     connection.commit()
     connection.close()
     with pytest.raises(RecordError, match="holds nothing yet"):
-        read_run(tmp_path / "run")
+        stored_run(tmp_path / "run")
+
+
+def test_a_name_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    command_line = ("openpts", "run", "iops", "file:\udcff")
+    with pytest.raises(RecordError, match="can't write the record in"):
+        RunWriter.create(tmp_path / "run", replace(manifest(), command_line=command_line))

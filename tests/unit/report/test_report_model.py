@@ -118,9 +118,7 @@ def test_cells_reproduce_the_sample_table_of_the_specification(tmp_path: Path) -
         for kib, row in SAMPLE_TABLE.items()
         for read_pct, iops in zip(READ_PCTS, row, strict=True)
     }
-    folder = write_synthetic_run(
-        tmp_path / "run", Synthetic(rounds=7, steady_round=7, fixed_iops=fixed, histograms=False)
-    )
+    folder = write_synthetic_run(tmp_path / "run", Synthetic(rounds=7, steady_round=7, fixed_iops=fixed))
     run = read_run(folder)
     report = build_report(run, "2025-01-14T15:02:00Z")
     table = report.tables()["iops-iops-table"]

@@ -1,0 +1,229 @@
+"""What a record says twice, held against each other: counts, bytes, times, sums, extremes, histograms.
+
+All of it is exact arithmetic on whole numbers. A record that openpts wrote passes, whichever engine measured,
+however a step ended, whatever scale a simulated drive has; one that was changed in one place does not.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import chain
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.errors import RecordError
+from openpts.record.manifest import Manifest
+from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.part import StepPlace
+from openpts.vocabulary.placement import Zones
+from openpts.vocabulary.sample import NOTHING, Measured, OperationSample, Sample, StepState
+from openpts.vocabulary.stimulus import Stimulus
+
+_TRANSFERS: Final = ("read", "write", "trim")
+_EXACT_ENGINES: Final = ("native", "simulated drive")
+
+Found = Iterator[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """How exact the figures of a run are; ``scale`` I/Os stand for each that was simulated.
+
+    Not ``exact`` is fio: it has means of some digits, buckets of its own, times of I/Os that it does not
+    count, and after a ramp-up counts I/Os that it does not time.
+    """
+
+    target: TargetFacts
+    scale: int
+    exact: bool
+
+    @classmethod
+    def of(cls, manifest: Manifest) -> "_Run":
+        told = manifest.engine.get("engine")
+        return cls(manifest.target, manifest.target.scale, exact=told is None or told.value in _EXACT_ENGINES)
+
+
+def refuse_contradictions(
+    folder: Path, manifest: Manifest, steps: Iterable[tuple[StepPlace, Sample]]
+) -> None:
+    """Raises RecordError on the first contradiction, with the step and the field."""
+    run = _Run.of(manifest)
+    places: set[StepPlace] = set()
+    for place, sample in steps:
+        doubled = ("another step stands in its place",) if place in places else ()
+        places.add(place)
+        if found := next(chain(doubled, _of_step(sample, run)), None):
+            raise RecordError(f"the record in {folder} contradicts itself in {place}: {found}")
+
+
+def _of_step(sample: Sample, run: _Run) -> Found:
+    stimulus = sample.step.stimulus
+    if stimulus is None:
+        if any(operation != NOTHING for operation in sample.operations.values()):
+            yield "it has no stimulus and counts I/Os"
+    elif nonsense := _nonsense(stimulus):
+        yield nonsense
+    else:
+        yield from _of_operations(sample, stimulus, run, state=sample.state)
+        for name, operation in sample.operations.items():
+            if operation.ios and not operation.histogram:
+                yield f"{name}: it counts {operation.ios:,} I/Os and has no histogram"
+        yield from _of_choices(sample, stimulus, run)
+        for interval in sample.intervals:
+            for text in _of_operations(interval, stimulus, run, state=sample.state):
+                yield f"interval {interval.index}: {text}"
+    yield from _of_intervals(sample)
+
+
+def _nonsense(stimulus: Stimulus) -> str | None:
+    sizes, weights = stimulus.block_sizes, msgspec.structs.astuple(stimulus.operations)
+    if not sizes or any(size.block_size_bytes < 1 or size.weight < 1 for size in sizes):
+        return "a block size of its stimulus is none"
+    if not any(weights) or min(weights) < 0:
+        return "the operations of its stimulus are none"
+    if stimulus.tc < 1 or stimulus.qd < 1 or not 0 <= stimulus.random_pct <= 100:
+        return "its stimulus has no demand, or no order"
+    covered = stimulus.active_range
+    if not 0 <= covered.start_pct <= covered.end_pct <= 100 or (stimulus.stride_bytes or 1) < 1:
+        return "the range of its stimulus is none"
+    return None
+
+
+def _of_operations(measured: Measured, stimulus: Stimulus, run: _Run, *, state: StepState) -> Found:
+    for name, operation in measured.operations.items():
+        if operation is NOTHING:
+            continue
+        texts = chain(_of_histogram(operation, stimulus, run), _of_latencies(operation, run))
+        yield from (f"{name}: {text}" for text in texts)
+        least, most = _bytes_of(name, operation.ios, stimulus, run)
+        # a transfer that fio found short fails its step
+        if not least <= operation.bytes <= most and (run.exact or state is StepState.COMPLETE):
+            yield (
+                f"{name}: bytes is {operation.bytes:,}, and {operation.ios:,} I/Os of this stimulus move "
+                f"{_span(least, most)}"
+            )
+
+
+def _of_latencies(operation: OperationSample, run: _Run) -> Found:
+    ios, total = operation.ios, operation.latency_sum_ns
+    least, most = operation.latency_min_ns, operation.latency_max_ns
+    if least is None or most is None or not ios:
+        if ios or total or least is not None or most is not None:
+            yield f"latency_min_ns is {least}, latency_max_ns {most} and their sum {total:,} of {ios:,} I/Os"
+        return
+    slack = 0 if run.exact else ios  # of a mean that was rounded
+    if not ios * least - slack <= total <= ios * most + slack:
+        yield f"latency_sum_ns is {total:,}, and {ios:,} I/Os of {_span(least, most)} ns each have another"
+
+
+def _of_histogram(operation: OperationSample, stimulus: Stimulus, run: _Run) -> Found:
+    if not operation.histogram:
+        return
+    try:
+        histogram = LatencyDistribution.merged([operation.histogram])
+    except ValueError as error:
+        yield f"its histogram is {error}"
+        return
+    count, ios = histogram.count * run.scale, operation.ios
+    if abs(count - ios) > (0 if run.exact else stimulus.toio):
+        yield f"ios is {ios:,}, and its histogram has {count:,}"
+    bounds = histogram.bounds()
+    if bounds is None or not run.exact:
+        return
+    for field, value, least, most in (
+        ("latency_min_ns", operation.latency_min_ns, bounds[0], bounds[1]),
+        ("latency_max_ns", operation.latency_max_ns, bounds[2], bounds[3]),
+        ("latency_sum_ns", operation.latency_sum_ns, bounds[4] * run.scale, bounds[5] * run.scale),
+    ):
+        if value is None or not least <= value <= most:
+            yield f"{field} is {value}, and by its histogram {_span(least, most)}"
+
+
+def _bytes_of(name: str, ios: int, stimulus: Stimulus, run: _Run) -> tuple[int, int]:
+    """The least and the most that so many I/Os move."""
+    if name not in _TRANSFERS:
+        return 0, 0
+    sizes = [size.block_size_bytes for size in stimulus.block_sizes]
+    return max(0, ios * min(sizes) - _cut_bytes(ios, stimulus, run)), ios * max(sizes)
+
+
+def _cut_bytes(ios: int, stimulus: Stimulus, run: _Run) -> int:
+    """What sequential I/Os may lack: the last one of a pass over a thread's part is cut to the part's end."""
+    if stimulus.random_pct == 100:
+        return 0
+    largest_bytes = stimulus.block_size_bytes
+    start, end = stimulus.active_range.bytes_of(run.target.user_capacity_bytes, run.target.sector_bytes)
+    length_bytes = (end - start) // run.scale
+    unit_bytes = stimulus.stride_bytes or largest_bytes
+    if run.scale == 1 and len(stimulus.block_sizes) == 1 and length_bytes % unit_bytes == 0:
+        return 0
+    part_bytes = max(unit_bytes, length_bytes // unit_bytes // stimulus.tc * unit_bytes)
+    passes = stimulus.tc + ios // run.scale * max(unit_bytes, largest_bytes) // part_bytes + 1
+    return passes * largest_bytes * run.scale
+
+
+def _of_choices(sample: Sample, stimulus: Stimulus, run: _Run) -> Found:
+    transfers = sample.ios
+    if counts := sample.ios_by_block_size:
+        sizes = [size.block_size_bytes for size in stimulus.block_sizes]
+        if len(counts) != len(sizes) or sum(counts) != transfers:
+            yield f"ios_by_block_size has {sum(counts):,} of {transfers:,} I/Os"
+            return
+        most = sum(count * size for count, size in zip(counts, sizes, strict=True))
+        least = max(0, most - _cut_bytes(transfers, stimulus, run))
+        if not least <= sample.bytes <= most:
+            yield f"bytes is {sample.bytes:,}, and by ios_by_block_size {_span(least, most)}"
+    zones = stimulus.placement.zones if isinstance(stimulus.placement, Zones) else ()
+    if (counts := sample.ios_by_zone) and (
+        len(counts) != len(zones) or sum(counts) != (transfers if stimulus.random_pct else 0)
+    ):
+        yield f"ios_by_zone has {sum(counts):,} of {transfers:,} I/Os"
+
+
+def _of_intervals(sample: Sample) -> Found:
+    intervals = sample.intervals
+    if not intervals:
+        return
+    if any(interval.index != number for number, interval in enumerate(intervals)):
+        yield "an interval is missing"
+    if sample.interval_ns < 1:
+        yield "interval_ns is 0"
+    last = intervals[-1]
+    if last.elapsed_ns > sample.interval_ns or any(
+        interval.elapsed_ns != sample.interval_ns for interval in intervals[:-1]
+    ):
+        yield "an interval's elapsed_ns is not interval_ns"
+    # intervals count from when a step is let go, its time from the first submission, which is part of the gap
+    known = sample.state is StepState.COMPLETE and sample.gap_ns is not None
+    if known and last.index * sample.interval_ns > sample.elapsed_ns + (sample.gap_ns or 0):
+        yield f"elapsed_ns is {sample.elapsed_ns:,}, and its last interval begins later"
+    errors = sum(errors.count for errors in sample.errors)
+    if (told := sum(interval.errors for interval in intervals)) > errors:
+        yield f"its intervals have {told:,} errors, the step {errors:,}"
+    for name, whole in sample.operations.items():
+        yield from _of_sums(name, whole, [getattr(interval, name) for interval in intervals])
+
+
+def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample]) -> Found:
+    sums = {
+        "ios": (whole.ios, sum(part.ios for part in parts)),
+        "bytes": (whole.bytes, sum(part.bytes for part in parts)),
+        "latency_sum_ns": (whole.latency_sum_ns, sum(part.latency_sum_ns for part in parts)),
+        "latency_min_ns": (
+            whole.latency_min_ns,
+            min((part.latency_min_ns for part in parts if part.latency_min_ns is not None), default=None),
+        ),
+        "latency_max_ns": (
+            whole.latency_max_ns,
+            max((part.latency_max_ns for part in parts if part.latency_max_ns is not None), default=None),
+        ),
+    }
+    for field, (of_step, of_intervals) in sums.items():
+        if of_step != of_intervals:
+            yield f"{name}: {field} is {of_step}, and that of its intervals together {of_intervals}"
+
+
+def _span(least: int, most: int) -> str:
+    return f"{least:,}" if least == most else f"{least:,} to {most:,}"

@@ -1,0 +1,44 @@
+"""From bytes to typed values: what every reader of ours asks of a file before anything else sees it."""
+
+import sys
+from collections.abc import Iterator
+from sqlite3 import Cursor
+from typing import Annotated, Any, Final, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+Decoded = TypeVar("Decoded")
+
+Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
+"""What SQLite holds of a number that is never negative."""
+
+Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
+"""Neither infinite nor NaN, which no bound takes."""
+
+_ROWS_AT_ONCE: Final = 4096
+
+
+def decode_json(text: str | bytes, kind: type[Decoded] | Any) -> Decoded:
+    """A value of that type. Raises msgspec.MsgspecError also for text that is no UTF-8 or nests too deep."""
+    try:
+        return msgspec.json.decode(text, type=kind)
+    except (UnicodeError, RecursionError) as error:
+        raise msgspec.DecodeError(_reason(error)) from error
+
+
+def rows_of(cursor: Cursor, table: str, kind: type[Decoded] | Any) -> Iterator[Decoded]:
+    """Rows as values of that type, checked some thousand at once, since a run of days has many.
+
+    Raises msgspec.ValidationError that names the table.
+    """
+    many = list[kind]  # type: ignore[valid-type]
+    while rows := cursor.fetchmany(_ROWS_AT_ONCE):
+        try:
+            yield from msgspec.convert(rows, type=many)
+        except msgspec.ValidationError as error:
+            raise msgspec.ValidationError(f"table {table}: {error}") from error
+
+
+def _reason(error: Exception) -> str:
+    return "it nests too deep" if isinstance(error, RecursionError) else f"it is no UTF-8: {error}"

@@ -1,0 +1,72 @@
+"""Holds the files of a report against its SHA256SUMS: data, pages and the report itself."""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from openpts.report.csv_files import FOLDER, csv_name
+from openpts.report.model import Report
+from openpts.report.printable import printable
+from openpts.report.write import REPORT_NAME, SUMS_NAME
+
+_LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
+_DOCUMENTS: Final = (".json", ".html", ".pdf")
+
+
+def file_faults(report_json: Path, report: Report) -> list[str]:
+    """What is wrong with the files beside a report: changed, missing, or none of the report's, a line each.
+
+    Nothing is wrong with a report.json that stands alone, as one that was sent: then there are no files.
+    """
+    stem = report_json.name.removesuffix(".json")
+    own = "" if stem == REPORT_NAME else f"{stem}-"
+    sums = report_json.with_name(SUMS_NAME if not own else f"{stem}.{SUMS_NAME}")
+    tables = [f"{own}{csv_name(table)}" for table in report.tables().values()]
+    expected = dict.fromkeys([*(f"{stem}{ending}" for ending in _DOCUMENTS), *tables])
+    found = [name for name in expected if (report_json.parent / name).exists()]
+    found += _strays(report_json.parent / f"{own}{FOLDER}", expected)
+    try:
+        lines = sums.read_bytes().decode().removesuffix("\n").split("\n")
+    except FileNotFoundError:
+        alone = found in ([], [report_json.name])
+        return (
+            [] if alone else [f"{sums.name} is missing: nothing tells whether the other files were changed"]
+        )
+    except (OSError, UnicodeError) as error:
+        return [f"{sums.name} can't be read: {error}"]
+    return list(_faults(report_json.parent, sums.name, lines, expected, found))
+
+
+def _strays(folder: Path, expected: dict[str, None]) -> list[str]:
+    """Data that no table of the report has."""
+    names = sorted(f"{folder.name}/{path.name}" for path in folder.glob("*.csv"))
+    return [name for name in names if name not in expected]
+
+
+def _faults(
+    folder: Path, sums: str, lines: list[str], expected: dict[str, None], found: list[str]
+) -> Iterator[str]:
+    listed: set[str] = set()
+    for number, line in enumerate(lines, start=1):
+        match = _LINE.fullmatch(line)
+        name = match[2] if match else ""
+        if match is None or name in listed or name not in expected:
+            yield f"{sums}: line {number} is none of this report's: {printable(line[:200])}"
+            continue
+        listed.add(name)
+        if not (folder / name).is_file():
+            yield f"{name} is missing"
+        elif _sha256(folder / name) != match[1]:
+            yield f"{name} was changed: {sums} has another checksum"
+    yield from (f"{printable(name)} is not in {sums}" for name in found if name not in listed)
+
+
+def _sha256(path: Path) -> str:
+    """Empty where the file can't be read, which no checksum is."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return ""

@@ -1,0 +1,241 @@
+"""Every reader of files and words that others wrote, with inputs that it takes: what mutations begin from."""
+
+import json
+from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from openpts._native import Histogram
+from openpts.analysis.latency import encode_counts
+from openpts.cli.main import cli
+from openpts.conformance.conformance import conformance_of
+from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.parameters.description_file import read_description
+from openpts.parameters.plan_file import read_plan
+from openpts.parameters.tables import TABLES
+from openpts.record.reader import read_run
+from openpts.record.suite import SUITE_NAME, read_suite
+from openpts.record.writer import DATABASE_NAME
+from openpts.report.checksums import file_faults
+from openpts.report.compare.build import build_comparison
+from openpts.report.compare.contenders import compare_runs
+from openpts.report.compare.figures import comparison_figures
+from openpts.report.compare.sources import read_entries
+from openpts.report.rederive import differences, read_report
+from openpts.report.sources import ReportSource
+from openpts.report.write import ReportOptions, make_report
+from openpts.simulation.presets import load_preset
+from tests.mutations.damaged_records import LooseRecord
+from tests.mutations.mutator import damaged
+
+Inputs = Callable[[int], bytes]
+MIB = 2**20
+
+
+@dataclass(frozen=True)
+class Reader:
+    """``of`` gives the input of a seed, which is written to a file called ``name`` and given to ``read``.
+
+    ``beside`` is a folder with what has to lie beside it; ``refuses`` are other errors than ours, which
+    who calls it turns into ours.
+    """
+
+    name: str
+    of: Inputs
+    read: Callable[[Path], object]
+    beside: Path | None = None
+    refuses: tuple[type[Exception], ...] = ()
+
+
+def from_texts(*texts: bytes) -> Inputs:
+    """Damage to one of some inputs that are taken."""
+    return lambda seed: damaged(texts[seed % len(texts)], seed)
+
+
+PLANS_TOML = (
+    b"""profile = "client"
+seed = 7
+purge = "none"
+operator = "A"
+[common]
+time_scale = "1/60"
+active_range = "0:75"
+[iops]
+read_pcts = [100, 0]
+block_sizes = ["4KiB", "64KiB"]
+tracking = ["RND 4KiB RW0"]
+max_rounds = 7
+""",
+    b"""[wsat]
+workloads = ["oltp", {name = "x", random_pct = 50, block_sizes = {"4KiB" = 2, "8KiB" = 1}, read_pct = 30}]
+longest_seconds = 3600.5
+drive_fills = 1.5
+nines = 4
+[hir]
+wait_states = [1, 2]
+cycles = 4
+""",
+    b"""[thermal]
+look_seconds = 5
+load_seconds = 60
+[lifetime]
+write_limit = "1TB"
+wear_limit_pct = 3.5
+[cbw]
+tcs = [32, 1]
+qds = [32, 1]
+mid_points = 1
+[xsr]
+group_seconds = [60, 60.5, 1]
+""",
+)
+PLANS_YAML = (
+    b"""profile: enterprise
+seed: 1
+common:
+  time_scale: 1/60
+iops:
+  read_pcts: [100, 65, 0]
+  block_sizes: [4KiB, 64KiB, 1MiB]
+  max_rounds: 0b111
+  tc: 0x10
+""",
+    b""""profile": "client"
+wsat:
+  workloads:
+    - oltp
+    - RND 16KiB RW30
+  stop_when_steady: true
+hir: {cycles: 4, wait_states: [1, 2], workload: oltp}
+fill:
+  idle_times_seconds: [0, 1.5e2]
+""",
+)
+DESCRIPTIONS = (
+    b"""serial = "S3R1"
+manufacturer = "A"
+sold_as = '''
+B
+'''
+price = "9 EUR"
+nand_type = 'TLC'
+""",
+)
+URLS = (
+    *(
+        b"sim:enterprise-tlc?capacity=64GB&scale=3&seed=7&state=new",
+        b"sim:./drive.toml?capacity=1.5TB",
+        b"sim:mlc",
+    ),
+    b"sim:client-qlc?seed=1",
+)
+SUITE = json.dumps(
+    {
+        "target": "/dev/nvme0n1",
+        "revision": "PTS-E 2.0.1",
+        "command_line": ["openpts", "run"],
+        "started_at": "2025-01-14T08:11:00+00:00",
+        "entries": [
+            {"test": "iops", "title": "IOPS", "section": 7, "folder": "1-iops", "state": "complete"},
+            {
+                "test": "tp",
+                "title": "T",
+                "section": 8,
+                "folder": "2",
+                "state": "failed",
+                "reason": "x",
+                "reports": [],
+            },
+        ],
+        "ended_at": None,
+    }
+).encode()
+
+
+def histograms() -> tuple[bytes, ...]:
+    """Of one latency, of a thousand, and of some that lie far apart."""
+    return (
+        encode_counts([(80_000, 5)]),
+        encode_counts([(50_000 + 97 * number, 1 + number % 7) for number in range(1000)]),
+        encode_counts([(1, 1), (10**6, 10**15), (2**44, 3)]),
+    )
+
+
+def of_words(path: Path) -> object:
+    return parse_simulated_target(path.read_bytes().decode("utf-8", "surrogateescape"))
+
+
+def plan_of(path: Path) -> object:
+    """As `openpts plan` and `openpts run` read one, up to the steps."""
+    plan = read_plan(path)
+    for name in TABLES:
+        plan.given(name)
+    return plan
+
+
+def decode(path: Path) -> object:
+    histogram = Histogram.decode(path.read_bytes())
+    return histogram.bounds(), histogram.value_at_percentile(99.9), histogram.count
+
+
+def preset(path: Path) -> object:
+    """As `openpts plan` reads one, and a run makes a drive of it."""
+    with redirect_stdout(StringIO()):
+        cli.main(["plan", "tp", f"sim:{path}"], standalone_mode=False)
+    text = load_preset(str(path)).text
+    return SimulatedDrive(text, path="sim:drive.toml", capacity_bytes=64 * MIB, scale=1, seed=1)
+
+
+def record(path: Path) -> object:
+    return read_run(path.parent, interval_histograms=True)
+
+
+def everything_beside(other: Path) -> Callable[[Path], object]:
+    """All that is made of a record: report, conformance, and a comparison with another one."""
+
+    def read(path: Path) -> object:
+        folder = path.parent
+        conformance_of(read_run(folder))
+        make_report(ReportSource((folder,), folder), ReportOptions())
+        comparison = compare_runs(read_entries([other, folder]), "")
+        return build_comparison(comparison), comparison_figures(comparison)
+
+    return read
+
+
+def report(path: Path) -> object:
+    return file_faults(path, read_report(path))
+
+
+def rederived(run: Path) -> Callable[[Path], object]:
+    return lambda path: differences(read_report(path), ReportSource((run,), run))
+
+
+def checksums(path: Path) -> object:
+    return file_faults(path.with_name("report.json"), read_report(path.with_name("report.json")))
+
+
+def readers(run: Path, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
+    """Each by the name of what it reads; ``run`` is a folder with a record and its report."""
+    loose = LooseRecord(run)
+    database, stored = (run / DATABASE_NAME).read_bytes(), (run / "report.json").read_bytes()
+    return {
+        "histogram": Reader("histogram", from_texts(*histograms()), decode, refuses=(ValueError,)),
+        "record file": Reader(DATABASE_NAME, from_texts(database), record),
+        "record value": Reader(DATABASE_NAME, loose.damaged, record),
+        "record evaluated": Reader(DATABASE_NAME, loose.damaged, everything_beside(run)),
+        "suite": Reader(SUITE_NAME, from_texts(SUITE), lambda path: read_suite(path.parent)),
+        "report": Reader("report.json", from_texts(stored), report),
+        "report rederived": Reader("report.json", from_texts(stored), rederived(run)),
+        "checksums": Reader(
+            "SHA256SUMS", from_texts((run / "SHA256SUMS").read_bytes()), checksums, beside=run
+        ),
+        "TOML plan": Reader("plan.toml", from_texts(*PLANS_TOML), plan_of),
+        "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),
+        "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),
+        "simulated drive's name": Reader("name", from_texts(*URLS), of_words),
+        "preset": Reader("drive.toml", from_texts(*presets), preset),
+    }

@@ -1,0 +1,107 @@
+"""Whatever is given to a reader, it takes it or ends with one sentence of ours: exit code 2 or 8.
+
+Some inputs each time; ``make fuzz-python`` gives each reader a million.
+"""
+
+import os
+import shutil
+import signal
+from collections.abc import Iterator, Mapping
+from importlib import resources
+from pathlib import Path
+from types import FrameType
+
+import pytest
+
+from openpts.errors import OpenptsError
+from openpts.report.sources import ReportSource
+from openpts.report.write import ReportOptions, write_report
+from tests.mutations.readers import DESCRIPTIONS, PLANS_TOML, PLANS_YAML, SUITE, Reader, readers
+from tests.support.shortened_runs import shortened_run
+
+INPUTS = int(os.environ.get("OPENPTS_MUTATIONS", "0"))
+FIRST_SEED = int(os.environ.get("OPENPTS_FIRST_SEED", "0"))
+LONGEST_S = 20  # of processor time: a loaded machine is no fault of a reader
+MOST_CHARACTERS = 20_000
+SAMPLES = {
+    "histogram": 3000,
+    "record file": 60,
+    "record value": 60,
+    "record evaluated": 15,
+    "suite": 1500,
+    "report": 60,
+    "report rederived": 6,
+    "checksums": 40,
+    "TOML plan": 150,
+    "YAML plan": 100,
+    "description": 600,
+    "simulated drive's name": 3000,
+    "preset": 60,
+}
+
+
+@pytest.fixture(scope="module")
+def all_readers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reader]:
+    run = tmp_path_factory.mktemp("run") / "run"
+    shortened_run("tp", run)
+    write_report(ReportSource.of([run]), options=ReportOptions(html=False, pdf=False))
+    folder = resources.files("openpts.simulation") / "presets"
+    return readers(run, tuple((folder / f"{name}.toml").read_bytes() for name in ("mlc", "theory", "oracle")))
+
+
+@pytest.fixture
+def scratch(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: a million files are written to it."""
+    memory = Path("/dev/shm")
+    folder = memory / f"openpts-mutations-{os.getpid()}" if memory.is_dir() else tmp_path / "scratch"
+    folder.mkdir()
+    yield folder
+    shutil.rmtree(folder)
+
+
+class TookTooLongError(BaseException):
+    """A reader did not come to an end."""
+
+
+def too_long(_signal: int, _frame: FrameType | None) -> None:
+    raise TookTooLongError
+
+
+def ending(reader: Reader, path: Path, content: bytes) -> str:
+    """Nothing if the reader took it or refused it as it may; else what came instead."""
+    path.write_bytes(content)
+    signal.setitimer(signal.ITIMER_PROF, LONGEST_S)
+    try:
+        reader.read(path)
+    except OpenptsError as error:
+        sentences = all(line.strip() and len(line) < MOST_CHARACTERS for line in error.complaints)
+        return "" if error.exit_code in {2, 8} and sentences else f"exit code {error.exit_code}: {error!r}"
+    except (Exception, TookTooLongError) as error:  # noqa: BLE001 whatever it is, it is what is looked for
+        return "" if isinstance(error, reader.refuses) else repr(error)
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+    return ""
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_what_is_damaged_is_taken_or_ends_in_a_sentence(
+    all_readers: Mapping[str, Reader], scratch: Path, name: str
+) -> None:
+    reader = all_readers[name]
+    if reader.beside is not None:
+        shutil.copytree(reader.beside, scratch, dirs_exist_ok=True)
+    before = signal.signal(signal.SIGPROF, too_long)
+    try:
+        for seed in range(FIRST_SEED, FIRST_SEED + (INPUTS or SAMPLES[name])):
+            assert ending(reader, scratch / reader.name, reader.of(seed)) == "", f"{name}, seed {seed}"
+    finally:
+        signal.signal(signal.SIGPROF, before)
+
+
+def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scratch: Path) -> None:
+    """Or else mutations would begin from what is refused anyway."""
+    taken = {"TOML plan": PLANS_TOML, "YAML plan": PLANS_YAML, "description": DESCRIPTIONS, "suite": (SUITE,)}
+    for name, contents in taken.items():
+        for content in contents:
+            (scratch / all_readers[name].name).write_bytes(content)
+            all_readers[name].read(scratch / all_readers[name].name)

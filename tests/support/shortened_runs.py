@@ -1,0 +1,21 @@
+"""Records of short runs on simulated drives: true in themselves, as an engine measured them."""
+
+from pathlib import Path
+
+from openpts.pts.time_scale import at_time_scale
+from openpts.record.reader import Run
+from openpts.vocabulary.conditions import Profile
+from tests.simulated.whole_tests import run_whole
+
+SMALL = "sim:enterprise-tlc?capacity=16GB"
+
+
+def shortened_run(test: str, folder: Path, *, target: str = SMALL, scale: float = 0.004) -> Run:
+    """A run of a test with all durations shortened; seconds of a processor's time at the most."""
+    return run_whole(
+        test,
+        Profile.ENTERPRISE,
+        folder,
+        lambda conditions: at_time_scale(conditions, scale),
+        target,
+    )

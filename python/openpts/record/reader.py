@@ -1,5 +1,6 @@
 """Reads a run folder: the one source of everything that is analysed, shown or compared."""
 
+import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from typing import get_type_hints
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.folder_files import check_files
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
 from openpts.record.schema import SCHEMA_VERSION
@@ -129,9 +131,10 @@ def read_run(folder: Path, *, interval_histograms: bool = False) -> Run:
 def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
-    if not database.is_file():
+    if not os.path.lexists(database):
         raise RecordError(f"{folder} is no run folder: it holds no {DATABASE_NAME}")
     try:
+        check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version != SCHEMA_VERSION:
@@ -139,6 +142,8 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
                     f"{folder} has record version {version}, this openpts reads version {SCHEMA_VERSION}"
                 )
             yield connection
+    except OSError as error:
+        raise RecordError(f"can't read {database}: {error.strerror}") from error
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise RecordError(f"can't read {database}: {error}") from error
 

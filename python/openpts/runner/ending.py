@@ -31,13 +31,17 @@ def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[], N
         end = RunEnded(RunState.FAILED, str(error))
         raise
     finally:
-        writer.update_manifest(
-            state=end.state,
-            state_reason=end.reason,
-            ended_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        writer.close()
-        emit(end)
+        try:
+            writer.update_manifest(
+                state=end.state,
+                state_reason=end.reason,
+                ended_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+        finally:
+            try:
+                writer.close()
+            finally:
+                emit(end)
 
 
 @contextmanager

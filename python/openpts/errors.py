@@ -12,6 +12,7 @@ refusal from a broken drive without reading the text::
     |   `-- PurgeImpossibleError     the drive has no such purge, or one that erases nothing
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
     |-- RecordError              8   a run folder can't be written or read
+    |   `-- LostRecordError          its files were deleted, moved or replaced during the run
     |-- NotSettledError          9   the drive did not come to rest in the time that was allowed
     `-- InterruptedRunError    130   the operator stopped the run; what was measured is kept
 """
@@ -74,6 +75,10 @@ class RecordError(OpenptsError):
     """A run folder can't be created, written or read."""
 
     exit_code = 8
+
+
+class LostRecordError(RecordError):
+    """The files of a record that is being written were deleted, moved or replaced."""
 
 
 class NotSettledError(OpenptsError):

@@ -23,6 +23,7 @@ HARMLESS_FLAGS = {
     "O_DIRECT",
     "O_EXCL",
     "O_NOFOLLOW",
+    "O_PATH",
     "O_ACCMODE",
 }
 
@@ -30,6 +31,7 @@ OPENS_FOR_WRITING = {
     "device/guard/guard.py": "drives",
     "device/targets/scratch_file.py": "files of tests",
     "device/cache/write_cache_control.py": "an attribute of sysfs",
+    "folder_files.py": "new files of a run, a suite or a report, beside their names",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
 }
@@ -50,13 +52,36 @@ WRITES_TO_DESCRIPTORS = {
     "runner/data_check.py": "a list of written places in the run folder",
 }
 WRITES_FILES_BY_NAME = {
+    "folder_files.py": "a file that it has just made",
     "journal.py": "its own entries",
-    "record/suite.py": "a suite's folder",
     "report/part_reader.py": "a pipe",
     "report/pdf.py": "a folder of its own",
-    "report/suite_index.py": "a suite's folder",
-    "report/write.py": "a report",
     "runner/array_device.py": "no file: it lets an engine open a device",
+}
+CHANGES_NAMES = {
+    "device/targets/scratch_file.py": "a scratch file that it made",
+    "folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
+    "journal.py": "its own entries",
+    "report/kept_drawings.py": "drawings that make room",
+}
+MAKES_FOLDERS = {
+    "cli/io.py": "for a capture",
+    "cli/suite.py": "a suite's",
+    "folder_files.py": "those below a run's, a suite's or a report's",
+    "journal.py": "its own",
+    "journal_turn.py": "the journal's",
+    "record/writer.py": "a run's",
+    "report/kept_files.py": "for what is kept",
+    "report/write.py": "where the operator wants a report",
+    "runner/capture.py": "a run's",
+    "runner/demand.py": "for a capture",
+}
+MAKES_TEMPORARY_FILES = {
+    "report/pdf.py": "a folder of its own",
+}
+OPENS_DATABASES = {
+    "record/reader.py": "a record, once its files are known to be files",
+    "record/writer.py": "a new record",
 }
 SENDS_IOCTLS = {
     "device/kernel_calls.py": "sizes; discard",
@@ -150,7 +175,7 @@ def test_flags_are_written_where_a_reader_sees_them() -> None:
 def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
     """Else the tables here would overlook them."""
     watched = {"os", "io", "fcntl", "ctypes", "mmap", "subprocess", "shutil", "_io", "posix"}
-    watched |= {"multiprocessing", "asyncio", "pty"}
+    watched |= {"multiprocessing", "asyncio", "pty", "tempfile", "sqlite3"}
     harmless = {("os", "fsdecode"), ("os", "PathLike"), ("io", "StringIO"), ("io", "BytesIO")}
     harmless |= {("multiprocessing.connection", "Connection")}
     for name, tree in TREES:
@@ -193,6 +218,49 @@ def test_files_are_written_by_name_by_those_who_may() -> None:
         return _may_open_for_writing(node)
 
     assert _modules(writes) == set(WRITES_FILES_BY_NAME)
+
+
+def _is_name_change(node: ast.AST) -> bool:
+    """``Path.replace`` takes one argument; that of texts takes two, those of records take names."""
+    by_os = {"rename", "renames", "replace", "link", "symlink", "unlink", "remove"}
+    if _is_of(node, "os", lambda name: name in by_os):
+        return True
+    called = _called(node)
+    if called in {"rename", "unlink", "symlink_to", "hardlink_to"}:
+        return True
+    if not (called == "replace" and isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)):
+        return False
+    return len(node.args) == 1 and not node.keywords
+
+
+def test_names_of_files_are_changed_by_those_who_may() -> None:
+    assert _modules(_is_name_change) == set(CHANGES_NAMES)
+
+
+@pytest.mark.parametrize(
+    "call", ["p.replace(q)", "p.rename(q)", "p.unlink(missing_ok=True)", "p.symlink_to(q)"]
+)
+def test_a_path_that_gets_another_name_is_listed(call: str) -> None:
+    assert _is_name_change(_call(call))
+
+
+@pytest.mark.parametrize("call", ["t.replace('a', 'b')", "replace(r, a=1)", "structs.replace(r, a=1)"])
+def test_what_is_replaced_in_a_text_or_a_record_is_no_name(call: str) -> None:
+    assert not _is_name_change(_call(call))
+
+
+def test_folders_are_made_by_those_who_may() -> None:
+    assert _modules(lambda node: _called(node) in {"mkdir", "makedirs"}) == set(MAKES_FOLDERS)
+
+
+def test_temporary_files_and_databases_have_their_modules() -> None:
+    def of_module(module: str) -> set[str]:
+        return _modules(lambda node: _is_of(node, module, lambda _name: True))
+
+    assert of_module("tempfile") == set(MAKES_TEMPORARY_FILES)
+    assert _modules(lambda node: _is_of(node, "sqlite3", lambda name: name == "connect")) == set(
+        OPENS_DATABASES
+    )
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 
 import msgspec
-from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
@@ -15,6 +14,7 @@ from openpts.cli.io_figures import Figures, counted
 from openpts.cli.io_summary import latency_text
 from openpts.cli.log_lines import hang_text
 from openpts.cli.simulated_time import simulated_time_text
+from openpts.cli.visible_console import VisibleConsole
 from openpts.engine.contract import EngineProgress
 from openpts.runner.hangs import HANG_NS
 from openpts.runner.measurement_events import (
@@ -46,7 +46,7 @@ _REFRESH_PER_S: Final = 8
 @contextmanager
 def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[MeasurementListener]:
     """A listener that prints to the stream; on a terminal with a last line that is drawn anew."""
-    console = Console(file=stream, highlight=False)
+    console = VisibleConsole(stream)
     lines = IntervalLines(interval_ns, several=targets > 1)
     if not stream.isatty():
 

@@ -4,10 +4,9 @@ import json
 from dataclasses import dataclass, field
 from typing import IO
 
-from rich.console import Console
-
 from openpts.cli.io_json import measurement_json
 from openpts.cli.io_summary import print_summary
+from openpts.cli.visible_console import VisibleConsole
 from openpts.runner.io_errors import failure_text
 from openpts.runner.measurement_events import (
     CaptureEnded,
@@ -60,6 +59,6 @@ class MeasurementResults:
             whole = objects[0] if len(self.started) == 1 else {"targets": objects}
             print(json.dumps(whole, indent=2, allow_nan=False), file=stream)
             return
-        console = Console(file=stream, highlight=False)
+        console = VisibleConsole(stream)
         for one in measured:
             print_summary(console, *one, alone=len(self.started) == 1)

@@ -1,4 +1,8 @@
-"""Standard streams that may go away: a reader that quits or a full disk ends no measurement."""
+"""Standard streams that may go away, and on which texts can't act.
+
+A reader that quits or a full disk ends no measurement. What is printed may come from others, the name of a
+folder for one: it is shown, and controls no terminal.
+"""
 
 import errno
 import io
@@ -7,7 +11,9 @@ import select
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Literal
+from typing import IO, TYPE_CHECKING, Literal
+
+from openpts.visible_text import visible
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer
@@ -62,6 +68,53 @@ class LastingOutput(io.BufferedIOBase):
         return self.failure.strerror or str(self.failure)
 
 
+class VisibleOutput(io.TextIOBase):
+    """Text on its way to a stream, with control characters written out (``visible_text``).
+
+    It has no ``buffer``, so that what prints does not go around it.
+    """
+
+    def __init__(self, stream: io.TextIOWrapper) -> None:
+        super().__init__()
+        self.stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream."""
+        return self.stream.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        """What becomes of a character that the encoding lacks."""
+        return self.stream.errors
+
+    def fileno(self) -> int:
+        """The descriptor."""
+        return self.stream.fileno()
+
+    def isatty(self) -> bool:
+        """Whether a terminal is behind it."""
+        return self.stream.isatty()
+
+    def writable(self) -> bool:
+        """Always."""
+        return True
+
+    def write(self, text: str, /) -> int:
+        """The text, visible."""
+        self.stream.write(visible(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Nothing is kept back here."""
+        self.stream.flush()
+
+
+def with_controls(stream: IO[str]) -> IO[str]:
+    """The stream itself, for those who draw on a terminal: they make texts visible themselves."""
+    return stream.stream if isinstance(stream, VisibleOutput) else stream
+
+
 @contextmanager
 def lasting(name: Literal["stdout", "stderr"]) -> Iterator[LastingOutput | None]:
     """Put a lasting stream in the place of one of ``sys``; None where no descriptor is behind that."""
@@ -72,7 +125,8 @@ def lasting(name: Literal["stdout", "stderr"]) -> Iterator[LastingOutput | None]
         yield None
         return
     before.flush()
-    stream = io.TextIOWrapper(raw, before.encoding, before.errors, line_buffering=before.line_buffering)
+    text = io.TextIOWrapper(raw, before.encoding, "backslashreplace", line_buffering=before.line_buffering)
+    stream = VisibleOutput(text)
     setattr(sys, name, stream)
     try:
         yield raw

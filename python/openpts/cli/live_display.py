@@ -3,7 +3,7 @@
 from types import TracebackType
 from typing import IO, Self
 
-from rich.console import Console, Group
+from rich.console import Group
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
@@ -13,6 +13,7 @@ from openpts.cli.log_lines import rate_text, time_text
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.progress import RunProgress
 from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
+from openpts.cli.visible_console import VisibleConsole
 from openpts.runner.events import Event, Ticked
 
 _REFRESH_PER_S = 8
@@ -22,7 +23,7 @@ class LiveDisplay:
     """A context manager: the panel is there inside it and gone afterwards; the lines stay."""
 
     def __init__(self, stream: IO[str]) -> None:
-        console = Console(file=stream, highlight=False)
+        console = VisibleConsole(stream)
         self._log = PlainLog(lambda line: console.print(Text(line)))
         self._live = Live(
             console=console,

@@ -13,6 +13,7 @@ import click
 from openpts.cli.commands_on_demand import CommandsOnDemand
 from openpts.cli.lasting_output import lasting
 from openpts.errors import OpenptsError
+from openpts.runner.stop_signals import terminate_as_interrupt
 
 _EXIT_CODES = """\b
 Exit codes
@@ -141,7 +142,8 @@ def main() -> None:
 def _run() -> None:
     as_json = "--json" in sys.argv[1:]
     try:
-        exit_code = cli.main(standalone_mode=False)
+        with terminate_as_interrupt():
+            exit_code = cli.main(standalone_mode=False)
     except click.ClickException as error:
         fail(error.format_message(), exit_code=2, as_json=as_json)
     except click.Abort:

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.lasting_output import with_controls
 from openpts.cli.log_lines import purge_lines
 from openpts.cli.option_group import together
 from openpts.cli.purge_words import purge_choice
@@ -120,11 +121,12 @@ class _Display:
     def hear(self, share: float | None, text: str) -> None:
         line = text if share is None else f"{share:.0%} {text}"
         if self.stream.isatty():
-            click.echo(f"\r\x1b[K{line}", file=self.stream, nl=False)
+            self.clear()
+            click.echo(line, file=self.stream, nl=False)
         elif time.monotonic() - self._told_s >= _TELL_EVERY_S:
             self._told_s = time.monotonic()
             click.echo(line, file=self.stream)
 
     def clear(self) -> None:
         if self.stream.isatty():
-            click.echo("\r\x1b[K", file=self.stream, nl=False)
+            click.echo("\r\x1b[K", file=with_controls(self.stream), nl=False)

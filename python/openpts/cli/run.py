@@ -22,7 +22,7 @@ from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
-from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
+from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
 from openpts.practice.registry import ALL_TESTS
 from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
@@ -175,6 +175,8 @@ def run_and_log(test: TestDefinition, order: Order, stream: IO[str]) -> Path:
             return run_test(test, order, [note_folder, hear]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
+    except LostRecordError:
+        raise
     except OpenptsError as error:
         if folders:
             raise type(error)(f"{error}; the run folder {folders[0]} tells how far it came") from error

@@ -7,6 +7,7 @@ from dataclasses import asdict
 import click
 
 from openpts.cli.finite import FiniteRange
+from openpts.cli.lasting_output import with_controls
 from openpts.cli.sim_serve import serve
 from openpts.cli.sim_tables import (
     preset_object,
@@ -117,7 +118,8 @@ def check(
     for row in check_figures(preset, seed):
         checked.append(row)
         if not as_json and sys.stdout.isatty():
-            click.echo(f"\r{len(checked)}/{len(preset.figures)} figures", nl=False, err=True)
+            click.echo("\r", nl=False, file=with_controls(sys.stderr))
+            click.echo(f"{len(checked)}/{len(preset.figures)} figures", nl=False, err=True)
     if as_json:
         click.echo(json.dumps([row.as_object() for row in checked], indent=2))
     else:

@@ -5,6 +5,8 @@ from typing import IO
 
 from rich.console import Console
 
+from openpts.cli.visible_console import VisibleConsole
+
 _PIPE_COLUMNS = 200
 
 
@@ -14,7 +16,7 @@ def table_console(stream: IO[str] | None = None, *, pipe_columns: int = _PIPE_CO
     Into a pipe it writes lines of ``pipe_columns``, unless ``COLUMNS`` says how long they may be: the 80
     that rich takes otherwise would cut what a script wants to read.
     """
-    console = Console(file=stream, highlight=False, markup=False)
+    console = VisibleConsole(stream, markup=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = pipe_columns
     return console

@@ -17,8 +17,8 @@ from openpts.device.purge.ata_password import (
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, Kind
 from openpts.programs import run_program
-from openpts.runner.ending import terminate_as_interrupt
 from openpts.runner.healing import heal
+from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.system_files import SystemRoots
 
 

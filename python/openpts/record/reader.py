@@ -1,5 +1,6 @@
 """Reads a run folder: the one source of everything that is analysed, shown or compared."""
 
+import os
 import sqlite3
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
@@ -12,6 +13,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions
 from openpts.record.decoding import Count, Finite, decode_json, rows_of
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
@@ -155,9 +157,10 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
 def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
-    if not database.is_file():
+    if not os.path.lexists(database):
         raise RecordError(f"{folder} is no run folder: it holds no {DATABASE_NAME}")
     try:
+        check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
             if version not in READABLE_VERSIONS:
@@ -166,6 +169,8 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
                     f"{folder} has record version {version}, this openpts reads versions {readable}"
                 )
             yield connection
+    except OSError as error:
+        raise RecordError(f"can't read {database}: {error.strerror}") from error
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise RecordError(f"can't read {database}: {error}") from error
 

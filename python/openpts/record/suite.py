@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.folder_files import read_file, write_files
 from openpts.record.decoding import decode_json
 
 SUITE_NAME = "suite.json"
@@ -56,10 +57,8 @@ class Suite:
 
 def write_suite(folder: Path, suite: Suite) -> None:
     """Replace suite.json as a whole. Raises RecordError."""
-    draft = folder / f".{SUITE_NAME}.new"
     try:
-        draft.write_bytes(msgspec.json.format(msgspec.json.encode(suite), indent=1))
-        draft.replace(folder / SUITE_NAME)
+        write_files(folder, {SUITE_NAME: msgspec.json.format(msgspec.json.encode(suite), indent=1)})
     except OSError as error:
         raise RecordError(f"can't write {folder / SUITE_NAME}: {error.strerror}") from error
 
@@ -67,6 +66,8 @@ def write_suite(folder: Path, suite: Suite) -> None:
 def read_suite(folder: Path) -> Suite:
     """Load a suite's folder. Raises RecordError."""
     try:
-        return decode_json((folder / SUITE_NAME).read_bytes(), Suite)
-    except (OSError, msgspec.MsgspecError) as error:
+        return decode_json(read_file(folder, SUITE_NAME), Suite)
+    except OSError as error:
+        raise RecordError(f"can't read {folder / SUITE_NAME}: {error.strerror}") from error
+    except msgspec.MsgspecError as error:
         raise RecordError(f"can't read {folder / SUITE_NAME}: {error}") from error

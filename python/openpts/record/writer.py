@@ -1,16 +1,18 @@
 """Writes a run folder while the run goes on: a kill or a power cut loses at most the step in flight."""
 
 import hashlib
+import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import astuple, fields
 from pathlib import Path
 from typing import Self
 
 import msgspec
 
-from openpts.errors import RecordError
+from openpts.errors import LostRecordError, RecordError
+from openpts.folder_files import make_empty_file
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
@@ -32,6 +34,9 @@ class RunWriter:
     def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
         self.folder = folder
         self._connection = connection
+        # a file system that can't share memory has no log beside the database
+        names = (DATABASE_NAME, f"{DATABASE_NAME}-wal")
+        self._files = {name: (folder / name).lstat() for name in names if os.path.lexists(folder / name)}
 
     @staticmethod
     def check_free(folder: Path, *, expected: str | None = None) -> None:
@@ -48,6 +53,7 @@ class RunWriter:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             cls.check_free(folder, expected=expected)
+            make_empty_file(folder, DATABASE_NAME)
             connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
             with _as_record_error(folder):
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -55,9 +61,9 @@ class RunWriter:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
                 connection.executescript(TABLES)
+            writer = cls(folder, connection)
         except OSError as error:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
-        writer = cls(folder, connection)
         writer.update_manifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
         return writer
 
@@ -144,9 +150,9 @@ class RunWriter:
 
     def close(self) -> None:
         """Fold the write-ahead log into the database, so that run.db alone is the whole record."""
-        with _as_record_error(self.folder):
+        with _as_record_error(self.folder), closing(self._connection):
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._connection.close()
+            self._check_files()  # before the log is removed, which SQLite leaves where run.db was replaced
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -162,6 +168,26 @@ class RunWriter:
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
+            self._check_files()
+
+    def _check_files(self) -> None:
+        """What was committed can be found: SQLite goes on with a file that has lost its name.
+
+        It holds both open, so that no other file can have their numbers. Raises LostRecordError.
+        """
+        for name, made in self._files.items():
+            try:
+                found = (self.folder / name).lstat()
+            except OSError as error:
+                raise LostRecordError(
+                    _lost(self.folder / name, f"can't be found: {error.strerror}")
+                ) from error
+            if not os.path.samestat(found, made):
+                raise LostRecordError(_lost(self.folder / name, "is another file than this run has made"))
+
+
+def _lost(path: Path, what: str) -> str:
+    return f"can't go on with the record: {path} {what}; leave a run's folder alone while it runs"
 
 
 @contextmanager

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from openpts.folder_files import open_file, read_file
 from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.model import Report
 from openpts.report.printable import printable
@@ -28,7 +29,7 @@ def file_faults(report_json: Path, report: Report) -> list[str]:
     found = [name for name in expected if (report_json.parent / name).exists()]
     found += _strays(report_json.parent / f"{own}{FOLDER}", expected)
     try:
-        lines = sums.read_bytes().decode().removesuffix("\n").split("\n")
+        lines = read_file(sums.parent, sums.name).decode().removesuffix("\n").split("\n")
     except FileNotFoundError:
         alone = found in ([], [report_json.name])
         return (
@@ -58,15 +59,15 @@ def _faults(
         listed.add(name)
         if not (folder / name).is_file():
             yield f"{name} is missing"
-        elif _sha256(folder / name) != match[1]:
+        elif _sha256(folder, name) != match[1]:
             yield f"{name} was changed: {sums} has another checksum"
     yield from (f"{printable(name)} is not in {sums}" for name in found if name not in listed)
 
 
-def _sha256(path: Path) -> str:
-    """Empty where the file can't be read, which no checksum is."""
+def _sha256(folder: Path, name: str) -> str:
+    """Empty where the file can't be read, or is reached by a link, which no checksum is."""
     try:
-        with path.open("rb") as file:
+        with open_file(folder, name) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return ""

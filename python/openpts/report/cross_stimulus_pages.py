@@ -59,7 +59,7 @@ def _throughput_axis(values: Sequence[float]) -> Axis:
 
 
 def _latency_axis(title: str) -> Callable[[Sequence[float]], Axis]:
-    return lambda values: ticks.log_axis(title, [value for value in values if value > 0] or [1.0])
+    return lambda values: ticks.log_axis(title, values)
 
 
 _THROUGHPUT: Final = _Quantity("tp", "Throughput", 0, _throughput_axis)

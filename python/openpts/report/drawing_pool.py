@@ -138,6 +138,7 @@ def _started() -> subprocess.Popen[bytes] | None:
     if not can_draw_plots():
         return None
     try:
-        return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        # in a group of its own, or Ctrl-C at a terminal would reach it before it can ignore that
+        return subprocess.Popen(_COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, process_group=0)
     except OSError:
         return None

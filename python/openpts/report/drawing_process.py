@@ -5,11 +5,11 @@ An empty specification asks for the libraries of pages to be put together and ke
 Started by ``drawing_pool``. It knows nothing of reports, so that it is ready when the first figure is.
 """
 
-import signal
 import sys
 
 import msgspec
 
+from openpts.report.helper_signals import end_with_the_report
 from openpts.report.kept_drawings import made_drawing
 from openpts.report.vega_bundle import javascript_bundle
 from openpts.report.vega_svg import drawing
@@ -19,7 +19,7 @@ _WARM_UP = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}
 
 def main() -> None:
     """Draw until the input ends. What Vega refuses goes back as its message."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the report's process decides when to end
+    end_with_the_report()
     drawing(_WARM_UP)
     while spec := sys.stdin.buffer.readline().decode():
         sys.stdout.buffer.write(msgspec.json.encode(_drawn(spec.rstrip("\n"))) + b"\n")

@@ -15,10 +15,11 @@ from typing import Final
 
 import msgspec
 
-from openpts.report.kept_files import keep, kept_folder
+from openpts.report.kept_files import keep, kept, kept_folder
 from openpts.report.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.report.vega_svg import drawing
 
+_FOLDER: Final = "drawings"
 _MOST_BYTES: Final = 200_000_000
 _LOOKED_AFTER: Final = "00"  # a drawing in 256 has the folder's size looked at
 _QUICK: Final = 1
@@ -35,11 +36,12 @@ def anything_kept() -> bool:
 
 def kept_drawing(spec: str) -> str:
     """The drawing of a specification (JSON), or nothing where none is kept or it is damaged."""
-    if (path := _path(spec)) is None:
+    if (folder := kept_folder()) is None:
         return ""
+    name = _name(spec)
     try:
-        found = zlib.decompress(path.read_bytes()).decode()  # checks a sum
-        os.utime(path)  # what is in use is removed last
+        found = zlib.decompress(kept(name)).decode()  # checks a sum
+        os.utime(folder / name, follow_symlinks=False)  # what is in use is removed last
     except (OSError, zlib.error, UnicodeDecodeError):
         return ""
     return found
@@ -48,25 +50,24 @@ def kept_drawing(spec: str) -> str:
 def made_drawing(spec: str) -> str:
     """A specification drawn now, and kept. Raises ValueError if Vega refuses it."""
     made = drawing(spec)
-    if (path := _path(spec)) is not None:
-        keep(path, zlib.compress(made.encode(), _QUICK))
-        if path.name.startswith(_LOOKED_AFTER):
-            _remove_oldest(path.parent)
+    folder = _folder()
+    if folder is not None:
+        name = _name(spec)
+        keep(name, zlib.compress(made.encode(), _QUICK))
+        if name.startswith(f"{_FOLDER}/{_LOOKED_AFTER}"):
+            _remove_oldest(folder)
     return made
 
 
-def _path(spec: str) -> Path | None:
-    folder = _folder()
-    if folder is None:
-        return None
+def _name(spec: str) -> str:
     digest = _all_else().copy()
     digest.update(spec.encode())
-    return folder / digest.hexdigest()
+    return f"{_FOLDER}/{digest.hexdigest()}"
 
 
 def _folder() -> Path | None:
-    kept = kept_folder()
-    return None if kept is None else kept / "drawings"
+    folder = kept_folder()
+    return None if folder is None else folder / _FOLDER
 
 
 @cache

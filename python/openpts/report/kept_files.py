@@ -5,8 +5,10 @@ that can't be written only costs the time.
 """
 
 import os
-import tempfile
+from contextlib import suppress
 from pathlib import Path
+
+from openpts.folder_files import read_file, write_files
 
 
 def kept_folder() -> Path | None:
@@ -20,12 +22,17 @@ def kept_folder() -> Path | None:
     return folder / "openpts"
 
 
-def keep(path: Path, content: bytes) -> None:
+def keep(name: str, content: bytes) -> None:
     """Whole or not at all, since other reports may be made at the same time."""
-    try:
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with tempfile.NamedTemporaryFile(dir=path.parent, delete=False) as file:
-            file.write(content)
-        Path(file.name).replace(path)
-    except OSError:
+    if (folder := kept_folder()) is None:
         return
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_files(folder, {name: content})
+
+
+def kept(name: str) -> bytes:
+    """What was kept under a name. Raises OSError where nothing was."""
+    if (folder := kept_folder()) is None:
+        raise FileNotFoundError(name)
+    return read_file(folder, name)

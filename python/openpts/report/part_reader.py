@@ -7,7 +7,6 @@ knows how long a record takes, so that whoever is done takes the next, the large
 
 import multiprocessing
 import os
-import signal
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -20,6 +19,7 @@ import msgspec
 
 from openpts.errors import RecordError
 from openpts.record.writer import DATABASE_NAME
+from openpts.report.helper_signals import end_with_the_report, held_back
 from openpts.report.run_part import RunPart, part_of
 from openpts.report.tests import read_for_report
 
@@ -111,11 +111,14 @@ def _elsewhere(count: int, turns: _Turns, report_date: str) -> Iterator[list[Fut
     processes, ends = [], []
     for _ in range(count):
         receiving, sending = context.Pipe(duplex=False)
-        process = context.Process(target=_another_process, args=(turns, report_date, sending), daemon=True)
-        process.start()
+        ends.append(receiving)
+        process = context.Process(
+            target=_another_process, args=(turns, report_date, sending, tuple(ends)), daemon=True
+        )
+        with held_back():
+            process.start()
         sending.close()
         processes.append(process)
-        ends.append(receiving)
     try:
         with ThreadPoolExecutor(max(1, len(ends)), thread_name_prefix="openpts-parts") as threads:
             try:
@@ -127,9 +130,17 @@ def _elsewhere(count: int, turns: _Turns, report_date: str) -> Iterator[list[Fut
             process.join()
 
 
-def _another_process(folders: Iterable[Path], report_date: str, sending: Connection) -> None:
-    """All that such a process does. Ctrl-C is not for it: the report's process decides when to end."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+def _another_process(
+    folders: Iterable[Path], report_date: str, sending: Connection, not_its_own: Sequence[Connection]
+) -> None:
+    """All that such a process does.
+
+    It lets go of the ends that the report reads from: else there would be one who reads when the report was
+    killed, and this process would wait for that one, itself.
+    """
+    end_with_the_report()
+    for end in not_its_own:
+        end.close()
     _send_parts(folders, report_date, sending)
 
 
@@ -140,8 +151,6 @@ def _send_parts(folders: Iterable[Path], report_date: str, sending: Connection) 
             part = part_of(read_for_report(folder), report_date)
             sending.send_bytes(_PART + msgspec.msgpack.encode(part))
         sending.send_bytes(_END)
-    except BrokenPipeError:  # nobody waits for it any more
-        return
     except RecordError as error:
         sending.send_bytes(_FAILED + str(error).encode())
 

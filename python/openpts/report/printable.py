@@ -3,15 +3,13 @@
 import unicodedata
 from typing import Final
 
+from openpts.visible_text import visible_character
 from openpts.vocabulary.facts import Fact, Facts
 
 NOT_REPORTED: Final = "not reported"
 NOT_STATED: Final = "not stated"
 _LONGEST: Final = 240
 _HEADER_LONGEST: Final = 64
-
-# Controls, formats (such as bidirectional overrides), surrogates, private use, unassigned, line breaks.
-_INVISIBLE: Final = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
 
 
 def printable(text: str) -> str:
@@ -45,10 +43,7 @@ def person_text(name: str | None) -> str:
 
 
 def _shown(character: str) -> str:
-    category = unicodedata.category(character)
-    if category in _INVISIBLE:
-        return character.encode("unicode_escape").decode("ascii")
-    return " " if category == "Zs" else character
+    return " " if unicodedata.category(character) == "Zs" else visible_character(character)
 
 
 def capitalised(text: str) -> str:

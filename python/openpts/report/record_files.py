@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import RecordError
+from openpts.folder_files import open_file
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.files_page import RecordFile
 from openpts.report.run_part import RunPart
@@ -22,17 +23,18 @@ def record_files(parts: Sequence[RunPart]) -> list[RecordFile]:
         for part in parts
         for pattern in _PATTERNS
         for path in sorted(Path(part.folder).glob(pattern))
-        if path.stat().st_size  # an empty log comes and goes with those who read
+        if path.lstat().st_size  # an empty log comes and goes with those who read
     ]
     with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
         return list(threads.map(lambda file: _record_file(*file), files))
 
 
 def _record_file(prefix: str, folder: Path, path: Path) -> RecordFile:
+    name = str(path.relative_to(folder))
     try:
-        with path.open("rb") as file:
+        with open_file(folder, name) as file:
             digest = hashlib.file_digest(file, "sha256")
-        size_bytes = path.stat().st_size
+            size_bytes = file.tell()
     except OSError as error:
         raise RecordError(f"can't read {path}: {error.strerror}") from error
-    return RecordFile(f"{prefix}{path.relative_to(folder)}", size_bytes, digest.hexdigest())
+    return RecordFile(f"{prefix}{name}", size_bytes, digest.hexdigest())

@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.folder_files import read_file
 from openpts.record.decoding import decode_json
 from openpts.report.model import SCHEMA_VERSION, Report
 from openpts.report.sources import ReportSource
@@ -41,8 +42,10 @@ def differences(stored: Report, source: ReportSource) -> list[Difference]:
 def read_report(path: Path) -> Report:
     """A report that was stored as JSON. Raises RecordError if it is none, or of another schema version."""
     try:
-        plain: Any = decode_json(path.read_bytes(), Any)
-    except (OSError, msgspec.DecodeError) as error:
+        plain: Any = decode_json(read_file(path.parent, path.name), Any)
+    except OSError as error:
+        raise RecordError(f"can't read {path}: {error.strerror}") from error
+    except msgspec.DecodeError as error:
         raise RecordError(f"can't read {path}: {error}") from error
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:

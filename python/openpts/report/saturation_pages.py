@@ -199,7 +199,7 @@ def _figure(plot: _Plot, series: tuple[Series, ...], axis_title: str) -> Figure:
     means = _values(table, columns[-1])
     axis = ticks.linear_axis(axis_title, 0, highest)
     if plot.log:
-        axis = ticks.log_axis(axis_title, [v for n in columns for v in _values(table, n) if v > 0] or [1.0])
+        axis = ticks.log_axis(axis_title, [v for n in columns for v in _values(table, n)])
     return Figure(
         id=f"{name.id}-plot",
         number=name.number,

@@ -1,10 +1,12 @@
 """What a report is made from: a run folder, a suite of them, or several."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from openpts.errors import RecordError, UsageError
+from openpts.folder_files import check_folder
 from openpts.record.manifest import Manifest
 from openpts.record.reader import read_manifest
 from openpts.record.suite import SUITE_NAME, read_suite
@@ -37,10 +39,21 @@ class ReportSource:
 
 
 def _run_folders(path: Path) -> list[Path]:
-    if not (path / SUITE_NAME).is_file():
+    if not os.path.lexists(path / SUITE_NAME):
         return [path]
     entries = read_suite(path).entries
-    folders = [path / entry.folder for entry in entries if (path / entry.folder / DATABASE_NAME).is_file()]
+    folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder)]
     if not folders:
         raise RecordError(f"no test of the suite in {path} has a record")
     return folders
+
+
+def _has_record(suite: Path, name: str) -> bool:
+    """Whether a folder of the suite is that of a run. Raises RecordError where it lies elsewhere."""
+    try:
+        check_folder(suite, name)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise RecordError(f"can't read the suite in {suite}: {error.strerror}") from error
+    return os.path.lexists(suite / name / DATABASE_NAME)

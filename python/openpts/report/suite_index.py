@@ -8,6 +8,7 @@ from typing import Final
 import jinja2
 
 from openpts.errors import RecordError
+from openpts.folder_files import write_files
 from openpts.record.reader import Run, read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.report.printable import printable
@@ -59,12 +60,11 @@ def write_suite_index(folder: Path, suite: Suite) -> Path:
         reports=suite.reports,
         report_reason=printable(suite.report_reason or ""),
     )
-    path = folder / INDEX_NAME
     try:
-        path.write_text(page, encoding="utf-8")
+        write_files(folder, {INDEX_NAME: page.encode()})
     except OSError as error:
-        raise RecordError(f"can't write {path}: {error.strerror}") from error
-    return path
+        raise RecordError(f"can't write {folder / INDEX_NAME}: {error.strerror}") from error
+    return folder / INDEX_NAME
 
 
 def _common_mark(rows: list[IndexRow], runs: Sequence[Run | None]) -> tuple[str, list[IndexRow]]:

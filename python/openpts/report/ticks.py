@@ -1,7 +1,7 @@
 """Axes with round numbers: domain and ticks chosen here, so that every renderer draws the same."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -41,9 +41,13 @@ def amount_axis(title: str, values: Sequence[float]) -> Axis:
     return linear_axis(title, 0, max(positive, default=1.0))
 
 
-def log_axis(title: str, values: Sequence[float]) -> Axis:
-    """Logarithmic; ticks at powers of ten, below two decades at 1, 2, 5; closer where these are too few."""
-    low, high = min(values), max(values)
+def log_axis(title: str, values: Iterable[float]) -> Axis:
+    """Logarithmic; ticks at powers of ten, below two decades at 1, 2, 5; closer where these are too few.
+
+    Values of 0 have no place on it: a response time of 0 ns is one that a simulated drive can have.
+    """
+    positive = [value for value in values if value > 0] or [1.0]
+    low, high = min(positive), max(positive)
     domain = (low / 1.35, high * 1.35)
     below = math.log10(domain[1] / domain[0]) < _DECADES_FOR_125
     ticks: tuple[float, ...] = ()

@@ -13,6 +13,7 @@ from typing import Final
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.folder_files import write_files
 from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
 from openpts.report.drawing_pool import DrawingPool
@@ -169,18 +170,15 @@ def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport
     """Data of a report with a name of its own lies in a folder of that name."""
     own = name != REPORT_NAME
     of_data = f"{name}-" if own else ""
-    paths = {ending: folder / f"{name if ending.startswith('.') else of_data}{ending}" for ending in contents}
-    sums = folder / (f"{name}.{SUMS_NAME}" if own else SUMS_NAME)
-    lines = [
-        f"{hashlib.sha256(content).hexdigest()}  {paths[ending].relative_to(folder)}\n"
-        for ending, content in contents.items()
-    ]
+    names = {ending: f"{name if ending.startswith('.') else of_data}{ending}" for ending in contents}
+    sums = f"{name}.{SUMS_NAME}" if own else SUMS_NAME
+    files = {names[ending]: content for ending, content in contents.items()}
+    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
     try:
-        for ending, content in contents.items():
-            paths[ending].parent.mkdir(parents=True, exist_ok=True)
-            paths[ending].write_bytes(content)
-        sums.write_text("".join(lines), encoding="utf-8")
+        folder.mkdir(parents=True, exist_ok=True)
+        write_files(folder, {**files, sums: "".join(lines).encode()})
     except OSError as error:
         raise RecordError(f"can't write the report into {folder}: {error.strerror}") from error
+    paths = {ending: folder / name for ending, name in names.items()}
     data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))
-    return WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, sums)
+    return WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, folder / sums)

@@ -1,16 +1,13 @@
 """However a run ends, its record says so and is closed."""
 
-import signal
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from types import FrameType
 
 from openpts.errors import InterruptedRunError, OpenptsError
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener, RunEnded
-from openpts.runner.stop_signals import ending_signals
 
 
 @contextmanager
@@ -31,25 +28,14 @@ def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[], N
         end = RunEnded(RunState.FAILED, str(error))
         raise
     finally:
-        writer.update_manifest(
-            state=end.state,
-            state_reason=end.reason,
-            ended_at=datetime.now(UTC).isoformat(timespec="seconds"),
-        )
-        writer.close()
-        emit(end)
-
-
-@contextmanager
-def terminate_as_interrupt() -> Iterator[None]:
-    """SIGTERM, or a terminal that is lost, stops a run as Ctrl-C does: what was measured is kept."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, interrupt) for number in ending_signals()}
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        try:
+            writer.update_manifest(
+                state=end.state,
+                state_reason=end.reason,
+                ended_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            )
+        finally:
+            try:
+                writer.close()
+            finally:
+                emit(end)

@@ -15,8 +15,8 @@ from openpts.device.purge.purge import purge
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import RefusedError
 from openpts.journal import Journal
-from openpts.runner.ending import terminate_as_interrupt
 from openpts.runner.healing import Healing, heal_before_run
+from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.purge_choice import PurgeChoice

@@ -24,13 +24,14 @@ from openpts.runner.bench import DeviceUnderTest, device_under_test
 from openpts.runner.capture import kept_capture, place_for_capture
 from openpts.runner.data_check import data_checks
 from openpts.runner.demand import CAPTURE_FOLDER, captured, check_plan, demand_of, interval_ns
-from openpts.runner.ending import closing_record, terminate_as_interrupt
+from openpts.runner.ending import closing_record
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.room import check_room
 from openpts.runner.rotational import rotational_deviations
+from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.surroundings import surroundings_kept
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots

@@ -1,6 +1,8 @@
 """Ctrl-C, SIGTERM and a lost terminal as a wish, looked at between polls: no result gets lost in flight."""
 
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType, TracebackType
 from typing import Self
@@ -10,6 +12,21 @@ def ending_signals() -> tuple[signal.Signals, ...]:
     """Those that others send to end us; a terminal that is lost is none where ``nohup`` says so."""
     hang_up = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)
     return (signal.SIGTERM, *hang_up)
+
+
+@contextmanager
+def terminate_as_interrupt() -> Iterator[None]:
+    """SIGTERM, or a terminal that is lost, interrupts as Ctrl-C does: what was measured is kept."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, interrupt) for number in ending_signals()}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 @dataclass(slots=True)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from openpts.errors import InterruptedRunError, OpenptsError, RunFailedError
+from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
 from openpts.pts.definition import TestDefinition
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
@@ -113,4 +113,5 @@ def _after_the_first(part: SuitePart) -> SuitePart:
 def _state(error: BaseException, folder: Path) -> SuiteState:
     if isinstance(error, InterruptedRunError | KeyboardInterrupt):
         return SuiteState.INTERRUPTED
-    return SuiteState.FAILED if (folder / DATABASE_NAME).exists() else SuiteState.REFUSED
+    has_begun = isinstance(error, LostRecordError) or (folder / DATABASE_NAME).exists()
+    return SuiteState.FAILED if has_begun else SuiteState.REFUSED

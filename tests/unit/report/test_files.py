@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
-from openpts.report import pdf, vega_svg
+from openpts.report import pdf, vega_svg, write
 from openpts.report.html import render_html
 from openpts.report.model import Report
 from openpts.report.pdf import render_pdf
@@ -221,6 +221,46 @@ def test_without_vega_tables_and_columns_are_left(
     assert "Plot not drawn" in html
     assert "not drawn" in pdf_text(written.pdf.read_bytes(), tmp_path)
     assert "vl-convert-python" in written.notes[0]
+
+
+@pytest.mark.parametrize(
+    "name", ["report.json", "report.html", "report.pdf", "SHA256SUMS", "data", "data/a.csv"]
+)
+def test_no_name_of_a_report_leads_elsewhere(
+    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    """A folder from another lab may have links where the report's files will be."""
+    contents = {".json": b"{}", ".html": b"<!doctype html>", ".pdf": b"%PDF", "data/a.csv": b"1\n"}
+    monkeypatch.setattr(write, "_contents", lambda *_arguments: contents)
+    folder, elsewhere = tmp_path / "run", tmp_path / "elsewhere"
+    shutil.copytree(reports.folder("two rounds"), folder)
+    elsewhere.mkdir()
+    (elsewhere / "precious").write_bytes(b"precious")
+    link = folder / name
+    link.parent.mkdir(exist_ok=True)
+    link.symlink_to(elsewhere if name == "data" else elsewhere / "precious")
+    with pytest.raises(RecordError, match=f"can't write the report into .*: {name} is a symbolic link"):
+        write_report(ReportSource.of((folder,)), options=ONLY_MODEL)
+    assert all_files(elsewhere) == {"precious": b"precious"}
+    assert [path for path in folder.rglob("*") if path.is_file() and not path.is_symlink()] == [
+        folder / "run.db"
+    ]
+    link.unlink()
+    write_report(ReportSource.of((folder,)), options=ONLY_MODEL)
+    assert set(all_files(folder)) == {
+        *("run.db", "report.json", "report.html", "report.pdf", "data/a.csv", "SHA256SUMS"),
+    }
+
+
+def test_every_file_of_a_report_is_written_by_the_one_door(
+    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is not handed to it does not appear."""
+    handed: list[str] = []
+    monkeypatch.setattr(write, "write_files", lambda _folder, contents: handed.extend(contents))
+    write_report(ReportSource.of((reports.folder("two rounds"),)), out=tmp_path)
+    assert {Path(name).suffix for name in handed} == {".json", ".html", ".pdf", ".csv", ".SHA256SUMS"}
+    assert all_files(tmp_path) == {}
 
 
 def test_a_folder_that_can_t_be_written_is_one_line(reports: Reports, tmp_path: Path) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from openpts.runner.ending import terminate_as_interrupt
-from openpts.runner.stop_signals import StopSignals
+from openpts.runner.stop_signals import StopSignals, terminate_as_interrupt
 
 
 @pytest.fixture

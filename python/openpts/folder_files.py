@@ -1,0 +1,139 @@
+"""The door for files of folders that travel: those of runs, suites and reports.
+
+A run folder may come from another lab, and a name in it may be a link to anywhere, a mounted drive included.
+The folder itself is what the operator named; below it no link is followed, to read or to write. New content
+is written beside a name and renamed: a name has its old content or all of the new, and other names of the old
+file (hard links) keep that. Errors are OSError, with a ``strerror`` that is fit for an operator.
+"""
+
+import errno
+import io
+import os
+import secrets
+import stat
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+_KINDS: Final = {
+    stat.S_IFLNK: "a symbolic link, and none is followed in a folder of results",
+    stat.S_IFDIR: "a folder",
+    stat.S_IFIFO: "a named pipe",
+    stat.S_IFSOCK: "a socket",
+    stat.S_IFBLK: "a block device",
+    stat.S_IFCHR: "a character device",
+    stat.S_IFREG: "a file",
+}
+
+
+def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
+    """Write files by their names relative to an existing folder; those below it are made where missing.
+
+    Nothing is written if one of the names, or a folder on its way, is a link or anything else but what it has
+    to be. Files are renamed in the order given, when all of them are written. Raises OSError.
+    """
+    with ExitStack() as stack:
+        parents = dict.fromkeys(_within(name).parent for name in contents)
+        opened = {parent: stack.enter_context(_opened(folder, parent, make=True)) for parent in parents}
+        places = {name: opened[_within(name).parent] for name in contents}
+        for name, parent in places.items():
+            with suppress(FileNotFoundError):
+                _check(name, stat.S_IFREG, parent)
+        drafts = {name: stack.enter_context(_draft(places[name], contents[name])) for name in contents}
+        for name, draft in drafts.items():
+            os.rename(draft, _within(name).name, src_dir_fd=places[name], dst_dir_fd=places[name])
+
+
+def make_empty_file(folder: Path, name: str) -> None:
+    """Make a file in an existing folder, for a library that opens it by its name.
+
+    Raises OSError, FileExistsError if anything has that name.
+    """
+    with _opened(folder, _within(name).parent) as parent:
+        os.close(_new(_within(name).name, parent))
+
+
+@contextmanager
+def open_file(folder: Path, name: str) -> Iterator[io.BufferedReader]:
+    """A regular file below the folder, to read. Raises OSError for a link, a device, or a link on its way."""
+    with _opened(folder, _within(name).parent) as parent:
+        _check(name, stat.S_IFREG, parent)
+        descriptor = os.open(
+            _within(name).name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=parent
+        )
+    with open(descriptor, "rb") as file:  # noqa: PTH123 a descriptor
+        yield file
+
+
+def read_file(folder: Path, name: str) -> bytes:
+    """All that is in such a file. Raises OSError as ``open_file`` does."""
+    with open_file(folder, name) as file:
+        return file.read()
+
+
+def check_files(folder: Path, names: Iterable[str]) -> None:
+    """Each of the names is a regular file or missing, before a library opens them. Raises OSError."""
+    for name in names:
+        with suppress(FileNotFoundError), _opened(folder, _within(name).parent) as parent:
+            _check(name, stat.S_IFREG, parent)
+
+
+def check_folder(folder: Path, name: str) -> None:
+    """The name is a folder below this one, and no link leads there. Raises OSError."""
+    with _opened(folder, _within(name)):
+        pass
+
+
+def _within(name: str) -> PurePosixPath:
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise OSError(errno.EINVAL, f"{name!r} is no name within the folder")
+    return path
+
+
+@contextmanager
+def _opened(folder: Path, below: PurePosixPath, *, make: bool = False) -> Iterator[int]:
+    """The descriptor of a folder below another one; where one on the way is missing, it can be made."""
+    with ExitStack() as stack:
+        descriptor = os.open(folder, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+        stack.callback(os.close, descriptor)
+        for depth, part in enumerate(below.parts, start=1):
+            if make:
+                with suppress(FileExistsError):
+                    os.mkdir(part, dir_fd=descriptor)
+            _check("/".join(below.parts[:depth]), stat.S_IFDIR, descriptor)
+            descriptor = os.open(
+                part, os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=descriptor
+            )
+            stack.callback(os.close, descriptor)
+        yield descriptor
+
+
+def _check(name: str, kind: int, parent: int) -> None:
+    """What the last part of the name is in its folder. Raises OSError, FileNotFoundError if it is missing."""
+    found = stat.S_IFMT(os.lstat(PurePosixPath(name).name, dir_fd=parent).st_mode)
+    if found != kind:
+        raise OSError(
+            errno.EINVAL, f"{name} is {_KINDS[found]}: remove it, or put {_KINDS[kind]} in its place"
+        )
+
+
+@contextmanager
+def _draft(parent: int, content: bytes) -> Iterator[str]:
+    """A file with a name of its own until it is renamed; whatever happens, none is left."""
+    draft = f".openpts-{secrets.token_hex(8)}.new"
+    try:
+        with open(_new(draft, parent), "wb") as file:
+            file.write(content)
+        yield draft
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(draft, dir_fd=parent)
+
+
+def _new(name: str, parent: int) -> int:
+    """The descriptor of a file that was not there before, whatever had its name."""
+    return os.open(
+        name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666, dir_fd=parent
+    )

@@ -1,0 +1,104 @@
+"""A run folder is read without following a link in it: it may come from another lab."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from openpts.errors import RecordError
+from openpts.record.reader import read_manifest, read_run
+from openpts.record.suite import Suite, SuiteEntry, read_suite, write_suite
+from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.report.record_files import record_files
+from openpts.report.rederive import read_report
+from openpts.report.run_part import part_of
+from openpts.report.sources import ReportSource
+from openpts.report.suite_index import write_suite_index
+from tests.support.made_up_run import made_up_run
+from tests.unit.record.test_run_folder import manifest
+
+SUITE = Suite("file:x", "2.0.1", (), "2025-01-14T08:11:00Z", (SuiteEntry("iops", "IOPS", 7, "1-iops"),))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    RunWriter.create(tmp_path / "run", manifest()).close()
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize("read", [read_run, read_manifest])
+def test_a_linked_database_is_refused(folder: Path, read: Callable[[Path], object]) -> None:
+    (folder / DATABASE_NAME).rename(folder.parent / "elsewhere")
+    (folder / DATABASE_NAME).symlink_to("../elsewhere")
+    with pytest.raises(RecordError, match=r"can't read .*run.db: run.db is a symbolic link"):
+        read(folder)
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm", "-journal"])
+def test_what_sqlite_opens_beside_the_database_is_no_link(folder: Path, ending: str) -> None:
+    """It would write to a shared memory of another's choice, and believe another's log."""
+    victim = folder.parent / "precious"
+    victim.write_bytes(b"precious")
+    (folder / "run.db-wal").touch()
+    (folder / f"run.db{ending}").unlink(missing_ok=True)
+    (folder / f"run.db{ending}").symlink_to(victim)
+    with pytest.raises(RecordError, match=rf"run.db{ending} is a symbolic link"):
+        read_run(folder)
+    assert victim.read_bytes() == b"precious"
+
+
+def test_a_new_record_is_not_made_in_the_place_of_a_link(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / DATABASE_NAME).symlink_to(tmp_path / "precious")
+    with pytest.raises(RecordError, match="is not empty"):
+        RunWriter.create(tmp_path / "run", manifest())
+    with pytest.raises(RecordError, match=r"can't create the run folder .*: File exists"):
+        RunWriter.create(tmp_path / "run", manifest(), expected=DATABASE_NAME)
+    assert not (tmp_path / "precious").exists()
+
+
+@pytest.mark.parametrize("name", ["suite.json", "index.html"])
+def test_a_file_of_a_suite_is_no_link(tmp_path: Path, name: str) -> None:
+    folder, victim = tmp_path / "suite", tmp_path / "precious"
+    folder.mkdir()
+    victim.write_bytes(b"{}")
+    (folder / name).symlink_to(victim)
+    write: Callable[[Path, Suite], object] = write_suite if name == "suite.json" else write_suite_index
+    with pytest.raises(RecordError, match=f"{name} is a symbolic link"):
+        write(folder, SUITE)
+    assert victim.read_bytes() == b"{}"
+    if name == "suite.json":
+        with pytest.raises(RecordError, match=r"suite.json is a symbolic link"):
+            read_suite(folder)
+        with pytest.raises(RecordError, match=r"suite.json is a symbolic link"):
+            ReportSource.of((folder,))
+
+
+@pytest.mark.parametrize("entry", ["../run", "1-iops", "/etc"])
+def test_a_suite_has_its_runs_within(folder: Path, entry: str) -> None:
+    suite = folder.parent / "suite"
+    suite.mkdir()
+    if entry == "1-iops":
+        (suite / entry).symlink_to(folder)
+    write_suite(suite, Suite("file:x", "2.0.1", (), "", (SuiteEntry("iops", "IOPS", 7, entry),)))
+    with pytest.raises(RecordError, match=r"can't read the suite in .*(is a symbolic link|no name within)"):
+        ReportSource.of((suite,))
+
+
+def test_a_linked_report_is_not_verified(tmp_path: Path) -> None:
+    (tmp_path / "report.json").symlink_to("/etc/passwd")
+    with pytest.raises(RecordError, match=r"report.json is a symbolic link"):
+        read_report(tmp_path / "report.json")
+
+
+def test_a_linked_capture_is_not_taken_for_one_of_the_run(folder: Path) -> None:
+    part = part_of(made_up_run("xsr"), "2026-11-21T08:00:00Z")
+    moved = msgspec.structs.replace(part, folder=str(folder))
+    (folder / "capture").mkdir()
+    (folder / "capture" / "capture-0001.parquet").write_bytes(b"PAR1")
+    (folder / "capture" / "capture-0002.parquet").symlink_to("/etc/passwd")
+    with pytest.raises(RecordError, match=r"capture/capture-0002.parquet is a symbolic link"):
+        record_files([moved])
+    (folder / "capture" / "capture-0002.parquet").unlink()
+    assert [file.name for file in record_files([moved])] == ["run.db", "capture/capture-0001.parquet"]

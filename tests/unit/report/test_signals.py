@@ -1,0 +1,119 @@
+"""A report that is ended or killed says so itself, and its helpers say nothing."""
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from openpts.record.writer import DATABASE_NAME
+from tests.support.report_cases import Reports
+
+PATIENCE_S = 60
+
+
+def report(program: str, *folders: Path, out: Path) -> "subprocess.Popen[str]":
+    """`openpts report` with something put in its way, in a process group of its own."""
+    script = f"{textwrap.dedent(program)}\nfrom openpts.cli.main import main\nmain()"
+    return subprocess.Popen(
+        [sys.executable, "-c", script, "report", *map(str, folders), "--out", str(out)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENPTS_CACHE": "off"},
+        process_group=0,
+    )
+
+
+# nothing is made until the signal has come, with the helpers that draw at work
+WAITING = """
+    import time
+    from openpts.report import write
+    def wait(*_arguments):
+        print("ready", flush=True)
+        time.sleep(60)
+    write.read_parts = wait
+"""
+# this process and another one are in the middle of a record, and go on for a while
+READING = """
+    import time
+    from openpts.report import part_reader, write
+    part_reader._process_count = lambda _folders: 2
+    make = part_reader.part_of
+    def slowly(*arguments):
+        print("ready", flush=True)
+        time.sleep(1)
+        return make(*arguments)
+    part_reader.part_of = slowly
+"""
+# a drawing is asked for and nobody takes it
+DRAWING = """
+    import time
+    from openpts.report import drawing_pool
+    def ask(process, request):
+        process._popen.stdin.write(request)
+        process._popen.stdin.flush()
+        print("ready", flush=True)
+        time.sleep(60)
+    drawing_pool._Process._reply = ask
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "send", "number"),
+    [
+        (WAITING, os.kill, signal.SIGTERM),
+        (WAITING, os.kill, signal.SIGHUP),
+        (READING, os.killpg, signal.SIGTERM),
+        (READING, os.killpg, signal.SIGINT),
+    ],
+)
+def test_a_signal_ends_a_report_with_a_word(
+    program: str, send: Callable[[int, int], None], number: int, reports: Reports, tmp_path: Path
+) -> None:
+    folders = [reports.folder("steady"), reports.folder("five rounds")]
+    with report(program, *folders, out=tmp_path / "out") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        send(process.pid, number)
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert errors.strip() == "openpts: stopped by the operator"
+    assert process.returncode == 130
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("program", [READING, DRAWING], ids=["reading", "drawing"])
+def test_helpers_of_a_killed_report_end_without_a_word(
+    program: str, reports: Reports, tmp_path: Path
+) -> None:
+    folders = [reports.folder("steady"), reports.folder("five rounds")]
+    with report(program, *folders, out=tmp_path / "out") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+        # until the last of them has closed the error channel, which they share
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert errors == ""
+
+
+def test_a_helper_that_can_t_say_what_failed_to_a_killed_report_says_nothing(tmp_path: Path) -> None:
+    """The other way to end: with a record that can't be read."""
+    folders = []
+    for name in "ab":
+        (tmp_path / name).mkdir()
+        (tmp_path / name / DATABASE_NAME).write_bytes(b"no database")
+        folders.append(tmp_path / name)
+    failing = READING.replace("return make(*arguments)", "raise write.RecordError('unreadable')")
+    failing = failing.replace("slowly\n", "slowly\n    part_reader.read_for_report = str\n")
+    failing += "    write.date_of = lambda _manifests: ''\n"
+    failing += "    write.ReportSource.manifests = lambda _source: ()\n"
+    with report(failing, *folders, out=tmp_path / "out") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        process.kill()
+        _, errors = process.communicate(timeout=PATIENCE_S)
+    assert errors == ""

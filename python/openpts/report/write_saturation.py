@@ -114,6 +114,13 @@ class _Cycle:
         return "not found" if verdict is not None else f"n/a ({self.tracked_words})"
 
     @property
+    def state_words(self) -> str:
+        """Whether Steady State was found, for what stands away from the rounds."""
+        if self.results.steady:
+            return f"found in Tracking Round {self.results.steady_round}"
+        return self.steady_words
+
+    @property
     def tracked_words(self) -> str:
         """How many tracked minutes there are of those that a window takes."""
         return f"{min(len(self.results.tracked_iops), WINDOW_ROUNDS)} of {WINDOW_ROUNDS} tracked minutes"
@@ -182,14 +189,8 @@ def _summary(run: Run, cycles: list[_Cycle]) -> Table:
                 "ms",
             ),
         ]
-    state = _summary_state(cycles[0]) if len(cycles) == 1 else "see verdicts"
+    state = cycles[0].state_words if len(cycles) == 1 else "see verdicts"
     return summary_table("WSAT", state, len(run.ledger), tuple(values))
-
-
-def _summary_state(cycle: _Cycle) -> str:
-    if cycle.results.steady:
-        return f"found in Tracking Round {cycle.results.steady_round}"
-    return cycle.steady_words
 
 
 def _section(cycle: _Cycle, standing: Standing, report_date: str) -> Section:
@@ -310,7 +311,7 @@ def _pages(cycle: _Cycle, title: str) -> tuple[Page | None, ...]:
             ),
             mandatory=cycle.conditions.stop_when_steady,
         ),
-        zones_page(course, f"{cycle.prefix}-zones", f"WSAT Zones - {title}"),
+        zones_page(course, f"{cycle.prefix}-zones", f"WSAT Zones - {title}", cycle.state_words),
         *_consistency_pages(cycle, title),
     )
 
@@ -364,7 +365,9 @@ def _figures(cycle: _Cycle) -> dict[str, Any]:
         "tracked_iops": list(results.tracked_iops),
         "steady_state": {
             "reached": results.steady,
+            "state": cycle.state_words,
             "tracking_round": results.steady_round if results.steady else None,
+            "average_iops": verdict.average if verdict and results.steady else None,
             "range_pct": verdict.range_pct if verdict else None,
             "slope_excursion_pct": verdict.slope_excursion_pct if verdict else None,
         },
@@ -374,9 +377,9 @@ def _figures(cycle: _Cycle) -> dict[str, Any]:
             "plateau_iops": zones.plateau_iops,
             "plateau_minutes": zones.plateau_minutes,
             "settled_from_minute": zones.settled_from,
-            "steady_iops": zones.steady_iops,
+            "end_zone_iops": zones.end_zone_iops,
             "final_iops": zones.final_iops,
-            "plateau_to_steady_ratio": zones.ratio,
+            "plateau_to_end_zone_ratio": zones.ratio,
         },
         "histogram": times_figures(results.histogram, cycle.conditions.nines),
     }

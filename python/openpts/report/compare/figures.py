@@ -54,6 +54,7 @@ def _set(one: SetValue) -> dict[str, Any]:
         "name": one.contender.name,
         "warm": [value.value for value in one.warm],
         "cold": [value.value for value in one.cold],
+        "states": [value.state or None for value in one.warm],
         **_spread(one.runs),
         "delta_pct": one.comparison.delta_pct if one.comparison else None,
         "outcome": one.comparison.outcome if one.comparison else None,

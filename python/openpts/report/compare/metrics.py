@@ -24,6 +24,13 @@ class SetValue:
     comparison: SetComparison | None
 
     @property
+    def state(self) -> str:
+        """What the warm runs' values say of a steady state that was not reached; empty if all are of it."""
+        states = [value.state for value in self.warm if value.state]
+        text = ", or ".join(dict.fromkeys(states))
+        return f"{len(states)} of {len(self.warm)} runs: {text}" if 0 < len(states) < len(self.warm) else text
+
+    @property
     def median(self) -> KeyValue | None:
         """The run's value that is the median."""
         if self.runs is None:

@@ -109,11 +109,13 @@ def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]
 
 
 def _median_cell(one: SetValue, *, spread: bool = True) -> Cell:
-    """The median with its own note; ``spread`` adds the range of several runs."""
+    """The median with its own note; ``spread`` adds the state and the range of the runs."""
     median = one.median
     if median is None or one.runs is None:
         return cells.missing(absence(one))
     notes = [median.note] if median.note else []
+    if spread and one.state:
+        notes.append(one.state)
     if spread and one.runs.count > 1:
         low, high = _ends(one)
         notes.append(f"{low.text} to {high.text}, N = {one.runs.count}")

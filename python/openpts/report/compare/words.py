@@ -71,5 +71,5 @@ def statement(one: SetValue) -> str:
     """All that may be said of a key value of a contender, in one line."""
     if one.runs is None:
         return absence(one)
-    said = [word for word in (outcome_words(one), *set_words(one.runs)) if word]
+    said = [word for word in (outcome_words(one), *set_words(one.runs), one.state) if word]
     return "; ".join(dict.fromkeys(said))

@@ -26,14 +26,15 @@ END_ZONE, RATIO = "RND 4 KiB RW0, end zone", "RND 4 KiB RW0, FOB/end zone ratio"
 STATE = "Steady State n/a (3 of 5 tracked minutes)"
 
 
-def fallen(folder: Path, minutes: int) -> Run:
-    """So many minutes of write saturation on a drive that writes 60 I/Os a second for 20 minutes, then 20."""
+def fallen(folder: Path, minutes: int, *, fresh_s: int = 1200) -> Run:
+    """So many minutes of write saturation on a drive that writes 60 I/Os a second at first, then 20."""
 
     def adjust(conditions: TestConditions) -> TestConditions:
         assert isinstance(conditions, WriteSaturationConditions)
-        return replace(conditions, longest_ns=minutes * 60 * NS_PER_S, steady_after_drive_fills=0.0)
+        longest_ns = minutes * 60 * NS_PER_S
+        return replace(conditions, longest_ns=longest_ns, drive_fills=12.0, steady_after_drive_fills=0.0)
 
-    preset = write_oracle(folder, [60, *[20] * 40], by="seconds", every=1200)
+    preset = write_oracle(folder, [60, *[20] * 40], by="seconds", every=fresh_s)
     return run_whole("wsat", Profile.ENTERPRISE, folder / "run", adjust, f"sim:{preset}")
 
 
@@ -115,3 +116,16 @@ def test_a_set_of_which_some_runs_were_steady_says_how_many(whole: Run, three_of
     (test,) = comparison_figures(comparison)["tests"]
     (line,) = (value for value in test["key_values"] if value["name"] == END_ZONE)
     assert f"2 of 3 runs: {STATE}" in line["sets"][0]["statement"]
+
+
+def test_a_plateau_that_was_steady_and_left_is_no_level_of_the_drive(tmp_path: Path) -> None:
+    """125 minutes at 60 I/Os a second, which are five tracked minutes, then 75 at 20."""
+    run = fallen(tmp_path, 200, fresh_s=125 * 60)
+    (workload,) = summarise(run)["workloads"]
+    steady = workload["steady_state"]
+    assert (steady["reached"], steady["tracking_round"], steady["left_later"]) == (True, 5, True)
+    values = {value.name: value for value in key_values(run, reported_test("wsat").report(run))}
+    for name in ("RND 4 KiB RW0, Steady State", END_ZONE, RATIO):
+        assert values[name].state == "Steady State found in Tracking Round 5, and left later"
+    texts = [verdict.text for verdict in reported_test("wsat").report(run).verdicts]
+    assert any("left that level later, from 60 IOPS to 20 at the end" in text for text in texts)

@@ -92,6 +92,16 @@ class SaturationResults:
         """Whether steady state was found, and the record bears it out."""
         return self.steady_round is not None and self.verdict is not None and self.verdict.steady
 
+    @property
+    def left_later(self) -> bool:
+        """Whether the stimulus ended at another level than that at which it was found steady.
+
+        The plateau of a drive with much spare area may outlast the capacity, and is as level as can be.
+        """
+        if not self.steady or self.verdict is None or self.zones is None:
+            return False
+        return not _near(self.zones.final_iops, self.verdict.average)
+
 
 def analyse_saturation(
     steps: Sequence[TrackedStep], histogram: Sequence[Sample], minute_ns: int, steady_round: int | None

@@ -117,7 +117,8 @@ class _Cycle:
     def state_words(self) -> str:
         """Whether Steady State was found, for what stands away from the rounds."""
         if self.results.steady:
-            return f"found in Tracking Round {self.results.steady_round}"
+            later = ", and left later" if self.results.left_later else ""
+            return f"found in Tracking Round {self.results.steady_round}{later}"
         return self.steady_words
 
     @property
@@ -156,8 +157,8 @@ def _steady_verdict(cycle: _Cycle) -> Verdict:
     if results.steady:
         return Verdict(
             f"{title}: Steady State found in Tracking Round {results.steady_round} "
-            f"(Tracking Rounds {cycle.steady_words}, rules of 2.1.24).",
-            "pass",
+            f"(Tracking Rounds {cycle.steady_words}, rules of 2.1.24){_left_later(cycle.results)}.",
+            "info" if results.left_later else "pass",
         )
     count = len(results.tracked_iops)
     if results.verdict is None:
@@ -166,6 +167,15 @@ def _steady_verdict(cycle: _Cycle) -> Verdict:
         f"{title}: Steady State not found in {count} Tracking Rounds"
         f" (looked for after {cycle.conditions.steady_after_drive_fills:g} x user capacity).",
         "fail" if cycle.conditions.stop_when_steady else "info",
+    )
+
+
+def _left_later(results: SaturationResults) -> str:
+    if not results.left_later or results.zones is None or results.verdict is None:
+        return ""
+    return (
+        f"; the drive left that level later, from {cells.fixed(results.verdict.average, 0)} IOPS to "
+        f"{cells.fixed(results.zones.final_iops, 0)} at the end"
     )
 
 
@@ -365,6 +375,7 @@ def _figures(cycle: _Cycle) -> dict[str, Any]:
         "tracked_iops": list(results.tracked_iops),
         "steady_state": {
             "reached": results.steady,
+            "left_later": results.left_later,
             "state": cycle.state_words,
             "tracking_round": results.steady_round if results.steady else None,
             "average_iops": verdict.average if verdict and results.steady else None,

@@ -15,6 +15,7 @@ from openpts.report.key_values import key_values
 from openpts.report.model import Report, Row
 from openpts.report.summary import summarise
 from openpts.report.tests import reported_test
+from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
 from openpts.vocabulary.test_conditions import TestConditions
@@ -26,16 +27,21 @@ END_ZONE, RATIO = "RND 4 KiB RW0, end zone", "RND 4 KiB RW0, FOB/end zone ratio"
 STATE = "Steady State n/a (3 of 5 tracked minutes)"
 
 
-def fallen(folder: Path, minutes: int, *, fresh_s: int = 1200) -> Run:
-    """So many minutes of write saturation on a drive that writes 60 I/Os a second at first, then 20."""
+def shorter(minutes: int) -> Adjust:
+    """Write saturation that its longest time ends."""
 
     def adjust(conditions: TestConditions) -> TestConditions:
         assert isinstance(conditions, WriteSaturationConditions)
         longest_ns = minutes * 60 * NS_PER_S
         return replace(conditions, longest_ns=longest_ns, drive_fills=12.0, steady_after_drive_fills=0.0)
 
+    return adjust
+
+
+def fallen(folder: Path, minutes: int, *, fresh_s: int = 1200) -> Run:
+    """So many minutes of write saturation on a drive that writes 60 I/Os a second at first, then 20."""
     preset = write_oracle(folder, [60, *[20] * 40], by="seconds", every=fresh_s)
-    return run_whole("wsat", Profile.ENTERPRISE, folder / "run", adjust, f"sim:{preset}")
+    return run_whole("wsat", Profile.ENTERPRISE, folder / "run", shorter(minutes), f"sim:{preset}")
 
 
 @pytest.fixture(scope="module")
@@ -71,6 +77,16 @@ def test_an_end_zone_without_steady_state_is_no_steady_figure(three_of_five: Run
     zones = {row.head.text: row.cells[0].text for row in report.tables()["wsat-zones-table"].rows}
     assert zones["Steady State"] == "n/a (3 of 5 tracked minutes)"
     assert float(zones["End zone, mean (IOPS)"]) == pytest.approx(20, rel=0.01)
+
+
+def test_a_plateau_that_was_left_for_no_level_is_not_called_unleft(tmp_path: Path) -> None:
+    """20 minutes of 60 I/Os a second, then 20 and 40 in turn: none is near the mean of the last thirty."""
+    preset = write_oracle(tmp_path, [60, 60, *[20, 40] * 20], by="seconds", every=600)
+    run = run_whole("wsat", Profile.ENTERPRISE, tmp_path / "run", shorter(120), f"sim:{preset}")
+    table = build_report(run, REPORT_DATE).tables()["wsat-zones-table"]
+    zones = {row.head.text: row.cells[0].text for row in table.rows}
+    assert zones["Plateau, length (min)"] == "20"
+    assert (zones["Transition begins"], zones["End zone begins"]) == ("minute 21", "n/a (nothing settled)")
 
 
 def test_key_values_of_saturation_carry_their_state(three_of_five: Run) -> None:
@@ -123,9 +139,9 @@ def test_a_plateau_that_was_steady_and_left_is_no_level_of_the_drive(tmp_path: P
     run = fallen(tmp_path, 200, fresh_s=125 * 60)
     (workload,) = summarise(run)["workloads"]
     steady = workload["steady_state"]
-    assert (steady["reached"], steady["tracking_round"], steady["left_later"]) == (True, 5, True)
+    assert (steady["reached"], steady["tracking_round"], steady["ends_elsewhere"]) == (True, 5, True)
     values = {value.name: value for value in key_values(run, reported_test("wsat").report(run))}
     for name in ("RND 4 KiB RW0, Steady State", END_ZONE, RATIO):
-        assert values[name].state == "Steady State found in Tracking Round 5, and left later"
+        assert values[name].state == "Steady State found in Tracking Round 5, at another level than the end"
     texts = [verdict.text for verdict in reported_test("wsat").report(run).verdicts]
-    assert any("left that level later, from 60 IOPS to 20 at the end" in text for text in texts)
+    assert any("at 60 IOPS, which is another level than the 20 IOPS of the end" in text for text in texts)

@@ -93,7 +93,7 @@ class SaturationResults:
         return self.steady_round is not None and self.verdict is not None and self.verdict.steady
 
     @property
-    def left_later(self) -> bool:
+    def ends_elsewhere(self) -> bool:
         """Whether the stimulus ended at another level than that at which it was found steady.
 
         The plateau of a drive with much spare area may outlast the capacity, and is as level as can be.

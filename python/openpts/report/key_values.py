@@ -118,7 +118,7 @@ def _saturation(content: TestContent) -> tuple[KeyValue, ...]:
         ratio = zones.get("plateau_to_end_zone_ratio")
         reason = "end zone not reached" if zones else _NOT_MEASURED
         title, found = workload["title"], f"Steady State {steady['state']}"
-        state = "" if steady["reached"] and not steady["left_later"] else found
+        state = "" if steady["reached"] and not steady["ends_elsewhere"] else found
         values += [
             _rate(f"{title}, Steady State", "IOPS", steady["average_iops"], reason=found, state=state),
             _rate(f"{title}, end zone", "IOPS", zones.get("end_zone_iops"), reason=reason, state=state),

@@ -67,21 +67,25 @@ def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:
         title,
         (
             Verdict(end_sentence(course)),
-            items_table(f"{page_id}-table", "X-WSAT-1 - Zones", _items(zones, state)),
+            items_table(
+                f"{page_id}-table",
+                "X-WSAT-1 - Zones",
+                _items(zones, state, left=zones.plateau_minutes < course.results.minutes[-1].number),
+            ),
             rule,
         ),
     )
 
 
-def _items(zones: Zones, state: str) -> list[tuple[str, str | Cell]]:
+def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cell]]:
     plateau_end = zones.plateau_minutes
-    never_left = zones.settled_from is None
-    settled = "n/a (plateau never left)" if never_left else f"minute {zones.settled_from}"
+    never_left = "n/a (plateau never left)"
+    settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"
     items: list[tuple[str, str | Cell]] = [
         ("Plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
         ("Plateau, length (min)", cells.number(plateau_end, 0)),
-        ("Transition begins", "n/a (plateau never left)" if never_left else f"minute {plateau_end + 1}"),
-        ("End zone begins", settled),
+        ("Transition begins", f"minute {plateau_end + 1}" if left else never_left),
+        ("End zone begins", settled if left else never_left),
         ("Steady State", state),
         ("Mean at the end (IOPS)", cells.number(zones.final_iops, 1)),
     ]

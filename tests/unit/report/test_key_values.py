@@ -62,7 +62,7 @@ def test_saturation_gives_the_ratio_and_no_judgement_of_it(run: Run) -> None:
         "reached": True,
         "state": "found in Tracking Round 9",
         "average_iops": 79_000.0,
-        "left_later": False,
+        "ends_elsewhere": False,
     }
     assert saturation(run, zones, steady) == (
         KeyValue("RND 4 KiB RW0, Steady State", "IOPS", 79_000.0, "79,000", Better.HIGHER),
@@ -75,7 +75,7 @@ def test_saturation_gives_the_ratio_and_no_judgement_of_it(run: Run) -> None:
 def test_saturation_that_never_settled_has_no_steady_figure(run: Run) -> None:
     zones = {"plateau_iops": 200_000.0, "end_zone_iops": None, "plateau_to_end_zone_ratio": None}
     values = saturation(
-        run, zones, {"reached": False, "state": "not found", "average_iops": None, "left_later": False}
+        run, zones, {"reached": False, "state": "not found", "average_iops": None, "ends_elsewhere": False}
     )
     assert [(v.text, v.note) for v in values] == [
         ("n/a", "Steady State not found"),

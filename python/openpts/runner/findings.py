@@ -10,6 +10,7 @@ from openpts.record.reader import Run
 from openpts.runner.demand_findings import composite_findings, demand_intensity_findings
 from openpts.runner.idle_edges import idle_edge_findings
 from openpts.runner.nines_findings import nines_findings
+from openpts.runner.precon_findings import precon_findings
 from openpts.vocabulary.deviation import Deviation
 
 FINDINGS: Final[Mapping[str, Callable[[Run], tuple[Deviation, ...]]]] = {
@@ -18,6 +19,7 @@ FINDINGS: Final[Mapping[str, Callable[[Run], tuple[Deviation, ...]]]] = {
     "hir": idle_edge_findings,
     "cbw": composite_findings,
     "dirth": demand_intensity_findings,
+    "precon": precon_findings,
 }
 
 

@@ -10,6 +10,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.simulation.presets import load_preset
+from openpts.simulation.shape import slc_burst_share
 from openpts.units import GB
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.fill_conditions import FillConditions
@@ -32,7 +33,12 @@ def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: P
     first, *_, last = figures["segments"]
     # at a scale, each of the hundred steps ends with a whole simulated I/O
     assert figures["written_bytes"] == pytest.approx(256e9, rel=1e-3)
-    assert 5 * GB < figures["cache_end_bytes"] < 100 * GB
+    # by the formula of the model's cache: 31.3 GB, which no step of 2.56 GB ends at
+    share = slc_burst_share(load_preset("client-qlc"))
+    assert share is not None
+    assert figures["cache_end_bytes"] == pytest.approx(share * 256e9, rel=0.005)
+    low, high = figures["cache_end_between_bytes"]
+    assert high - low < 1.6 * GB  # a second at the first rate
     assert first["mb_per_s"] > 5 * last["mb_per_s"]
     given_back = [one["returned_bytes"] for one in figures["idle_times"]]
     assert given_back[0] == 0
@@ -50,16 +56,21 @@ def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
 
 
 def test_break_points_of_a_script_are_found_where_it_has_them(tmp_path: Path) -> None:
-    """Rates by bytes written: 4 MB/s for 30 % of the capacity, 1 for 40 %, then half of that."""
-    tenth = CAPACITY_BYTES // 10
-    rates = [rate * 1e6 / 131_072 for rate in (4, 4, 4, 1, 1, 1, 1, 0.5)]
-    preset = write_oracle(tmp_path, rates, by="bytes-written", every=tenth)
+    """Rates by bytes written: 4 MB/s for 30.5 % of the capacity, 1 for 36.6 %, then half of that.
+
+    Neither place is that of a step, of which there is one for each per cent.
+    """
+    part = CAPACITY_BYTES * 61 // 1000
+    rates = [rate * 1e6 / 131_072 for rate in (*[4] * 5, *[1] * 6, 0.5)]
+    preset = write_oracle(tmp_path, rates, by="bytes-written", every=part)
     adjust = adjusted(levels_pct=(100.0,))
     run = run_whole("fill", Profile.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
     figures = summarise(run)
     one_step = CAPACITY_BYTES / 100
-    assert figures["cache_end_bytes"] == pytest.approx(0.3 * CAPACITY_BYTES, abs=1.5 * one_step)
-    assert figures["collection_start_bytes"] == pytest.approx(0.7 * CAPACITY_BYTES, abs=1.5 * one_step)
+    for name, parts in (("cache_end", 5), ("collection_start", 11)):
+        assert figures[f"{name}_bytes"] == pytest.approx(parts * part, abs=0.1 * one_step)
+        low, high = figures[f"{name}_between_bytes"]
+        assert low <= parts * part <= high
     assert [segment["mb_per_s"] for segment in figures["segments"]] == pytest.approx([4, 1, 0.5], rel=0.05)
     # idle time gives nothing back: the script goes by what was written
     assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}

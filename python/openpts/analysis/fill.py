@@ -6,11 +6,12 @@ Implements: HYP-FILL-01, HYP-FILL-02.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from statistics import median
 from typing import Final
 
 from openpts.analysis.breaks import Segment, segments_of
+from openpts.analysis.rate_fall import Fall, fall_between
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import Sample
 
@@ -22,8 +23,9 @@ _WHOLE: Final = 0.99
 
 READING: Final = (
     "The first break to a lower rate is read as the end of the cache, the second one as the start of garbage "
-    "collection (or of folding the cache); the last segment of the fill, if a break is before it, is the "
-    "steady one."
+    "collection (or of folding the cache). Both are placed by the intervals around them, and lie within the "
+    "bounds that are given: those of the interval in which the rate fell. The last segment of the fill, if a "
+    "break is before it, has the last rate; no rule of steady state was held against it."
 )
 
 
@@ -45,11 +47,15 @@ class FillPoint:
 
 @dataclass(frozen=True, slots=True)
 class FillSegment:
-    """A part of a course at one rate: from and to in bytes written, and bytes over time in it."""
+    """A part of a course at one rate: from and to in bytes written, and bytes over time in it.
+
+    ``fall`` is that with which it begins; None for the first one, and for a faster one than that before.
+    """
 
     start_bytes: int
     end_bytes: int
     bytes_per_s: float
+    fall: Fall | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,24 +66,27 @@ class Course:
     segments: tuple[FillSegment, ...]
 
     @property
-    def falls_bytes(self) -> tuple[int, ...]:
-        """Up to where the rate was higher, in order: the ends of segments with a slower one behind them."""
-        return tuple(a.end_bytes for a, b in pairwise(self.segments) if b.bytes_per_s < a.bytes_per_s)
+    def falls(self) -> tuple[Fall, ...]:
+        """Where the rate fell, in order."""
+        return tuple(segment.fall for segment in self.segments if segment.fall is not None)
 
     @property
-    def cache_end_bytes(self) -> int | None:
+    def cache_end(self) -> Fall | None:
         """The first fall."""
-        return self.falls_bytes[0] if self.falls_bytes else None
+        return self.falls[0] if self.falls else None
 
     @property
-    def collection_start_bytes(self) -> int | None:
+    def collection_start(self) -> Fall | None:
         """The second fall."""
-        return self.falls_bytes[1] if len(self.falls_bytes) > 1 else None
+        return self.falls[1] if len(self.falls) > 1 else None
 
     @property
-    def steady_from_bytes(self) -> int | None:
-        """The start of the last segment."""
-        return self.segments[-1].start_bytes if len(self.segments) > 1 else None
+    def last_rate_from_bytes(self) -> int | None:
+        """Where the last segment begins, if there is one before it: with a fall, or a step if it rose."""
+        if len(self.segments) < 2:
+            return None
+        last = self.segments[-1]
+        return last.start_bytes if last.fall is None else last.fall.at_bytes
 
     @property
     def written_bytes(self) -> int:
@@ -99,8 +108,14 @@ def course_of(samples: Sequence[Sample]) -> Course:
     points = tuple(
         _point(sample, end) for sample, end in zip(samples, ends, strict=True) if sample.write.bytes
     )
-    segments = segments_of([point.bytes_per_s for point in points])
-    return Course(points, tuple(_segment(points, segment) for segment in segments))
+    found = segments_of([point.bytes_per_s for point in points])
+    measured = [sample for sample in samples if sample.write.bytes]
+    before = (None, *found)
+    segments = tuple(
+        _segment(points, segment, _fall(measured, points, previous, segment))
+        for previous, segment in zip(before, found, strict=False)
+    )
+    return Course(points, segments)
 
 
 def returned(course: Course, without_idle: Course) -> Returned:
@@ -143,7 +158,18 @@ def _point(sample: Sample, end_bytes: int) -> FillPoint:
     )
 
 
-def _segment(points: Sequence[FillPoint], segment: Segment) -> FillSegment:
+def _fall(
+    samples: Sequence[Sample], points: Sequence[FillPoint], before: Segment | None, segment: Segment
+) -> Fall | None:
+    """Looked for from the last two steps of one segment to the first two of the next."""
+    if before is None or segment.rate >= before.rate:
+        return None
+    first, last = max(before.start, before.end - 2), min(segment.end, segment.start + 2)
+    start_bytes = points[first].end_bytes - points[first].bytes
+    return fall_between(samples[first:last], start_bytes, before.rate, segment.rate)
+
+
+def _segment(points: Sequence[FillPoint], segment: Segment, fall: Fall | None) -> FillSegment:
     inside = points[segment.start : segment.end]
     written = sum(point.bytes for point in inside)
     elapsed_ns = sum(point.elapsed_ns for point in inside)
@@ -151,4 +177,5 @@ def _segment(points: Sequence[FillPoint], segment: Segment) -> FillSegment:
         start_bytes=inside[0].end_bytes - inside[0].bytes,
         end_bytes=inside[-1].end_bytes,
         bytes_per_s=written * NS_PER_S / elapsed_ns if elapsed_ns else 0.0,
+        fall=fall,
     )

@@ -1,7 +1,8 @@
 """A whole HIR test from its samples: segments on one time axis, and the baseline they are held against."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import fmean
 
 from openpts.analysis.comparison import gain_pct
 from openpts.analysis.idle_recovery import Access, SegmentSummary, accesses, summarise_segment
@@ -30,7 +31,10 @@ class Segment:
 
 @dataclass(frozen=True, slots=True)
 class IdleRecoveryResults:
-    """``baseline`` sums up the tracked minutes of the window of steady state (openpts' reading of 11.2)."""
+    """``baseline`` sums up the tracked minutes of the window of steady state (openpts' reading of 11.2).
+
+    Its IOPS are their average, which is the tracking variable's average in the window (2.1.24).
+    """
 
     baseline: SegmentSummary | None
     segments: tuple[Segment, ...]
@@ -61,7 +65,7 @@ def analyse_idle_recovery(
     origin_ns = begun[0][1][0].started_ns if begun else 0
     planned_ns = conditions.access_ns
     return IdleRecoveryResults(
-        baseline=summarise_segment(window, conditions.minute_ns, scale),
+        baseline=_baseline(window, conditions.minute_ns, scale),
         segments=tuple(
             Segment(
                 state=state,
@@ -75,6 +79,11 @@ def analyse_idle_recovery(
             for state, waits, returns in begun
         ),
     )
+
+
+def _baseline(window: Sequence[Sample], minute_ns: int, scale: int) -> SegmentSummary | None:
+    summary = summarise_segment(window, minute_ns, scale)
+    return replace(summary, iops=fmean(minute.iops for minute in window)) if summary else None
 
 
 def _end_ns(samples: Sequence[Sample]) -> int:

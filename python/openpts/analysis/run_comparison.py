@@ -1,18 +1,23 @@
 """Repeated runs as a set, and two sets beside each other: median, spread, delta, and what may be said of it.
 
-The rules are those of the Solidigm guide, sections 4.1 to 4.3.
+Median, spread and delta follow the Solidigm guide, sections 4.1 to 4.3. When a difference is called one is
+openpts' own rule: the ranges lie apart, chance would seldom have it so, and it is large enough to matter.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from openpts.analysis.comparison import gain_pct, relative_standard_error_pct
+from openpts.analysis.range_chance import FALSE_ALARM_LIMIT, apart_by_chance, holm
 from openpts.vocabulary.better import Better
 
 ADVISED_RUNS: Final = 3
 MOST_RUNS: Final = 7
 RSE_LIMIT_PCT: Final = 5.0
+LEAST_DIFFERENCE_PCT: Final = 2.0
+"""Medians that are nearer than that are of no interest, unless an operator says otherwise."""
 
 
 class Quality(StrEnum):
@@ -28,9 +33,17 @@ class Quality(StrEnum):
 
 
 class Outcome(StrEnum):
-    """What two sets show. ONE_RUN: one of them has no spread, so that nothing can be said of chance."""
+    """What two sets show.
+
+    DIFFERENT: their ranges lie apart, by chance seldom enough for all lines, and the medians differ by the
+    least difference of interest. MAY_BE_CHANCE: they lie apart, but would by chance too often.
+    NOT_OF_INTEREST: they lie apart by less. ONE_RUN: one of them has no spread, so that nothing can be said
+    of chance.
+    """
 
     DIFFERENT = "different"
+    MAY_BE_CHANCE = "may be chance"
+    NOT_OF_INTEREST = "below the least difference"
     NO_DIFFERENCE = "no difference shown"
     ONE_RUN = "one run"
     DISCARDED = "discarded"
@@ -89,23 +102,69 @@ class SetComparison:
     """A candidate's set beside the base's.
 
     ``delta_pct`` compares the medians so that plus is better; None where neither way is better, where a set
-    is discarded, or where a median is not above 0.
+    is discarded, or where a median is not above 0. ``chance`` is the probability that the ranges of so many
+    runs lie apart where nothing differs; ``corrected_chance`` is that of these ranges, corrected for all
+    lines: 1 where they overlap. Both are None where nothing can be said of chance.
     """
 
     delta_pct: float | None
     outcome: Outcome
+    chance: float | None = None
+    corrected_chance: float | None = None
 
 
-def compare_sets(base: RunSet, candidate: RunSet) -> SetComparison:
-    """Hold a candidate against the base: different only where their ranges have nothing in common."""
-    qualities = {base.quality, candidate.quality}
-    if Quality.DISCARDED in qualities:
+def compare_lines(
+    lines: Sequence[tuple[RunSet, RunSet]], least_difference_pct: float = LEAST_DIFFERENCE_PCT
+) -> tuple[SetComparison, ...]:
+    """Hold the candidate of each line against its base, all lines of a comparison at once.
+
+    Each line is one more chance of a false alarm, so that what one shows depends on their number.
+    """
+    tested = [place for place, (base, candidate) in enumerate(lines) if _has_spread(base, candidate)]
+    chances = [apart_by_chance(lines[place][0].count, lines[place][1].count) for place in tested]
+    found = [chance if _apart(*lines[place]) else 1.0 for place, chance in zip(tested, chances, strict=True)]
+    by_place = {
+        place: (chance, corrected)
+        for place, chance, corrected in zip(tested, chances, holm(found), strict=True)
+    }
+    return tuple(
+        _with_chance(*line, *by_place[place], least_difference_pct)
+        if place in by_place
+        else _without_chance(*line)
+        for place, line in enumerate(lines)
+    )
+
+
+def _has_spread(base: RunSet, candidate: RunSet) -> bool:
+    return not {base.quality, candidate.quality} & {Quality.DISCARDED, Quality.ONE_RUN}
+
+
+def _apart(base: RunSet, candidate: RunSet) -> bool:
+    """Whether the ranges have nothing in common."""
+    return base.low > candidate.high or candidate.low > base.high
+
+
+def _without_chance(base: RunSet, candidate: RunSet) -> SetComparison:
+    if Quality.DISCARDED in {base.quality, candidate.quality}:
         return SetComparison(None, Outcome.DISCARDED)
+    return SetComparison(advantage_pct(base.median, candidate.median, base.better), Outcome.ONE_RUN)
+
+
+def _with_chance(
+    base: RunSet, candidate: RunSet, chance: float, corrected: float, least_difference_pct: float
+) -> SetComparison:
     delta_pct = advantage_pct(base.median, candidate.median, base.better)
-    if Quality.ONE_RUN in qualities:
-        return SetComparison(delta_pct, Outcome.ONE_RUN)
-    overlap = base.low <= candidate.high and candidate.low <= base.high
-    return SetComparison(delta_pct, Outcome.NO_DIFFERENCE if overlap else Outcome.DIFFERENT)
+    # of what neither way is better, the plain difference tells whether it is of interest
+    difference_pct = gain_pct(base.median, candidate.median) if delta_pct is None else delta_pct
+    if not _apart(base, candidate):
+        outcome = Outcome.NO_DIFFERENCE
+    elif difference_pct is not None and abs(difference_pct) < least_difference_pct:
+        outcome = Outcome.NOT_OF_INTEREST
+    elif corrected > FALSE_ALARM_LIMIT:
+        outcome = Outcome.MAY_BE_CHANCE
+    else:
+        outcome = Outcome.DIFFERENT
+    return SetComparison(delta_pct, outcome, chance, corrected)
 
 
 # SOL-STAT-07, 08

@@ -1,7 +1,8 @@
 """Write saturation from its record: minutes, tracked minutes, zones, response times (PTS 10.3)."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import takewhile
 from statistics import fmean, pstdev
 from typing import Final
 
@@ -36,34 +37,35 @@ class TrackedStep:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """What the minutes show of the way to steady state, by the rule that the report prints.
+    """What the minutes show of the way down from the plateau, by the rule that the report prints.
 
     Minute numbers count from 1. The plateau lasts while minute means lie within 10 % of the mean of the first
-    five minutes, or of the first one where those five lie further apart. ``settled_from`` is the first minute
-    after it within 10 % of ``final_iops``, the mean of the last thirty minutes (of the last quarter, if that
-    is shorter). None where the plateau was never left, or nothing settled. The steady figures are of the
-    intervals from there to the end: mean, lowest, coefficient of variation in per cent, and time below half
-    of the mean.
+    five minutes, or of the first one where those five lie further apart; ``plateau_iops`` is the mean of its
+    minutes. ``settled_from`` is the first minute after it within 10 % of ``final_iops``, the mean of the last
+    thirty minutes (of the last quarter, if that is shorter). None where the plateau was never left, or
+    nothing settled. The end zone lasts from there to the end; its figures are of its intervals: mean, lowest,
+    coefficient of variation in per cent, and time below half of the mean. It is not steady state, which
+    definition 2.1.24 alone decides.
     """
 
     plateau_iops: float
     plateau_minutes: int
     final_iops: float
     settled_from: int | None
-    steady_iops: float | None = None
+    end_zone_iops: float | None = None
     lowest_iops: float | None = None
     variation_pct: float | None = None
     below_half_ns: int | None = None
 
     @property
     def kept_pct(self) -> float | None:
-        """IOPS of the steady zone in per cent of the plateau's."""
-        return None if self.steady_iops is None else share_pct(self.steady_iops, self.plateau_iops)
+        """IOPS of the end zone in per cent of the plateau's."""
+        return None if self.end_zone_iops is None else share_pct(self.end_zone_iops, self.plateau_iops)
 
     @property
     def ratio(self) -> float | None:
-        """IOPS of the plateau over those of the steady zone."""
-        return self.plateau_iops / self.steady_iops if self.steady_iops else None
+        """IOPS of the plateau over those of the end zone."""
+        return self.plateau_iops / self.end_zone_iops if self.end_zone_iops else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +91,16 @@ class SaturationResults:
     def steady(self) -> bool:
         """Whether steady state was found, and the record bears it out."""
         return self.steady_round is not None and self.verdict is not None and self.verdict.steady
+
+    @property
+    def ends_elsewhere(self) -> bool:
+        """Whether the stimulus ended at another level than that at which it was found steady.
+
+        The plateau of a drive with much spare area may outlast the capacity, and is as level as can be.
+        """
+        if not self.steady or self.verdict is None or self.zones is None:
+            return False
+        return not _near(self.zones.final_iops, self.verdict.average)
 
 
 def analyse_saturation(
@@ -174,20 +186,25 @@ def steady_round_of(steps: Sequence[TrackedStep], minute_ns: int, after_written_
 
 
 def zones_of(minutes: Sequence[Minute], pieces: Sequence[Piece]) -> Zones | None:
-    """Plateau, transition and steady zone; None with fewer minutes than the two means have."""
+    """Plateau, transition and end zone; None with fewer minutes than the two means have."""
     if len(minutes) < 2 * PLATEAU_MINUTES:
         return None
-    plateau_iops = _mean_iops(minutes[:PLATEAU_MINUTES])
-    if not all(_near(minute.iops, plateau_iops) for minute in minutes[:PLATEAU_MINUTES]):
-        plateau_iops = minutes[0].iops
+    level_iops = _mean_iops(minutes[:PLATEAU_MINUTES])
+    if not all(_near(minute.iops, level_iops) for minute in minutes[:PLATEAU_MINUTES]):
+        level_iops = minutes[0].iops
     final_iops = _mean_iops(minutes[-min(FINAL_MINUTES, max(1, len(minutes) // 4)) :])
-    left = next((m.number for m in minutes if not _near(m.iops, plateau_iops)), None)
-    plateau_minutes = len(minutes) if left is None else left - 1
+    plateau = list(takewhile(lambda minute: _near(minute.iops, level_iops), minutes))
+    left = None if len(plateau) == len(minutes) else minutes[len(plateau)].number
     settled = next(
         (m for m in minutes if left is not None and m.number >= left and _near(m.iops, final_iops)), None
     )
-    zones = Zones(plateau_iops, plateau_minutes, final_iops, settled.number if settled else None)
-    return _with_steady(zones, settled, pieces) if settled else zones
+    zones = Zones(
+        plateau_iops=_mean_iops(plateau),
+        plateau_minutes=len(minutes) if left is None else left - 1,
+        final_iops=final_iops,
+        settled_from=settled.number if settled else None,
+    )
+    return _with_end_zone(zones, settled, pieces) if settled else zones
 
 
 def whole_pieces(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
@@ -196,17 +213,14 @@ def whole_pieces(pieces: Sequence[Piece]) -> tuple[Piece, ...]:
     return tuple(piece for piece in pieces if piece.measured.elapsed_ns >= _WHOLE * longest_ns)
 
 
-def _with_steady(zones: Zones, settled: Minute, pieces: Sequence[Piece]) -> Zones:
-    steady = [piece for piece in pieces if piece.start_ns >= settled.start_ns]
-    mean_iops = _mean_iops([piece.measured for piece in steady])
-    whole = [piece.measured for piece in whole_pieces(steady)]
+def _with_end_zone(zones: Zones, settled: Minute, pieces: Sequence[Piece]) -> Zones:
+    zone = [piece for piece in pieces if piece.start_ns >= settled.start_ns]
+    mean_iops = _mean_iops([piece.measured for piece in zone])
+    whole = [piece.measured for piece in whole_pieces(zone)]
     rates = [measured.iops for measured in whole]
-    return Zones(
-        plateau_iops=zones.plateau_iops,
-        plateau_minutes=zones.plateau_minutes,
-        final_iops=zones.final_iops,
-        settled_from=zones.settled_from,
-        steady_iops=mean_iops,
+    return replace(
+        zones,
+        end_zone_iops=mean_iops,
         lowest_iops=min(rates),
         variation_pct=100 * pstdev(rates) / fmean(rates) if any(rates) else None,
         below_half_ns=sum(m.elapsed_ns for m in whole if m.iops < mean_iops / 2),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.cli.report import print_notes
 from openpts.errors import UsageError
 
@@ -35,6 +36,15 @@ _OUT = Path("openpts-comparison")
     metavar="RUN",
     help="A first run that stands apart and counts in no set. May be repeated.",
 )
+@click.option(
+    "--least-difference",
+    "least_difference_pct",
+    type=click.FloatRange(min=0, max=100),
+    default=LEAST_DIFFERENCE_PCT,
+    show_default=True,
+    metavar="PCT",
+    help="Call no smaller difference of medians one.",
+)
 @click.option("--html", is_flag=True, help="Interactive page, one file.")
 @click.option("--pdf", is_flag=True, help="Pages for print.")
 @click.option("--csv", is_flag=True, help="Each table and series as a file.")
@@ -54,6 +64,7 @@ def compare(
     base: str,
     labels: tuple[str, ...],
     cold: tuple[Path, ...],
+    least_difference_pct: float,
     out: Path | None,
     paper: str,
     redact: bool,
@@ -64,7 +75,8 @@ def compare(
 
     RUN is a run folder, or that of a suite, which stands for all of its runs. Runs of one drive (model,
     serial number, firmware) under the same conditions make a set, of which the median counts. Three warm
-    runs or more, an odd number, are advised. Where runs were not made alike, a red list says in what.
+    runs or more, an odd number, are advised; with more lines, more runs are needed before a difference may be
+    called one, and the page says how many. Where runs were not made alike, a red list says in what.
     """
     from openpts.cli.compare_text import print_comparison  # noqa: PLC0415 slow to load, and help needs no report
     from openpts.report.compare.build import build_comparison  # noqa: PLC0415 likewise
@@ -73,7 +85,7 @@ def compare(
     from openpts.report.compare.sources import read_entries  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted, redacted_figures  # noqa: PLC0415 likewise
 
-    comparison = compare_runs(read_entries(runs, _labels(labels), cold), base)
+    comparison = compare_runs(read_entries(runs, _labels(labels), cold), base, least_difference_pct)
     report, figures = build_comparison(comparison, paper=paper), comparison_figures(comparison)
     if redact:
         records = [run.run.manifest for run in comparison.runs]

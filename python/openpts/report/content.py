@@ -12,7 +12,8 @@ from openpts.report.standing import Standing
 class TestContent:
     """``verdicts`` and ``summary`` go on the cover; ``sections`` makes the pages, with the report's date.
 
-    Each section has its own common header. ``figures`` is what ``--json`` prints of the test, JSON-ready,
+    Each section has its own common header. ``conditions`` stand on the page of the run's conditions as well:
+    what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
     under names with units: it takes no page to make it.
     """
 
@@ -22,3 +23,4 @@ class TestContent:
     summary: Table
     sections: Callable[[Standing, str], tuple[Section, ...]]
     figures: dict[str, Any]
+    conditions: tuple[Verdict, ...] = ()

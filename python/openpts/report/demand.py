@@ -32,6 +32,7 @@ from openpts.report.preparation_page import gaps_table, purge_table, purge_verdi
 from openpts.report.standing import Standing
 from openpts.report.summary_table import key_value, summary_table
 from openpts.report.tracking_pages import (
+    between_verdicts,
     tracking_rounds_page,
     tracking_sentence,
     tracking_time_page,
@@ -67,12 +68,14 @@ def _content(demand: DemandRun, title: str) -> TestContent:
     return TestContent(
         verdicts=(
             tracking_sentence(demand.preconditioning),
+            *between_verdicts(demand.preconditioning),
             steady_state_sentence(demand),
             choice_sentence(demand),
         ),
         summary=_summary(demand),
         sections=lambda standing, report_date: (_section(demand, title, standing, report_date),),
         figures=demand_figures(demand),
+        conditions=between_verdicts(demand.preconditioning),
     )
 
 

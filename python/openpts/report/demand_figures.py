@@ -8,6 +8,7 @@ from openpts.analysis.operating_points import MeasuredPoint
 from openpts.analysis.response_times import response_times
 from openpts.report.demand_histogram_pages import Histogram, histograms, measured_histogram
 from openpts.report.demand_words import DemandRun
+from openpts.report.other_minutes import other_minutes_figures
 from openpts.units import in_ms
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -20,7 +21,10 @@ def demand_figures(demand: DemandRun) -> dict[str, Any]:
         "complete_rounds": len(results.rounds),
         "preconditioning": {
             "tracking_rounds": len(tracked.minutes),
-            "steady_state": _steady_state(tracked.steady, tracked.window.rounds, tracked.verdict),
+            "steady_state": {
+                **_steady_state(tracked.steady, tracked.window.rounds, tracked.verdict),
+                "other_minutes": other_minutes_figures(demand.preconditioning.others),
+            },
             "iops": list(tracked.iops),
         },
         "steady_state": _steady_state(results.steady, results.window.rounds, results.verdict),

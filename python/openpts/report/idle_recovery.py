@@ -24,12 +24,14 @@ from openpts.report.idle_recovery_pages import (
     wait_state_page,
 )
 from openpts.report.model import Cell, Page, Section, Table
+from openpts.report.other_minutes import other_minutes_figures
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import PlotName
 from openpts.report.summary_table import key_value, summary_table
 from openpts.report.tracking_pages import (
     TrackedPart,
+    between_verdicts,
     tracked_part,
     tracking_sentence,
     tracking_time_page,
@@ -51,7 +53,7 @@ def report(run: Run) -> TestContent:
     tracked = tracked_part(run, Part.WDPC)
     results = _analyse(run, conditions, tracked)
     return TestContent(
-        verdicts=(tracking_sentence(tracked),),
+        verdicts=(tracking_sentence(tracked), *between_verdicts(tracked)),
         summary=_summary(run, results, tracked),
         sections=lambda standing, report_date: (
             Section(
@@ -73,6 +75,7 @@ def report(run: Run) -> TestContent:
             ),
         ),
         figures=_figures(results, tracked),
+        conditions=between_verdicts(tracked),
     )
 
 
@@ -194,6 +197,7 @@ def _figures(results: IdleRecoveryResults, tracked: TrackedPart) -> dict[str, An
             "reached": tracked.results.steady,
             "window": list(tracked.results.window.rounds),
             "tracked_iops": list(tracked.results.iops),
+            "other_minutes": other_minutes_figures(tracked.others),
         },
         "baseline": _summary_figures(results.baseline),
         "wait_states": [

@@ -8,8 +8,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
+from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.content import TestContent
@@ -24,6 +25,7 @@ class KeyValue:
 
     ``value`` is in ``unit`` and unrounded, None if it was not measured; ``text`` is what a report prints
     without the unit, ``n/a`` then. ``note`` belongs to the value: the operating point, a reason, a low count.
+    ``state`` says that the value is not one of steady state where the test looks for it; empty if it is.
     ``stands_in``: the maximum stands in for a percentile that the I/Os do not suffice for: it is shown, but
     compared with nothing.
     """
@@ -35,11 +37,13 @@ class KeyValue:
     better: Better
     note: str = ""
     stands_in: bool = False
+    state: str = ""
 
     @property
     def cell(self) -> Cell:
         """The value in a table; tells where it is missing."""
-        return Cell(self.text, self.value, self.note, "missing" if self.value is None else "")
+        note = "; ".join(word for word in (self.note, self.state) if word)
+        return Cell(self.text, self.value, note, "missing" if self.value is None else "")
 
 
 def key_values(run: Run, content: TestContent) -> tuple[KeyValue, ...]:
@@ -68,20 +72,26 @@ _BETTER_BY_UNIT: Final = {
 
 
 def _iops(content: TestContent) -> tuple[KeyValue, ...]:
+    state = _not_steady(content.figures["steady_state"])
     found = {
         (cell["block_size_bytes"], cell["read_pct"]): cell["iops"]
         for cell in content.figures["iops"]
         if cell["access_pattern"] == "random"
     }
     return tuple(
-        _rate(f"RND 4 KiB RW{read_pct}", "IOPS", found.get((_KEY_BLOCK_SIZE_BYTES, read_pct)))
+        _rate(f"RND 4 KiB RW{read_pct}", "IOPS", found.get((_KEY_BLOCK_SIZE_BYTES, read_pct)), state=state)
         for read_pct in _READ_PCTS
     )
 
 
 def _throughput(content: TestContent) -> tuple[KeyValue, ...]:
     return tuple(
-        _rate(f"{cycle['title']} {'R' if entry['read_pct'] else 'W'}", "MB/s", entry["mb_per_s"])
+        _rate(
+            f"{cycle['title']} {'R' if entry['read_pct'] else 'W'}",
+            "MB/s",
+            entry["mb_per_s"],
+            state=_not_steady(cycle["steady_state"]),
+        )
         for cycle in content.figures["cycles"]
         for entry in cycle["throughput"]
     )
@@ -94,8 +104,9 @@ def _latency(content: TestContent) -> tuple[KeyValue, ...]:
         for cell in content.figures["iops"]
         if cell["block_size_bytes"] == _KEY_BLOCK_SIZE_BYTES and cell["p99_999_ms"] is None
     }
+    state = _not_steady(content.figures["steady_state"])
     return tuple(
-        replace(_of_row(name, cell, unit, Better.LOWER), stands_in=name in short_of_ios)
+        _in_state(replace(_of_row(name, cell, unit, Better.LOWER), stands_in=name in short_of_ios), state)
         for name, cell, unit in _rows(content)
     )
 
@@ -103,20 +114,23 @@ def _latency(content: TestContent) -> tuple[KeyValue, ...]:
 def _saturation(content: TestContent) -> tuple[KeyValue, ...]:
     values: list[KeyValue] = []
     for workload in content.figures["workloads"]:
-        zones = workload["zones"] or {}
-        ratio = zones.get("plateau_to_steady_ratio")
-        reason = "steady zone not reached" if zones else _NOT_MEASURED
-        title = workload["title"]
+        zones, steady = workload["zones"] or {}, workload["steady_state"]
+        ratio = zones.get("plateau_to_end_zone_ratio")
+        reason = "end zone not reached" if zones else _NOT_MEASURED
+        title, found = workload["title"], f"Steady State {steady['state']}"
+        state = "" if steady["reached"] and not steady["ends_elsewhere"] else found
         values += [
-            _rate(f"{title}, steady", "IOPS", zones.get("steady_iops"), reason=reason),
+            _rate(f"{title}, Steady State", "IOPS", steady["average_iops"], reason=found, state=state),
+            _rate(f"{title}, end zone", "IOPS", zones.get("end_zone_iops"), reason=reason, state=state),
             _rate(f"{title}, FOB", "IOPS", zones.get("plateau_iops")),
             _valued(
-                f"{title}, FOB/steady ratio",
+                f"{title}, FOB/end zone ratio",
                 "ratio",
                 ratio,
                 None if ratio is None else cells.fixed(ratio, 2),
                 Better.UNJUDGED,
                 reason=reason,
+                state=state,
             ),
         ]
     return tuple(values)
@@ -166,9 +180,27 @@ def _demand(content: TestContent) -> tuple[KeyValue, ...]:
     maximum = chosen["max"]
     point = f"TC {maximum['tc']} / QD {maximum['qd']}"
     note = point if chosen["below_art_limit"] else f"{point}, ART not below its limit"
+    preconditioned = _not_steady(content.figures["preconditioning"]["steady_state"])
+    words = (
+        f"pre-conditioning: {preconditioned}" if preconditioned else "",
+        _not_steady(content.figures["steady_state"]),
+    )
+    state = "; ".join(word for word in words if word)
     return (
-        _rate("MaxIOPS", "IOPS", maximum["iops"], note=note),
-        _time("ART at MaxIOPS", maximum["art_ms"], note=note),
+        _rate("MaxIOPS", "IOPS", maximum["iops"], note=note, state=state),
+        _time("ART at MaxIOPS", maximum["art_ms"], note=note, state=state),
+    )
+
+
+def _not_steady(steady_state: Mapping[str, Any]) -> str:
+    """What figures of rounds say of a steady state that was not reached; empty if it was."""
+    if steady_state["reached"]:
+        return ""
+    rounds = len(steady_state["window"])
+    return (
+        "Steady State not reached"
+        if rounds == WINDOW_ROUNDS
+        else f"Steady State n/a ({rounds} of {WINDOW_ROUNDS} rounds)"
     )
 
 
@@ -211,16 +243,27 @@ def _of_row(name: str, cell: Cell, unit: str, better: Better) -> KeyValue:
     return KeyValue(name, unit, cell.value, cell.text, better, cell.note)
 
 
+def _in_state(value: KeyValue, state: str) -> KeyValue:
+    """The value with its state; what was not measured has none."""
+    return value if value.value is None else replace(value, state=state)
+
+
 def _rate(
-    name: str, unit: str, value: float | None, *, note: str = "", reason: str = _NOT_MEASURED
+    name: str,
+    unit: str,
+    value: float | None,
+    *,
+    note: str = "",
+    reason: str = _NOT_MEASURED,
+    state: str = "",
 ) -> KeyValue:
     text = None if value is None else cells.fixed(value, 0)
-    return _valued(name, unit, value, text, Better.HIGHER, note=note, reason=reason)
+    return _valued(name, unit, value, text, Better.HIGHER, note=note, reason=reason, state=state)
 
 
-def _time(name: str, value_ms: float | None, *, note: str = "") -> KeyValue:
+def _time(name: str, value_ms: float | None, *, note: str = "", state: str = "") -> KeyValue:
     text = None if value_ms is None else format_latency_ms(value_ms * NS_PER_MS)
-    return _valued(name, "ms", value_ms, text, Better.LOWER, note=note)
+    return _valued(name, "ms", value_ms, text, Better.LOWER, note=note, state=state)
 
 
 def _valued(
@@ -232,8 +275,9 @@ def _valued(
     *,
     note: str = "",
     reason: str = _NOT_MEASURED,
+    state: str = "",
 ) -> KeyValue:
     """``text`` is None with ``value``; then ``reason`` says why."""
     if value is None or text is None:
         return KeyValue(name, unit, None, "n/a", better, reason)
-    return KeyValue(name, unit, value, text, better, note)
+    return KeyValue(name, unit, value, text, better, note, state=state)

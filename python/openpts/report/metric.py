@@ -16,12 +16,16 @@ from openpts.vocabulary.verdict import UNITS, TestPoint, figure_of
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """``of`` what was measured, in ``unit``: IOPS, MB/s or ms. ``decimals`` is None for latencies."""
+    """``of`` what was measured, in ``unit``: IOPS, MB/s or ms. ``decimals`` is None for latencies.
+
+    ``statistic`` is what it is of a Round: its average, or its maximum.
+    """
 
     of: Callable[[Measured], float]
     unit: str
     axis_title: str
     decimals: int | None
+    statistic: str = "average"
 
     @property
     def is_latency(self) -> bool:
@@ -55,5 +59,9 @@ METRICS: Final = {
 }
 IOPS: Final = METRICS[SteadyFigure.IOPS]
 MAX_LATENCY: Final = Metric(
-    lambda measured: (measured.max_latency_ns or 0) / NS_PER_MS, "ms", "Maximum response time (ms)", None
+    lambda measured: (measured.max_latency_ns or 0) / NS_PER_MS,
+    "ms",
+    "Maximum response time (ms)",
+    None,
+    "maximum",
 )

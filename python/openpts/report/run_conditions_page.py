@@ -32,14 +32,15 @@ _ENGINE: Final = (
 )
 
 
-def run_conditions_page(run: Run) -> Page:
-    """All that was going on beside the I/O itself."""
+def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
+    """All that was going on beside the I/O itself, and what the test says of its own conditions."""
     return aligned_page(
         Page(
             "run-conditions",
             "Conditions During the Run",
             (
                 *_host_blocks(run),
+                *of_test,
                 *(Verdict(f"Before the run: {printable(text)}.") for text in run.manifest.healed),
                 *_gap_blocks(run),
                 _engine(run),

@@ -47,50 +47,59 @@ def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
     )
 
 
-def zones_page(course: Course, page_id: str, title: str) -> Page:
-    """Plateau, transition and steady zone with the rule that tells them apart (PTS-WSAT-34)."""
+def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:
+    """Plateau, transition and end zone with the rule that tells them apart (PTS-WSAT-34).
+
+    ``state`` is whether Steady State was found, in words.
+    """
     zones = course.results.zones
     if zones is None:
         return Page(page_id, title, (Verdict("Zones: n/a (fewer than ten minutes).", "info"),))
     rule = Verdict(
         f"Rule (ours): the plateau lasts while minute means lie within {ZONE_PCT:g} % of the mean of the "
-        f"first {PLATEAU_MINUTES} minutes, or of the first one if those lie further apart; the steady zone "
+        f"first {PLATEAU_MINUTES} minutes, or of the first one if those lie further apart; the end zone "
         f"begins with the first minute after it within {ZONE_PCT:g} % of the mean of the last "
-        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter)."
+        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter). Steady "
+        "State is decided by definition 2.1.24 alone."
     )
     return Page(
         page_id,
         title,
         (
             Verdict(end_sentence(course)),
-            items_table(f"{page_id}-table", "X-WSAT-1 - Zones", _items(zones)),
+            items_table(
+                f"{page_id}-table",
+                "X-WSAT-1 - Zones",
+                _items(zones, state, left=zones.plateau_minutes < course.results.minutes[-1].number),
+            ),
             rule,
         ),
     )
 
 
-def _items(zones: Zones) -> list[tuple[str, str | Cell]]:
+def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cell]]:
     plateau_end = zones.plateau_minutes
-    never_left = zones.settled_from is None
-    settled = "n/a (plateau never left)" if never_left else f"minute {zones.settled_from}"
+    never_left = "n/a (plateau never left)"
+    settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"
     items: list[tuple[str, str | Cell]] = [
-        ("Plateau (IOPS)", cells.number(zones.plateau_iops, 1)),
+        ("Plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
         ("Plateau, length (min)", cells.number(plateau_end, 0)),
-        ("Transition begins", "n/a (plateau never left)" if never_left else f"minute {plateau_end + 1}"),
-        ("Steady zone begins", settled),
+        ("Transition begins", f"minute {plateau_end + 1}" if left else never_left),
+        ("End zone begins", settled if left else never_left),
+        ("Steady State", state),
         ("Mean at the end (IOPS)", cells.number(zones.final_iops, 1)),
     ]
     for label, value, decimals in (
-        ("Steady zone, mean (IOPS)", zones.steady_iops, 1),
-        ("Steady zone, lowest interval (IOPS)", zones.lowest_iops, 1),
-        ("Steady zone, coefficient of variation of the intervals (%)", zones.variation_pct, 1),
+        ("End zone, mean (IOPS)", zones.end_zone_iops, 1),
+        ("End zone, lowest interval (IOPS)", zones.lowest_iops, 1),
+        ("End zone, coefficient of variation of the intervals (%)", zones.variation_pct, 1),
         (
-            "Steady zone, time below half of its mean (s)",
+            "End zone, time below half of its mean (s)",
             None if zones.below_half_ns is None else zones.below_half_ns / 1e9,
             1,
         ),
-        ("Plateau / steady", zones.ratio, 2),
-        ("Steady, share of the plateau (%)", zones.kept_pct, 1),
+        ("Plateau / end zone", zones.ratio, 2),
+        ("End zone, share of the plateau (%)", zones.kept_pct, 1),
     ):
-        items.append((label, cells.number_or("no steady zone", value, decimals)))
+        items.append((label, cells.number_or("no end zone", value, decimals)))
     return items

@@ -181,7 +181,7 @@ def _rounds_table(
 ) -> Table:
     return Table(
         id=table_id,
-        title=f"Values plotted: average of each Round{_mixes_text(points)} ({metric.unit})",
+        title=f"Values plotted: {metric.statistic} of each Round{_mixes_text(points)} ({metric.unit})",
         head=Column("Block size (KiB)", width=0),
         columns=round_columns(range(1, len(results.rounds) + 1)),
         rows=tuple(

@@ -69,7 +69,10 @@ def _rounds(run: Run, conditions: RoundConditions, cycle: int) -> Iterator[tuple
 
 def _last_minute(run: Run, part: Part, cycle: int) -> Iterator[tuple[str, str]]:
     if steps := _complete(run.part(part, cycle=cycle)):
-        yield _TRACKED[part], f"{steps[-1].sample.iops:,.0f} IOPS"
+        finished = run.manifest.cycles[cycle - 1 : cycle]
+        steady = bool(finished) and finished[0].outcome.steady_round is not None
+        name = _TRACKED[part] if steady else f"{_TRACKED[part]}, not steady"
+        yield name, f"{steps[-1].sample.iops:,.0f} IOPS"
 
 
 def _wait_states(run: Run, cycle: int) -> Iterator[tuple[str, str]]:

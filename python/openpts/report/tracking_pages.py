@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
+from openpts.analysis.other_minutes import OtherMinutes, other_minutes
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.tracking_rounds import TrackedStep, TrackingResults, analyse_tracking
 from openpts.record.reader import Run
@@ -22,6 +23,7 @@ from openpts.report.minutes_table import (
     minutes_axis,
 )
 from openpts.report.model import Axis, Band, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.report.other_minutes import other_minutes_verdicts
 from openpts.report.steady_state_pages import PlotName, height_over_rounds, round_columns
 from openpts.report.ticks import TimeAxis
 from openpts.report.window_page import Window, window_page
@@ -36,7 +38,10 @@ _TRACKED_COLOR = 3
 
 @dataclass(frozen=True, slots=True)
 class TrackedPart:
-    """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun."""
+    """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun.
+
+    ``others`` are the minutes between those of its window, where they can be told.
+    """
 
     run: Run
     part: Part
@@ -44,6 +49,8 @@ class TrackedPart:
     results: TrackingResults
     stimulus: str
     demand: str
+    period_ns: int
+    others: OtherMinutes | None
 
     @property
     def samples(self) -> list[Sample]:
@@ -73,6 +80,13 @@ def tracked_part(run: Run, part: Part, cycle: int = 1) -> TrackedPart:
         minute_ns=conditions.minute_ns,
         period_ns=conditions.tracking_period_ns,
     )
+    others = other_minutes(
+        [step.sample for step in steps],
+        results.verdict,
+        results.starts_ns,
+        minute_ns=conditions.minute_ns,
+        period_ns=conditions.tracking_period_ns,
+    )
     stimulus = steps[0].sample.step.stimulus if steps else None
     return TrackedPart(
         run=run,
@@ -81,7 +95,15 @@ def tracked_part(run: Run, part: Part, cycle: int = 1) -> TrackedPart:
         results=results,
         stimulus=str(stimulus) if stimulus else "n/a",
         demand=f"TC {stimulus.tc} / QD {stimulus.qd}" if stimulus else "n/a",
+        period_ns=conditions.tracking_period_ns,
+        others=others,
     )
+
+
+def between_verdicts(tracked: TrackedPart, subject: str = "Pre-conditioning") -> tuple[Verdict, ...]:
+    """What the minutes between the tracked ones say, where they say otherwise."""
+    what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
+    return other_minutes_verdicts(tracked.others, what, tracked.period_ns)
 
 
 def tracking_sentence(tracked: TrackedPart, subject: str = "Pre-conditioning") -> Verdict:
@@ -138,6 +160,7 @@ def tracking_time_page(
             *_lead(lead),
             figure,
             tracking_sentence(tracked, subject),
+            *between_verdicts(tracked, subject),
             _rounds_table(name, tracked, time),
             table,
         ),
@@ -176,6 +199,7 @@ def tracking_rounds_page(
             *_lead(lead),
             figure,
             tracking_sentence(tracked, subject),
+            *between_verdicts(tracked, subject),
             table,
             _minutes_table(f"{name.id}-minutes", tracked, minutes, time),
         ),
@@ -194,6 +218,7 @@ def tracking_window_page(tracked: TrackedPart, name: PlotName, conditions: str) 
         reason=tracked.reason,
         conditions=conditions,
         round_word=ROUND_WORD,
+        told=between_verdicts(tracked),
     )
     return window_page(window, name)
 

@@ -33,7 +33,7 @@ class Window:
     """A measurement window to be shown: ``verdict`` None where it can't be judged, for ``reason``.
 
     ``values`` are those of all rounds there are, ``conditions`` the line below the determination data,
-    ``round_word`` what a round is called: Round, or Tracking Round.
+    ``round_word`` what a round is called: Round, or Tracking Round. ``told`` stands below the verdict.
     """
 
     variable: str
@@ -43,6 +43,7 @@ class Window:
     reason: str
     conditions: str
     round_word: str = "Round"
+    told: tuple[Verdict, ...] = ()
 
 
 def window_of(results: RoundTestResults, variable_index: int, conditions: str) -> Window:
@@ -92,6 +93,7 @@ def window_page(window: Window, name: PlotName) -> Page:
     blocks: tuple[Block, ...] = (
         figure,
         *_judgements(verdict),
+        *window.told,
         determination_table(f"{name.id}-data", verdict, metric, window.conditions),
         table,
     )

@@ -6,17 +6,13 @@ from msgspec.structs import replace
 
 from openpts.analysis.saturation import (
     SaturationResults,
-    analyse_saturation,
-    steady_round_of,
-    tracked_steps,
     whole_pieces,
 )
-from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.confidence_page import Applied, confidence_page, percentile_cell
 from openpts.report.content import TestContent
-from openpts.report.header import Rows, common_header, of_cycle
+from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
     active_range_amount_text,
     active_range_text,
@@ -27,10 +23,11 @@ from openpts.report.header_rows import (
 from openpts.report.histogram_figures import times_figures
 from openpts.report.metric import IOPS
 from openpts.report.model import Cell, Page, Section, Table, Verdict
+from openpts.report.other_minutes import other_minutes_figures
 from openpts.report.saturation_consistency_pages import consistency_pages
+from openpts.report.saturation_cycle import SaturationCycle
 from openpts.report.saturation_pages import (
     Along,
-    Course,
     along_fills,
     along_tgbw,
     along_time,
@@ -47,76 +44,10 @@ from openpts.report.transfer_size import with_transfer_size
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.conditions import WriteSaturationConditions
-from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import Workload, simple_workload
 
-PREFIX: Final = "wsat"
 _LAST_NS: Final = 3600 * NS_PER_S
-
-
-class _Cycle:
-    """One workload of the run: its results, and how its stimulus ended."""
-
-    def __init__(self, run: Run, conditions: WriteSaturationConditions, number: int) -> None:
-        finished = of_cycle(run.manifest.cycles, number)
-        steps = run.part(Part.SATURATION, cycle=number)
-        tracked = tracked_steps(
-            ((step.place.number, step.sample) for step in steps),
-            conditions.minute_ns,
-            conditions.tracking_period_ns,
-        )
-        histogram = [step.sample for step in run.part(Part.HISTOGRAM, cycle=number)]
-        self.run, self.conditions, self.number = run, conditions, number
-        self.workload = conditions.workloads[number - 1]
-        self.results: SaturationResults = analyse_saturation(
-            tracked,
-            histogram,
-            conditions.minute_ns,
-            finished.outcome.steady_round
-            if finished
-            else steady_round_of(tracked, conditions.minute_ns, self._written_before_steady_state),
-        )
-        self.ended_by = finished.outcome.ended_by if finished else ""
-        # The stimulus came to its end where its histogram began, also if that was never finished.
-        if not self.ended_by and histogram:
-            self.ended_by = "one of its end rules"
-
-    @property
-    def _written_before_steady_state(self) -> float:
-        """Bytes that have to be written before steady state counts; none where nothing is ever written."""
-        fills = 0 if self.workload.read_pct >= 100 else self.conditions.steady_after_drive_fills
-        return fills * self.run.manifest.target.user_capacity_bytes
-
-    @property
-    def prefix(self) -> str:
-        """Of page ids: unlike for each workload."""
-        return f"{PREFIX}-{self.number}" if len(self.conditions.workloads) > 1 else PREFIX
-
-    @property
-    def demand(self) -> str:
-        """The header's fields TOIO - TC/QD."""
-        c, sequential = self.conditions, self.workload.sequential
-        return f"TC {c.sequential_tc if sequential else c.tc} / QD {c.sequential_qd if sequential else c.qd}"
-
-    @property
-    def course(self) -> Course:
-        """What is plotted."""
-        capacity_bytes = self.run.manifest.target.user_capacity_bytes
-        return Course(self.prefix, self.workload.title, self.results, capacity_bytes, self.ended_by)
-
-    @property
-    def steady_words(self) -> str:
-        """The header's field Steady State."""
-        verdict = self.results.verdict
-        if self.results.steady and verdict is not None:
-            return f"{verdict.rounds[0]} - {verdict.rounds[-1]}"
-        return "not found" if verdict is not None else f"n/a ({self.tracked_words})"
-
-    @property
-    def tracked_words(self) -> str:
-        """How many tracked minutes there are of those that a window takes."""
-        return f"{min(len(self.results.tracked_iops), WINDOW_ROUNDS)} of {WINDOW_ROUNDS} tracked minutes"
 
 
 def report(run: Run) -> TestContent:
@@ -124,7 +55,7 @@ def report(run: Run) -> TestContent:
     conditions = run.manifest.conditions
     assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
     begun = range(1, min(run.cycle_count, len(conditions.workloads)) + 1)
-    cycles = [_Cycle(run, conditions, number) for number in begun]
+    cycles = [SaturationCycle(run, conditions, number) for number in begun]
     missing = [
         Verdict(f"{workload.title}: never began.", "fail") for workload in conditions.workloads[len(cycles) :]
     ]
@@ -135,22 +66,23 @@ def report(run: Run) -> TestContent:
             _section(cycle, standing, report_date) for cycle in cycles
         ),
         figures={"workloads": [_figures(cycle) for cycle in cycles]},
+        conditions=tuple(verdict for cycle in cycles for verdict in cycle.between_verdicts),
     )
 
 
-def _verdicts(cycle: _Cycle) -> tuple[Verdict, ...]:
+def _verdicts(cycle: SaturationCycle) -> tuple[Verdict, ...]:
     ended = Verdict(end_sentence(cycle.course), "pass" if cycle.ended_by else "fail")
-    return (ended, _steady_verdict(cycle))
+    return (ended, _steady_verdict(cycle), *cycle.between_verdicts)
 
 
-def _steady_verdict(cycle: _Cycle) -> Verdict:
+def _steady_verdict(cycle: SaturationCycle) -> Verdict:
     """Steady state was looked for; it is no condition of the test unless it was to end the stimulus."""
     results, title = cycle.results, cycle.workload.title
     if results.steady:
         return Verdict(
             f"{title}: Steady State found in Tracking Round {results.steady_round} "
-            f"(Tracking Rounds {cycle.steady_words}, rules of 2.1.24).",
-            "pass",
+            f"(Tracking Rounds {cycle.steady_words}, rules of 2.1.24){_other_level(cycle.results)}.",
+            "info" if results.ends_elsewhere else "pass",
         )
     count = len(results.tracked_iops)
     if results.verdict is None:
@@ -162,7 +94,16 @@ def _steady_verdict(cycle: _Cycle) -> Verdict:
     )
 
 
-def _summary(run: Run, cycles: list[_Cycle]) -> Table:
+def _other_level(results: SaturationResults) -> str:
+    if not results.ends_elsewhere or results.zones is None or results.verdict is None:
+        return ""
+    return (
+        f"; at {cells.fixed(results.verdict.average, 0)} IOPS, which is another level than the "
+        f"{cells.fixed(results.zones.final_iops, 0)} IOPS of the end"
+    )
+
+
+def _summary(run: Run, cycles: list[SaturationCycle]) -> Table:
     values: list[tuple[str, Cell, str]] = []
     for cycle in cycles:
         zones, times, title = cycle.results.zones, cycle.results.histogram, cycle.workload.title
@@ -182,17 +123,11 @@ def _summary(run: Run, cycles: list[_Cycle]) -> Table:
                 "ms",
             ),
         ]
-    state = _summary_state(cycles[0]) if len(cycles) == 1 else "see verdicts"
+    state = cycles[0].state_words if len(cycles) == 1 else "see verdicts"
     return summary_table("WSAT", state, len(run.ledger), tuple(values))
 
 
-def _summary_state(cycle: _Cycle) -> str:
-    if cycle.results.steady:
-        return f"found in Tracking Round {cycle.results.steady_round}"
-    return cycle.steady_words
-
-
-def _section(cycle: _Cycle, standing: Standing, report_date: str) -> Section:
+def _section(cycle: SaturationCycle, standing: Standing, report_date: str) -> Section:
     title = cycle.workload.title.replace(" KiB", "KiB")
     status = "REQUIRED" if _is_default(cycle.workload) else "OPTIONAL"
     return Section(
@@ -223,14 +158,14 @@ def _is_default(workload: Workload) -> bool:
     return replace(required, title=workload.title) == workload
 
 
-def _alerts(cycle: _Cycle, standing: Standing) -> tuple[str, ...]:
+def _alerts(cycle: SaturationCycle, standing: Standing) -> tuple[str, ...]:
     lines = [standing.red_line] if standing.red_line else []
     if cycle.conditions.stop_when_steady and not cycle.results.steady:
         lines.append("STEADY STATE NOT REACHED - last Tracking Rounds shown")
     return tuple(lines)
 
 
-def _setup_rows(cycle: _Cycle) -> Rows:
+def _setup_rows(cycle: SaturationCycle) -> Rows:
     conditions = cycle.conditions
     return (
         ("Data Pattern", data_text(conditions)),
@@ -246,7 +181,7 @@ def _setup_rows(cycle: _Cycle) -> Rows:
     )
 
 
-def _test_rows(cycle: _Cycle) -> Rows:
+def _test_rows(cycle: SaturationCycle) -> Rows:
     workload, times = cycle.workload, cycle.results.histogram
     sizes = [block_size_kib(size.block_size_bytes) for size in workload.block_sizes]
     length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
@@ -264,7 +199,7 @@ def _test_rows(cycle: _Cycle) -> Rows:
     )
 
 
-def _pages(cycle: _Cycle, title: str) -> tuple[Page | None, ...]:
+def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
     """The order of 10.3, then what may be added."""
     course = cycle.course
     axes = (
@@ -310,12 +245,12 @@ def _pages(cycle: _Cycle, title: str) -> tuple[Page | None, ...]:
             ),
             mandatory=cycle.conditions.stop_when_steady,
         ),
-        zones_page(course, f"{cycle.prefix}-zones", f"WSAT Zones - {title}"),
+        zones_page(course, f"{cycle.prefix}-zones", f"WSAT Zones - {title}", cycle.state_words),
         *_consistency_pages(cycle, title),
     )
 
 
-def _steady_at(cycle: _Cycle, along: Along) -> float | None:
+def _steady_at(cycle: SaturationCycle, along: Along) -> float | None:
     """The place of the minute in which steady state was found."""
     results, conditions = cycle.results, cycle.conditions
     if not results.steady or results.steady_round is None:
@@ -326,7 +261,7 @@ def _steady_at(cycle: _Cycle, along: Along) -> float | None:
     return along.of(reached[-1]) if reached else None
 
 
-def _window(cycle: _Cycle) -> Window:
+def _window(cycle: SaturationCycle) -> Window:
     conditions = cycle.conditions
     return Window(
         variable=cycle.workload.title,
@@ -338,10 +273,11 @@ def _window(cycle: _Cycle) -> Window:
         f"{format_duration(conditions.tracking_period_ns)} apart; {cycle.demand}; "
         f"DP = {data_text(conditions)} [10.3.2].",
         round_word="Tracking Round",
+        told=cycle.between_verdicts,
     )
 
 
-def _consistency_pages(cycle: _Cycle, title: str) -> tuple[Page, ...]:
+def _consistency_pages(cycle: SaturationCycle, title: str) -> tuple[Page, ...]:
     results = cycle.results
     last_ns = min(_LAST_NS, 60 * cycle.conditions.minute_ns)
     pieces = [p for p in whole_pieces(results.pieces) if p.end_ns >= results.elapsed_ns - last_ns]
@@ -350,7 +286,7 @@ def _consistency_pages(cycle: _Cycle, title: str) -> tuple[Page, ...]:
     return consistency_pages(cycle.course, title, points, interval_ns)
 
 
-def _figures(cycle: _Cycle) -> dict[str, Any]:
+def _figures(cycle: SaturationCycle) -> dict[str, Any]:
     """Key numbers of a workload, JSON-ready."""
     results, verdict = cycle.results, cycle.results.verdict
     zones, capacity_bytes = results.zones, cycle.run.manifest.target.user_capacity_bytes
@@ -364,9 +300,13 @@ def _figures(cycle: _Cycle) -> dict[str, Any]:
         "tracked_iops": list(results.tracked_iops),
         "steady_state": {
             "reached": results.steady,
+            "ends_elsewhere": results.ends_elsewhere,
+            "state": cycle.state_words,
             "tracking_round": results.steady_round if results.steady else None,
+            "average_iops": verdict.average if verdict and results.steady else None,
             "range_pct": verdict.range_pct if verdict else None,
             "slope_excursion_pct": verdict.slope_excursion_pct if verdict else None,
+            "other_minutes": other_minutes_figures(cycle.others),
         },
         "zones": None
         if zones is None
@@ -374,9 +314,9 @@ def _figures(cycle: _Cycle) -> dict[str, Any]:
             "plateau_iops": zones.plateau_iops,
             "plateau_minutes": zones.plateau_minutes,
             "settled_from_minute": zones.settled_from,
-            "steady_iops": zones.steady_iops,
+            "end_zone_iops": zones.end_zone_iops,
             "final_iops": zones.final_iops,
-            "plateau_to_steady_ratio": zones.ratio,
+            "plateau_to_end_zone_ratio": zones.ratio,
         },
         "histogram": times_figures(results.histogram, cycle.conditions.nines),
     }

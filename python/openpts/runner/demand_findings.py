@@ -1,4 +1,7 @@
-"""What the figures of CBW and DIRTH show to deviate: no point below 5 ms, shares that are off, lost I/Os."""
+"""What the figures of CBW and DIRTH show to deviate.
+
+Preconditioning that did not get steady, no point below 5 ms, shares that are off, lost I/Os.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -6,6 +9,8 @@ from typing import Final
 
 from openpts.analysis.demand import analyse_demand
 from openpts.analysis.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.analysis.tracking_rounds import TrackedStep, analyse_tracking
 from openpts.record.reader import Run, StepRecord
 from openpts.units import format_latency_ms
 from openpts.vocabulary.conditions import DemandConditions
@@ -22,6 +27,7 @@ class _Requirement:
 
 @dataclass(frozen=True, slots=True)
 class _Requirements:
+    preconditioning: _Requirement
     art_limit: _Requirement
     middle: _Requirement
     capture: _Requirement
@@ -29,12 +35,14 @@ class _Requirements:
 
 
 _COMPOSITE: Final = _Requirements(
+    preconditioning=_Requirement("PTS-CBW-17", "13.2 (3.2.2)"),
     art_limit=_Requirement("PTS-CBW-33", "13.2 (6.1.2)"),
     middle=_Requirement("PTS-CBW-35", "13.2 (6.3)"),
     capture=_Requirement("PTS-CBW-38", "13.2 (7.3)"),
     shares=_Requirement("PTS-CBW-11", "13.2 (2.1), Tables 13-1, 13-2"),
 )
 _DEMAND_INTENSITY: Final = _Requirements(
+    preconditioning=_Requirement("PTS-DIRTH-10", "14.2 (2.2.2)"),
     art_limit=_Requirement("PTS-DIRTH-25", "14.2 (5.1.2)"),
     middle=_Requirement("PTS-DIRTH-27", "14.2 (5.3)"),
     capture=_Requirement("PTS-DIRTH-30", "14.2 (6.3)"),
@@ -44,13 +52,42 @@ _DEMAND_INTENSITY: Final = _Requirements(
 
 def composite_findings(run: Run) -> tuple[Deviation, ...]:
     """Entries for the ledger of a CBW that came to its end."""
-    return (*_of_points(run, _COMPOSITE), *_of_capture(run, _COMPOSITE), *_of_shares(run, _COMPOSITE))
+    return _findings(run, _COMPOSITE)
 
 
 def demand_intensity_findings(run: Run) -> tuple[Deviation, ...]:
     """Entries for the ledger of a DIRTH that came to its end."""
-    wanted = _DEMAND_INTENSITY
-    return (*_of_points(run, wanted), *_of_capture(run, wanted), *_of_shares(run, wanted))
+    return _findings(run, _DEMAND_INTENSITY)
+
+
+def _findings(run: Run, wanted: _Requirements) -> tuple[Deviation, ...]:
+    found = (_of_preconditioning, _of_points, _of_capture, _of_shares)
+    return tuple(entry for find in found for entry in find(run, wanted))
+
+
+def _of_preconditioning(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
+    """The specification orders no stop, so that the test goes on; on what, has to be told."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
+    tracked = analyse_tracking(
+        [TrackedStep(step.place.number, step.place.position, step.sample) for step in run.part(Part.WDPC)],
+        minute_ns=conditions.minute_ns,
+        period_ns=conditions.tracking_period_ns,
+    )
+    if tracked.steady:
+        return
+    used = f"{len(tracked.minutes)} tracking rounds, too few to judge"
+    if tracked.verdict is not None:
+        used = (
+            f"not steady in {len(tracked.minutes)}: range {tracked.verdict.range_pct:.1f} % and slope "
+            f"{tracked.verdict.slope_excursion_pct:.1f} % of the average in the last {WINDOW_ROUNDS}"
+        )
+    yield _entry(
+        requirements.preconditioning,
+        f"preconditioning that comes to steady state within {conditions.max_rounds} tracking rounds",
+        used,
+        "demand variation began on a drive that had not come to steady state",
+    )
 
 
 def _of_points(run: Run, requirements: _Requirements) -> Iterator[Deviation]:

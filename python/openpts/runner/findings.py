@@ -11,6 +11,7 @@ from openpts.runner.demand_findings import composite_findings, demand_intensity_
 from openpts.runner.idle_edges import idle_edge_findings
 from openpts.runner.nines_findings import nines_findings
 from openpts.runner.own_share_findings import own_share_findings
+from openpts.runner.precon_findings import precon_findings
 from openpts.vocabulary.deviation import Deviation
 
 _lat_nines_findings: Final = nines_findings("PTS-LAT-19", "9.2 (3.3.3)")
@@ -26,6 +27,7 @@ FINDINGS: Final[Mapping[str, Callable[[Run], tuple[Deviation, ...]]]] = {
     "hir": idle_edge_findings,
     "cbw": composite_findings,
     "dirth": demand_intensity_findings,
+    "precon": precon_findings,
 }
 
 

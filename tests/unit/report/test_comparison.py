@@ -70,14 +70,19 @@ def sentences(report: Report, tone: str) -> list[str]:
 
 def test_runs_of_one_drive_are_one_set_and_another_drive_is_held_against_them(run: Run) -> None:
     other = with_facts(run, **OTHER)
-    comparison = compared(at(run, 1.01), run, at(run, 0.99), at(other, 1.2), at(other, 1.22), at(other, 1.1))
+    mine, theirs = (1.01, 1, 0.99, 1, 1), (1.2, 1.22, 1.1, 1.2, 1.2)
+    comparison = compared(*[at(run, share) for share in mine], *[at(other, share) for share in theirs])
     sets = sets_of(comparison)
     base, candidate = comparison.names
     assert candidate == "Candidate X"
-    assert [len(sets[name]["warm"]) for name in (base, candidate)] == [3, 3]
+    assert [len(sets[name]["warm"]) for name in (base, candidate)] == [5, 5]
     # each step's time is a whole number of ns
     assert sets[candidate]["delta_pct"] == pytest.approx(20, abs=1e-6)
     assert sets[candidate]["outcome"] == "different"
+    # 2 of the 252 orders of ten values, in three lines
+    assert sets[candidate]["chance_pct"] == pytest.approx(100 / 126)
+    assert sets[candidate]["corrected_chance_pct"] == pytest.approx(300 / 126)
+    assert "different: ranges apart: 0.79 %, corrected 2.4 %" in sets[candidate]["statement"]
     assert sets[base]["median"] == sets[base]["warm"][1]
 
 
@@ -87,7 +92,46 @@ def test_ranges_that_overlap_show_no_difference(run: Run) -> None:
     comparison = compared(*runs)
     assert sets_of(comparison)["Candidate X"]["outcome"] == "no difference shown"
     table = build_comparison(comparison).tables()["compare-iops-sets"]
-    assert {row.cells[-1].text for row in table.rows} == {"-", "no difference shown: ranges overlap"}
+    # five rounds on their way down: none of these runs was steady, and each line says so
+    assert {row.cells[-1].text for row in table.rows} == {
+        "Steady State not reached",
+        "no difference shown: ranges overlap; Steady State not reached",
+    }
+
+
+def test_three_runs_against_three_say_that_it_may_be_chance(run: Run) -> None:
+    other = with_facts(run, **OTHER)
+    comparison = compared(
+        run, at(run, 1.01), at(run, 0.99), *[at(other, share) for share in (1.2, 1.22, 1.1)]
+    )
+    figures = comparison_figures(comparison)
+    told = ("least_difference_pct", "false_alarm_limit_pct", "correction", "lines_judged")
+    assert [figures[key] for key in told] == [2, 5, "Holm", 3]
+    found = sets_of(comparison)["Candidate X"]
+    assert (found["outcome"], found["chance_pct"]) == ("may be chance", pytest.approx(10))
+    assert found["corrected_chance_pct"] == pytest.approx(30)
+    report = build_comparison(comparison)
+    table = report.tables()["compare-iops-sets"]
+    labels = [column.label for column in table.columns]
+    (row,) = [row for row in table.rows if "RW0 " in row.head.text and row.cells[0].text == "Candidate X"]
+    shown = dict(zip(labels, row.cells, strict=True))
+    chance = shown["Chance, corrected (%)"]
+    assert (chance.text, chance.value) == ("30", pytest.approx(30))
+    assert chance.note == "one line: 10"
+    assert "may be chance: 10 %, corrected 30 %" in shown["Statement"].text
+    assert "3 lines with a spread: 5 runs against 5 can show a difference in any of them." in sentences(
+        report, "info"
+    )
+
+
+def test_the_least_difference_of_interest_is_the_operators(run: Run) -> None:
+    other = with_facts(run, **OTHER)
+    runs = [at(run, share) for share in (1, 1, 1, 1, 1)] + [at(other, share) for share in (1.01,) * 5]
+    outcomes = [
+        sets_of(compare_runs([Entry(one) for one in runs], "", least))["Candidate X"]["outcome"]
+        for least in (2.0, 0.5)
+    ]
+    assert outcomes == ["below the least difference", "different"]
 
 
 def test_seven_runs_that_lie_too_far_apart_are_discarded(run: Run) -> None:
@@ -104,7 +148,7 @@ def test_a_single_run_says_nothing_about_spread(run: Run) -> None:
     found = sets_of(compared(run, at(with_facts(run, **OTHER), 2)))["Candidate X"]
     assert found["delta_pct"] == pytest.approx(100, abs=1e-6)
     assert found["rse_pct"] is None
-    assert found["statement"] == "one run: no statement about spread"
+    assert found["statement"] == "one run: no statement about spread; Steady State not reached"
 
 
 def test_a_cold_run_stands_apart(run: Run) -> None:

@@ -51,27 +51,37 @@ def test_what_was_not_measured_says_so(reports: Reports) -> None:
     assert {v.cell.tone for v in values} == {"missing"}
 
 
+def saturation(run: Run, zones: dict[str, Any], steady: dict[str, Any]) -> tuple[KeyValue, ...]:
+    workload = {"title": "RND 4 KiB RW0", "zones": zones, "steady_state": steady}
+    return key_values(of_test(run, "wsat"), content({"workloads": [workload]}))
+
+
 def test_saturation_gives_the_ratio_and_no_judgement_of_it(run: Run) -> None:
-    zones = {"plateau_iops": 200_000.0, "steady_iops": 80_000.0, "plateau_to_steady_ratio": 2.5}
-    found = key_values(
-        of_test(run, "wsat"), content({"workloads": [{"title": "RND 4 KiB RW0", "zones": zones}]})
-    )
-    assert found == (
-        KeyValue("RND 4 KiB RW0, steady", "IOPS", 80_000.0, "80,000", Better.HIGHER),
+    zones = {"plateau_iops": 200_000.0, "end_zone_iops": 80_000.0, "plateau_to_end_zone_ratio": 2.5}
+    steady = {
+        "reached": True,
+        "state": "found in Tracking Round 9",
+        "average_iops": 79_000.0,
+        "ends_elsewhere": False,
+    }
+    assert saturation(run, zones, steady) == (
+        KeyValue("RND 4 KiB RW0, Steady State", "IOPS", 79_000.0, "79,000", Better.HIGHER),
+        KeyValue("RND 4 KiB RW0, end zone", "IOPS", 80_000.0, "80,000", Better.HIGHER),
         KeyValue("RND 4 KiB RW0, FOB", "IOPS", 200_000.0, "200,000", Better.HIGHER),
-        KeyValue("RND 4 KiB RW0, FOB/steady ratio", "ratio", 2.5, "2.50", Better.UNJUDGED),
+        KeyValue("RND 4 KiB RW0, FOB/end zone ratio", "ratio", 2.5, "2.50", Better.UNJUDGED),
     )
 
 
 def test_saturation_that_never_settled_has_no_steady_figure(run: Run) -> None:
-    zones = {"plateau_iops": 200_000.0, "steady_iops": None, "plateau_to_steady_ratio": None}
-    values = key_values(
-        of_test(run, "wsat"), content({"workloads": [{"title": "RND 4 KiB RW0", "zones": zones}]})
+    zones = {"plateau_iops": 200_000.0, "end_zone_iops": None, "plateau_to_end_zone_ratio": None}
+    values = saturation(
+        run, zones, {"reached": False, "state": "not found", "average_iops": None, "ends_elsewhere": False}
     )
     assert [(v.text, v.note) for v in values] == [
-        ("n/a", "steady zone not reached"),
+        ("n/a", "Steady State not found"),
+        ("n/a", "end zone not reached"),
         ("200,000", ""),
-        ("n/a", "steady zone not reached"),
+        ("n/a", "end zone not reached"),
     ]
 
 
@@ -88,7 +98,9 @@ def test_recovery_is_a_time(run: Run) -> None:
 
 def test_an_operating_point_names_its_demand(run: Run) -> None:
     chosen = {"below_art_limit": False, "max": {"tc": 32, "qd": 4, "iops": 1000.0, "art_ms": 6.0}}
-    values = key_values(of_test(run, "cbw"), content({"chosen_points": chosen}))
+    steady = {"steady_state": {"reached": True}}
+    figures = {"chosen_points": chosen, "preconditioning": steady, **steady}
+    values = key_values(of_test(run, "cbw"), content(figures))
     assert [(v.name, v.text, v.note) for v in values] == [
         ("MaxIOPS", "1,000", "TC 32 / QD 4, ART not below its limit"),
         ("ART at MaxIOPS", "6.00", "TC 32 / QD 4, ART not below its limit"),

@@ -193,8 +193,16 @@ def test_maximum_latencies_converge_on_a_page_of_their_own() -> None:
     figure = next(figure for figure in report.figures() if figure.number == "Plot 9-1b")
     assert figure.title == "Steady State Convergence Plot - Maximum Latency - 100% Writes"
     assert (figure.y.title, figure.y.scale) == ("Maximum response time (ms)", "log")
+    titles = {number: _values_title(report, number) for number in ("Plot 9-1", "Plot 9-1b")}
+    assert titles["Plot 9-1"] == "Values plotted: average of each Round at R/W 0/100 (ms)"
+    assert titles["Plot 9-1b"] == "Values plotted: maximum of each Round at R/W 0/100 (ms)"
     # one I/O outstanding at 20,000 a second: 50 us each
     assert {cell.text for row in report.tables()[figure.table_id].rows for cell in row.cells} == {"0.0500"}
+
+
+def _values_title(report: Report, number: str) -> str:
+    figure = next(figure for figure in report.figures() if figure.number == number)
+    return report.tables()[figure.table_id].title
 
 
 def test_consistency_is_shown_in_three_views_and_as_a_spread_that_counts_every_interval() -> None:

@@ -43,6 +43,32 @@ def test_no_point_below_the_limit_and_none_between(
     assert "6.00 ms" in entries[limit].used
 
 
+@pytest.mark.parametrize(
+    ("test", "rule_id", "clause"),
+    [("cbw", "PTS-CBW-17", "13.2 (3.2.2)"), ("dirth", "PTS-DIRTH-10", "14.2 (2.2.2)")],
+)
+@pytest.mark.proves("PTS-CBW-17", "PTS-DIRTH-10")
+def test_preconditioning_that_never_got_steady_is_entered(
+    tmp_path: Path, test: str, rule_id: str, clause: str
+) -> None:
+    """Minutes of 1 and 2 in turn: the last five are 1 2 1 2 1, whose range is 1 of 1.4 on average."""
+
+    def restless(part: Part, number: int) -> float:
+        return 0.5 if part is Part.WDPC and number % 2 else 1.0
+
+    entries = found(tmp_path, SyntheticDemand(test, factor=restless))
+    assert set(entries) == {rule_id}
+    entry = entries[rule_id]
+    assert entry.clause == clause
+    assert entry.required == "preconditioning that comes to steady state within 25 tracking rounds"
+    assert entry.used == "not steady in 25: range 71.4 % and slope 0.0 % of the average in the last 5"
+
+
+def test_preconditioning_of_too_few_rounds_to_judge_is_entered(tmp_path: Path) -> None:
+    (entry,) = found(tmp_path, SyntheticDemand("cbw", changes={"max_rounds": 3})).values()
+    assert (entry.rule_id, entry.used) == ("PTS-CBW-17", "3 tracking rounds, too few to judge")
+
+
 def test_fewer_points_between_than_asked_for_are_no_deviation(tmp_path: Path) -> None:
     """TC 4 / QD 1 and TC 1 / QD 4 are all that lies between 10,000 and 100,000 IOPS."""
     run = run_of(tmp_path, SyntheticDemand("cbw", changes={"mid_points": 3}))

@@ -7,10 +7,10 @@ from openpts.report.compare.conditions_page import conditions_page, red_list
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.dots_page import dots_blocks
 from openpts.report.compare.matrix_page import matrix_blocks
-from openpts.report.compare.metrics import Metric, metrics_of
+from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged, metrics_of
 from openpts.report.compare.overlays import overlay_blocks
 from openpts.report.compare.tables import detail_table, glance_table, sets_table
-from openpts.report.compare.words import RULES
+from openpts.report.compare.words import rules
 from openpts.report.model import SCHEMA_VERSION, Page, Report, Verdict
 from openpts.report.times import default_date
 
@@ -24,7 +24,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     The same runs in the same order and date give an equal report.
     """
     conditions = conditions_of(comparison)
-    tests = [(test, metrics_of(test)) for test in comparison.tests]
+    tests = metrics_of(comparison)
     names = " v ".join(comparison.names)
     simulated = all(run.manifest.target.simulation for run in comparison.runs)
     return Report(
@@ -36,7 +36,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
         red_line=_red_line(comparison),
         footer=_FOOTER,
         front=(
-            _front_page(comparison, conditions),
+            _front_page(comparison, conditions, rules(comparison.least_difference_pct, lines_judged(tests))),
             _key_values_page(comparison, tests),
             *(_test_page(test, metrics) for test, metrics in tests),
             conditions_page(comparison, conditions),
@@ -49,20 +49,18 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
     )
 
 
-def _front_page(comparison: RunComparison, conditions: Sequence[Conditions]) -> Page:
+def _front_page(comparison: RunComparison, conditions: Sequence[Conditions], rules: Sequence[str]) -> Page:
     """The red list, and the rules by which the pages are to be read."""
     blocks = (
         *red_list(comparison, conditions),
         *_without_counterpart(comparison),
         sets_table(comparison),
-        *(Verdict(rule) for rule in RULES),
+        *(Verdict(rule) for rule in rules),
     )
     return Page("compare", "What is compared", blocks, mandatory=True)
 
 
-def _key_values_page(
-    comparison: RunComparison, tests: Sequence[tuple[ComparedTest, tuple[Metric, ...]]]
-) -> Page:
+def _key_values_page(comparison: RunComparison, tests: ComparedMetrics) -> Page:
     """All key values at a glance; of several drives those that two of them have."""
     least = min(2, len(comparison.names))
     tables = (glance_table(test, metrics) for test, metrics in tests if len(test.contenders) >= least)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.errors import UsageError
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
@@ -93,10 +94,14 @@ class ComparedTest:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """All tests in their order. ``names`` are those of all drives and labels, the base's first."""
+    """All tests in their order. ``names`` are those of all drives and labels, the base's first.
+
+    Medians that differ by less than ``least_difference_pct`` are of no interest.
+    """
 
     names: tuple[str, ...]
     tests: tuple[ComparedTest, ...]
+    least_difference_pct: float
 
     @property
     def runs(self) -> tuple[ComparedRun, ...]:
@@ -110,7 +115,9 @@ class RunComparison:
         )
 
 
-def compare_runs(entries: Sequence[Entry], base: str = "") -> RunComparison:
+def compare_runs(
+    entries: Sequence[Entry], base: str = "", least_difference_pct: float = LEAST_DIFFERENCE_PCT
+) -> RunComparison:
     """Put runs into sets and these beside each other; the first drive is the base unless one is named.
 
     Raises UsageError for fewer than two runs, for a base that is none of the names, and where no test was run
@@ -129,7 +136,7 @@ def compare_runs(entries: Sequence[Entry], base: str = "") -> RunComparison:
     if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
         told = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
         raise UsageError(f"these runs have no test in common: {told}")
-    return RunComparison(tuple(names), tuple(tests))
+    return RunComparison(tuple(names), tuple(tests), least_difference_pct)
 
 
 def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:

@@ -107,4 +107,5 @@ def _cell(value: KeyValue | None, reference: float | None) -> Cell:
     if reference is None:
         return Cell("n/a", note=value.text, tone="missing")
     share = 100 * value.value / reference
-    return Cell(cells.fixed(share, 1), share, value.text)
+    note = f"{value.text}; {value.state}" if value.state else value.text
+    return Cell(cells.fixed(share, 1), share, note)

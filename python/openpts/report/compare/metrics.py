@@ -1,9 +1,10 @@
 """Key values of a test over the sets of runs: each with its median, spread and delta."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
-from openpts.analysis.run_comparison import RunSet, SetComparison, compare_sets
-from openpts.report.compare.contenders import ComparedRun, ComparedTest, Contender
+from openpts.analysis.run_comparison import RunSet, SetComparison, compare_lines
+from openpts.report.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
 from openpts.report.key_values import KeyValue
 from openpts.vocabulary.better import Better
 
@@ -22,6 +23,13 @@ class SetValue:
     missing: tuple[KeyValue, ...]
     runs: RunSet | None
     comparison: SetComparison | None
+
+    @property
+    def state(self) -> str:
+        """What the warm runs' values say of a steady state that was not reached; empty if all are of it."""
+        states = [value.state for value in self.warm if value.state]
+        text = ", or ".join(dict.fromkeys(states))
+        return f"{len(states)} of {len(self.warm)} runs: {text}" if 0 < len(states) < len(self.warm) else text
 
     @property
     def median(self) -> KeyValue | None:
@@ -47,35 +55,70 @@ class Metric:
         return self.name if self.name.endswith(self.unit) else f"{self.name} ({self.unit})"
 
 
-def metrics_of(test: ComparedTest) -> tuple[Metric, ...]:
-    """All key values of a test, in the order of the run that has them first."""
+ComparedMetrics = tuple[tuple[ComparedTest, tuple[Metric, ...]], ...]
+"""All tests in their order, each with its key values."""
+
+
+def metrics_of(comparison: RunComparison) -> ComparedMetrics:
+    """All key values of all tests, in the order of the run that has them first, each held against its base.
+
+    All lines are judged together, since each is one more chance of a false alarm.
+    """
+    tests = [(test, [_metric(test, value) for value in _named_once(test)]) for test in comparison.tests]
+    lines = [line for test, metrics in tests for metric in metrics for line in _lines(test, metric)]
+    judged = compare_lines([(base, runs) for _, base, runs in lines], comparison.least_difference_pct)
+    outcomes = {id(one): outcome for (one, _, _), outcome in zip(lines, judged, strict=True)}
+    return tuple((test, tuple(_judged(metric, outcomes) for metric in metrics)) for test, metrics in tests)
+
+
+def lines_judged(tests: ComparedMetrics) -> int:
+    """How many lines had a chance to show a difference, and count in the correction."""
+    sets = (one for _, metrics in tests for metric in metrics for one in metric.sets)
+    return sum(one.comparison is not None and one.comparison.chance is not None for one in sets)
+
+
+def _named_once(test: ComparedTest) -> list[KeyValue]:
     first: dict[str, KeyValue] = {}
     for contender in test.contenders:
         for run in contender.runs:
             for value in run.values:
                 first.setdefault(value.name, value)
-    return tuple(_metric(test, value) for value in first.values())
+    return list(first.values())
 
 
 def _metric(test: ComparedTest, like: KeyValue) -> Metric:
     base = _run_set(test.base, like) if test.base is not None else None
-    sets = []
-    for contender in test.contenders:
-        values = [value for run in contender.runs if (value := run.value(like.name)) is not None]
-        runs = _run_set(contender, like)
-        is_base = contender is test.base
-        comparison = None if is_base or base is None or runs is None else compare_sets(base, runs)
-        sets.append(
-            SetValue(
-                contender,
-                tuple(_measured(contender.warm, like)),
-                tuple(_measured(contender.cold, like)),
-                tuple(value for value in values if not _is_compared(value)),
-                runs,
-                comparison,
-            )
-        )
-    return Metric(like.name, like.unit, like.better, base, tuple(sets))
+    return Metric(
+        like.name,
+        like.unit,
+        like.better,
+        base,
+        tuple(_set_value(contender, like) for contender in test.contenders),
+    )
+
+
+def _set_value(contender: Contender, like: KeyValue) -> SetValue:
+    values = [value for run in contender.runs if (value := run.value(like.name)) is not None]
+    return SetValue(
+        contender,
+        tuple(_measured(contender.warm, like)),
+        tuple(_measured(contender.cold, like)),
+        tuple(value for value in values if not _is_compared(value)),
+        _run_set(contender, like),
+        None,
+    )
+
+
+def _lines(test: ComparedTest, metric: Metric) -> Iterator[tuple[SetValue, RunSet, RunSet]]:
+    """The candidates of a key value that can be held against its base."""
+    for one in metric.sets:
+        if one.contender is not test.base and metric.base is not None and one.runs is not None:
+            yield one, metric.base, one.runs
+
+
+def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
+    sets = tuple(replace(one, comparison=outcomes.get(id(one))) for one in metric.sets)
+    return replace(metric, sets=sets)
 
 
 def _run_set(contender: Contender, like: KeyValue) -> RunSet | None:

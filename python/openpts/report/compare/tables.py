@@ -3,7 +3,7 @@
 from openpts.report import cells
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.metrics import Metric, SetValue
-from openpts.report.compare.words import absence, outcome_words, statement
+from openpts.report.compare.words import absence, chance_text, outcome_words, statement
 from openpts.report.key_values import KeyValue
 from openpts.report.model import Cell, Column, Row, Table
 
@@ -54,7 +54,7 @@ def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
 
 
 def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
-    """A row for each key value of each set: how many runs, median, range, RSE, delta, what may be said."""
+    """A row for each key value of each set: runs, median, range, RSE, delta, chance, what may be said."""
     return Table(
         id=f"compare-{test.test}-sets",
         title=f"{test.title}: sets of runs",
@@ -67,6 +67,7 @@ def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
             Column("Max", width=0.8),
             Column("RSE (%)", width=0.6),
             Column("Delta (%)", width=0.7),
+            Column("Chance, corrected (%)", width=0.8),
             Column("Statement", align="left", width=1.8),
         ),
         rows=tuple(
@@ -88,6 +89,7 @@ def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]
                 *_range_cells(one),
                 _rse_cell(one),
                 Cell("base") if is_base else _delta_cell(one, metric, outcome=False),
+                _chance_cell(one),
                 Cell(statement(one) or "-"),
             ),
         )
@@ -99,7 +101,7 @@ def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]
                 Cell(f"{one.contender.name}, cold"),
                 Cell("-"),
                 value.cell,
-                *[Cell("-")] * 4,
+                *[Cell("-")] * 5,
                 Cell("stands apart"),
             ),
         )
@@ -109,11 +111,13 @@ def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]
 
 
 def _median_cell(one: SetValue, *, spread: bool = True) -> Cell:
-    """The median with its own note; ``spread`` adds the range of several runs."""
+    """The median with its own note; ``spread`` adds the state and the range of the runs."""
     median = one.median
     if median is None or one.runs is None:
         return cells.missing(absence(one))
     notes = [median.note] if median.note else []
+    if spread and one.state:
+        notes.append(one.state)
     if spread and one.runs.count > 1:
         low, high = _ends(one)
         notes.append(f"{low.text} to {high.text}, N = {one.runs.count}")
@@ -137,6 +141,19 @@ def _rse_cell(one: SetValue) -> Cell:
     if one.runs is None or one.runs.rse_pct is None:
         return cells.missing("one run") if one.runs is not None and one.runs.count == 1 else Cell("-")
     return cells.percent(one.runs.rse_pct, 2)
+
+
+def _chance_cell(one: SetValue) -> Cell:
+    """How often chance shows these ranges when all lines count; below it, ranges of so many runs alone."""
+    comparison = one.comparison
+    if comparison is None or comparison.chance is None or comparison.corrected_chance is None:
+        return Cell("-")
+    corrected = comparison.corrected_chance
+    return Cell(
+        chance_text(corrected),
+        100 * corrected,
+        f"one line: {chance_text(comparison.chance)}",
+    )
 
 
 def _delta_cell(one: SetValue, metric: Metric, *, outcome: bool = True) -> Cell:

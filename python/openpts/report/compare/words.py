@@ -1,7 +1,9 @@
 """What may be said of a set of runs, and of two of them beside each other."""
 
+from decimal import Decimal
 from typing import Final
 
+from openpts.analysis.range_chance import FALSE_ALARM_LIMIT, runs_needed
 from openpts.analysis.run_comparison import (
     ADVISED_RUNS,
     MOST_RUNS,
@@ -9,6 +11,7 @@ from openpts.analysis.run_comparison import (
     Outcome,
     Quality,
     RunSet,
+    SetComparison,
 )
 from openpts.report import cells
 from openpts.report.compare.metrics import SetValue
@@ -16,14 +19,35 @@ from openpts.report.compare.metrics import SetValue
 ONE_RUN: Final = "one run: no statement about spread"
 NO_DIFFERENCE: Final = "no difference shown"
 
-RULES: Final = (
+_RULES: Final = (
     "Median: the middle value of the warm runs, which was measured; of an even number of runs the less "
     "favourable of the middle two.",
     "RSE: relative standard error |s / (mean x sqrt(N))| in per cent, s with N - 1. Above "
     f"{RSE_LIMIT_PCT:g} % more runs are needed; with {MOST_RUNS} runs or more the set is discarded.",
     "Delta: candidate / base - 1 of speeds and scores, base / candidate - 1 of times, from the medians: plus "
-    "is always better. Where the ranges overlap, no difference is shown.",
+    "is always better.",
 )
+
+
+def rules(least_difference_pct: float, lines: int) -> tuple[str, ...]:
+    """How the pages are to be read; ``lines`` are those in which a difference could have been shown."""
+    limit = f"{100 * FALSE_ALARM_LIMIT:g} %"
+    rule = (
+        "Different: the ranges have nothing in common, the medians differ by "
+        f"{least_difference_pct:g} % or more (the least difference of interest), and chance alone would show "
+        f"one such line or more in at most {limit} of all comparisons. By chance: where nothing differs, the "
+        "ranges of n and m runs lie apart in 2 n! m! / (n + m)! of all orders of their values (3 and 3: "
+        "10 %). Corrected: for the number of lines, by Holm's method."
+    )
+    if not lines:
+        return (*_RULES, rule)
+    needed = runs_needed(lines)
+    count = "1 line" if lines == 1 else f"{lines} lines"
+    return (
+        *_RULES,
+        rule,
+        f"{count} with a spread: {needed} runs against {needed} can show a difference in any of them.",
+    )
 
 
 def set_words(runs: RunSet) -> tuple[str, ...]:
@@ -53,11 +77,24 @@ def outcome_words(one: SetValue) -> str:
     if one.comparison is None:
         return ""
     return {
-        Outcome.DIFFERENT: "ranges apart",
+        Outcome.DIFFERENT: f"different: ranges apart{_chance_words(one.comparison)}",
+        Outcome.MAY_BE_CHANCE: f"ranges apart, which may be chance{_chance_words(one.comparison)}",
+        Outcome.NOT_OF_INTEREST: "ranges apart by less than is of interest",
         Outcome.NO_DIFFERENCE: f"{NO_DIFFERENCE}: ranges overlap",
         Outcome.ONE_RUN: ONE_RUN,
         Outcome.DISCARDED: "not compared: a set is discarded",
     }[one.comparison.outcome]
+
+
+def _chance_words(comparison: SetComparison) -> str:
+    if comparison.chance is None or comparison.corrected_chance is None:
+        return ""
+    return f": {chance_text(comparison.chance)} %, corrected {chance_text(comparison.corrected_chance)} %"
+
+
+def chance_text(probability: float) -> str:
+    """A probability in per cent, with two significant digits."""
+    return f"{Decimal(f'{100 * probability:.1e}'):f}"
 
 
 def absence(one: SetValue) -> str:
@@ -71,5 +108,5 @@ def statement(one: SetValue) -> str:
     """All that may be said of a key value of a contender, in one line."""
     if one.runs is None:
         return absence(one)
-    said = [word for word in (outcome_words(one), *set_words(one.runs)) if word]
+    said = [word for word in (outcome_words(one), *set_words(one.runs), one.state) if word]
     return "; ".join(dict.fromkeys(said))

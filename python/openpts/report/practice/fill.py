@@ -6,6 +6,7 @@ Implements: HYP-FILL-01, HYP-FILL-02.
 from typing import Any, Final
 
 from openpts.analysis.fill import Course, course_of, returned
+from openpts.analysis.rate_fall import Fall
 from openpts.record.reader import Run
 from openpts.report import cells
 from openpts.report.content import TestContent
@@ -14,11 +15,11 @@ from openpts.report.header_rows import active_range_amount_text, data_text, dema
 from openpts.report.model import Cell, Section, Table
 from openpts.report.practice.fill_bursts import bursts_page
 from openpts.report.practice.fill_idle import Rewrite, idle_page
-from openpts.report.practice.fill_pages import FillRun, breaks_sentence, curve_page
+from openpts.report.practice.fill_pages import FillRun, breaks_sentence, curve_page, fall_cell
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.standing import Standing
 from openpts.report.summary_table import summary_table
-from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
+from openpts.units import MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample, StepState
@@ -69,12 +70,11 @@ def _summary(measured: FillRun) -> Table:
     """Key values for the cover."""
     fill = measured.fill
     values: list[tuple[str, Cell, str]] = []
-    for name, place in (
-        ("Cache ends at", fill.cache_end_bytes),
-        ("Garbage collection starts at", fill.collection_start_bytes),
+    for name, fall in (
+        ("Cache ends at", fill.cache_end),
+        ("Garbage collection starts at", fill.collection_start),
     ):
-        cell = cells.missing("no such break") if place is None else cells.number(place / GB, 1)
-        values.append((name, cell, "GB"))
+        values.append((name, cells.missing("no such break") if fall is None else fall_cell(fall), "GB"))
     missing = cells.missing("not measured")
     first = missing if not fill.segments else cells.number(fill.segments[0].bytes_per_s / MB, 0)
     last = missing if not fill.segments else cells.number(fill.segments[-1].bytes_per_s / MB, 0)
@@ -130,9 +130,9 @@ def _figures(measured: FillRun) -> dict[str, Any]:
     without_idle = measured.without_idle
     return {
         "written_bytes": fill.written_bytes,
-        "cache_end_bytes": fill.cache_end_bytes,
-        "collection_start_bytes": fill.collection_start_bytes,
-        "steady_from_bytes": fill.steady_from_bytes,
+        **_fall_figures("cache_end", fill.cache_end),
+        **_fall_figures("collection_start", fill.collection_start),
+        "last_rate_from_bytes": fill.last_rate_from_bytes,
         "segments": _segments(fill),
         "idle_times": [
             {
@@ -145,6 +145,13 @@ def _figures(measured: FillRun) -> dict[str, Any]:
             for rewrite in measured.rewrites
         ],
         "bursts": [{"level_pct": level, "iops": sample.iops} for level, sample in measured.bursts],
+    }
+
+
+def _fall_figures(name: str, fall: Fall | None) -> dict[str, Any]:
+    return {
+        f"{name}_bytes": None if fall is None else fall.at_bytes,
+        f"{name}_between_bytes": None if fall is None else [fall.low_bytes, fall.high_bytes],
     }
 
 

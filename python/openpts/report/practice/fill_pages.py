@@ -5,6 +5,7 @@ from typing import Final
 
 from openpts.analysis.breaks import RULE
 from openpts.analysis.fill import READING, Course, FillPoint, FillSegment
+from openpts.analysis.rate_fall import Fall
 from openpts.record.reader import Run
 from openpts.report import cells, ticks
 from openpts.report.model import Cell, Column, Figure, Mark, Page, Row, Series, Table, Verdict
@@ -20,6 +21,7 @@ _SPREAD: Final = (
     Series("Highest interval of a step", "column", (3,), _SPREAD_COLOR, style="line"),
 )
 _PRINTED_VALUES: Final = 200
+_FALLS: Final = ("cache end", "GC start")
 _PAGE_ID, _TITLE = "fill-curve", "Sequential Fill: MB/s v Fill Level"
 
 
@@ -57,7 +59,12 @@ def breaks_sentence(measured: FillRun) -> Verdict:
     )
     if len(fill.segments) == 1:
         return Verdict(f"Fill: no break point, {cells.fixed(first.bytes_per_s / MB, 0)} MB/s; {whole}.")
-    marks = ", ".join(f"{name} at {cells.fixed(place / GB, 1)} GB" for name, place in _marks_of(fill))
+    falls = [
+        f"{name} at {_gigabytes(fall.at_bytes)} GB (between {_bounds(fall)})"
+        for name, fall in zip(_FALLS, fill.falls, strict=False)
+    ]
+    places = [f"{name} at {_gigabytes(place)} GB" for name, place in _marks_of(fill) if name not in _FALLS]
+    marks = ", ".join((*falls, *places))
     return Verdict(
         f"Fill: {cells.fixed(first.bytes_per_s / MB, 0)} MB/s at first, "
         f"{cells.fixed(last.bytes_per_s / MB, 0)} MB/s at the end; {marks}; {whole}."
@@ -67,13 +74,22 @@ def breaks_sentence(measured: FillRun) -> Verdict:
 # HYP-FILL-02
 def _marks_of(fill: Course) -> list[tuple[str, int]]:
     """Break points that there are, and the end of the fill."""
-    named = (
-        ("cache end", fill.cache_end_bytes),
-        ("GC start", fill.collection_start_bytes),
-        ("steady", fill.steady_from_bytes),
-        ("full", fill.written_bytes),
-    )
-    return [(name, place) for name, place in named if place is not None]
+    falls = [(name, fall.at_bytes) for name, fall in zip(_FALLS, fill.falls, strict=False)]
+    last = [] if fill.last_rate_from_bytes is None else [("last rate", fill.last_rate_from_bytes)]
+    return [*falls, *last, ("full", fill.written_bytes)]
+
+
+def fall_cell(fall: Fall) -> Cell:
+    """The place of a fall in GB, with the bounds of the interval in which it lies."""
+    return cells.number(fall.at_bytes / GB, 1, note=f"between {_bounds(fall)}")
+
+
+def _bounds(fall: Fall) -> str:
+    return f"{_gigabytes(fall.low_bytes)} and {_gigabytes(fall.high_bytes)}"
+
+
+def _gigabytes(amount_bytes: int) -> str:
+    return cells.fixed(amount_bytes / GB, 1)
 
 
 # HYP-FILL-01
@@ -126,8 +142,9 @@ def _marks(measured: FillRun) -> tuple[Mark, ...]:
 
 
 def _rate_before(fill: Course, place_bytes: int) -> float:
-    """The rate of the step that ends at a place."""
-    return next(point.bytes_per_s for point in fill.points if point.end_bytes >= place_bytes)
+    """The rate of the last step that ends before a place, or at it."""
+    ended = [point for point in fill.points if point.end_bytes <= place_bytes]
+    return (ended[-1] if ended else fill.points[0]).bytes_per_s
 
 
 def _segments_table(measured: FillRun) -> Table:
@@ -146,15 +163,17 @@ def _segments_table(measured: FillRun) -> Table:
             Column("Begins with", align="left", width=1.2),
         ),
         rows=tuple(
-            Row(Cell(str(number)), _segment_cells(measured, segment, first))
-            for number, segment in enumerate(measured.fill.segments, start=1)
+            Row(Cell(str(number)), (*_segment_cells(measured, segment, first), Cell(begins)))
+            for number, (segment, begins) in enumerate(
+                zip(measured.fill.segments, _beginnings(measured.fill), strict=True), start=1
+            )
         ),
+        note="Segments begin and end with steps; the places of falls are closer.",
     )
 
 
 def _segment_cells(measured: FillRun, segment: FillSegment, first_bytes_per_s: float) -> tuple[Cell, ...]:
-    fill, start = measured.fill, segment.start_bytes
-    names = [name for name, place in _marks_of(fill) if place == start and start < fill.written_bytes]
+    start = segment.start_bytes
     return (
         cells.number(start / GB, 1),
         cells.number(segment.end_bytes / GB, 1),
@@ -162,8 +181,19 @@ def _segment_cells(measured: FillRun, segment: FillSegment, first_bytes_per_s: f
         cells.percent(measured.share_pct(segment.end_bytes)),
         cells.number(segment.bytes_per_s / MB, 1),
         cells.percent(100 * segment.bytes_per_s / first_bytes_per_s),
-        Cell(", ".join(names) or ("purged drive" if start == 0 else "-")),
     )
+
+
+def _beginnings(fill: Course) -> list[str]:
+    """What each segment begins with."""
+    falls = iter(_FALLS)
+    found = ["purged drive"]
+    for segment in fill.segments[1:]:
+        names = [] if segment.fall is None else [next(falls, "")]
+        if segment is fill.segments[-1]:
+            names.append("last rate")
+        found.append(", ".join(name for name in names if name) or "-")
+    return found
 
 
 def _points_table(measured: FillRun) -> Table:

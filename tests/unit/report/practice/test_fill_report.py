@@ -56,7 +56,7 @@ def test_break_points_are_marked_with_their_gigabytes() -> None:
     capacity = CAPACITY_BYTES / GB
     assert [(mark.label, round(mark.x, 2), round(mark.y)) for mark in figure.marks] == [
         (f"cache end: {0.2 * capacity:.1f} GB", 20.0, 2000),
-        (f"GC start, steady: {0.7 * capacity:.0f} GB", 70.0, 500),
+        (f"GC start, last rate: {0.7 * capacity:.0f} GB", 70.0, 500),
         (f"full: {capacity:.0f} GB", 100.0, 250),
     ]
 
@@ -65,7 +65,7 @@ def test_segments_with_their_means() -> None:
     rows = report().tables()["fill-curve-segments"].rows
     assert [row.cells[4].value for row in rows] == pytest.approx([2000, 500, 250], rel=1e-6)
     assert [row.cells[5].value for row in rows] == pytest.approx([100, 25, 12.5], rel=1e-6)
-    assert [row.cells[6].text for row in rows] == ["purged drive", "cache end", "GC start, steady"]
+    assert [row.cells[6].text for row in rows] == ["purged drive", "cache end", "GC start, last rate"]
     assert [row.cells[3].value for row in rows] == pytest.approx([20, 70, 100], abs=1e-3)
 
 

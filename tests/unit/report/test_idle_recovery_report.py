@@ -1,0 +1,37 @@
+"""The report of host idle recovery: what it holds its wait states against."""
+
+from dataclasses import replace
+
+import pytest
+from msgspec.structs import replace as with_changes
+
+from openpts.report.build import build_report
+from openpts.report.summary import summarise
+from openpts.vocabulary.part import Part
+from tests.support.made_up_run import made_up_run
+
+REPORT_DATE = "2026-02-03T04:05:06Z"
+
+
+@pytest.mark.proves("PTS-HIR-26")
+def test_the_baseline_is_the_average_of_the_window_wherever_it_stands() -> None:
+    """The last tracked minute took 3 s longer for its I/Os: pooled, it would weigh more than the others."""
+    run = made_up_run("hir")
+    last = run.part(Part.WDPC)[-1]
+    slower = with_changes(last.sample, elapsed_ns=last.sample.elapsed_ns * 21 // 20)
+    steps = tuple(replace(step, sample=slower) if step is last else step for step in run.steps)
+    run = replace(run, steps=steps)
+    figures = summarise(run)
+    tracked = figures["steady_state"]["tracked_iops"]
+    baseline = sum(tracked) / len(tracked)
+    assert len(tracked) == 5
+    assert figures["baseline"]["iops"] == pytest.approx(baseline, rel=1e-12)
+    report = build_report(run, REPORT_DATE)
+    tables = report.tables()
+    data = {row.head.text: row.cells for row in tables["hir-2-data"].rows}
+    window = data["Measurement Window"][2].value
+    over_time = [figure for figure in report.figures() if figure.y.title == "IOPS"]
+    rules = {rule.value for figure in over_time for rule in figure.rules if rule.label == "Baseline"}
+    secondary = tables["hir-4-values"].rows[0].cells[0].value
+    assert len(rules) == 1
+    assert [window, secondary, *rules] == pytest.approx([baseline] * 3, rel=1e-12)

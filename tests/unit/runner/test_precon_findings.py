@@ -1,0 +1,25 @@
+"""Random writes that never got steady are in the ledger of the preconditioning comparison."""
+
+from random import Random
+
+from openpts.runner.findings import findings
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.stimulus import Stimulus
+from tests.support.made_up_run import made_up_run
+
+
+def test_courses_that_never_got_steady_are_entered() -> None:
+    draws = Random(1)
+
+    def wild(_stimulus: Stimulus, part: Part, _number: int) -> float:
+        return 20_000 * draws.uniform(1, 3) if part is Part.LOAD else 20_000.0
+
+    entries = findings(made_up_run("precon", rate=wild))
+    assert [entry.required for entry in entries] == [
+        f"random writes until steady, from {state}" for state in ("FOB", "after SEQ", "after RND")
+    ]
+    assert all("tracked minutes" in entry.used for entry in entries)
+
+
+def test_a_level_drive_has_no_entry() -> None:
+    assert findings(made_up_run("precon")) == ()

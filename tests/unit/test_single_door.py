@@ -28,14 +28,14 @@ HARMLESS_FLAGS = {
 
 OPENS_FOR_WRITING = {
     "device/guard/guard.py": "drives",
-    "device/targets/scratch_file.py": "files of tests",
+    "device/targets/own_file.py": "files of tests, and of a served drive's contents",
     "device/cache/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
 }
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/guard/guard.py": "reading to check, writing to hand out",
-    "device/targets/scratch_file.py": "an existing file or a new one",
+    "device/targets/own_file.py": "an existing file or a new one",
     "device/purge/held_drive.py": "reading, with or without a claim",
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }

@@ -1,6 +1,8 @@
 """Files as targets, on the file system of the temporary folder and by way of the guard."""
 
 import fcntl
+import json
+import mmap
 import os
 import stat
 from pathlib import Path
@@ -12,7 +14,9 @@ from openpts.device.guard.claims import Claim, ClaimKind
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.usage import Usage
-from openpts.device.targets.scratch_file import file_refusals
+from openpts.device.targets.file_mark import FileUse
+from openpts.device.targets.own_file import file_refusals
+from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
@@ -40,13 +44,21 @@ def _open(path: Path, size_bytes: int | None = None, **consent: bool):
     return open_target(FileTarget(path, size_bytes), Consent(**consent), ROOTS)
 
 
+def _fill(target: OpenTarget) -> None:
+    """Write all of it, as a test does."""
+    block = mmap.mmap(-1, MIB)
+    block.write(MIB * b"x")
+    for offset in range(0, target.facts.user_capacity_bytes, MIB):
+        os.pwrite(target.fd, block, offset)
+
+
 def test_a_new_file_is_private_allocated_marked_and_locked(path: Path) -> None:
     with _open(path, 2 * MIB) as target:
         status = path.stat()
         assert stat.S_IMODE(status.st_mode) == 0o600
         assert status.st_size == 2 * MIB
         assert status.st_blocks * 512 >= 2 * MIB
-        assert os.getxattr(path, MARK) == b"1"
+        assert json.loads(os.getxattr(path, MARK))["inode"] == status.st_ino
         flags = fcntl.fcntl(target.fd, fcntl.F_GETFL)
         assert flags & os.O_DIRECT
         assert flags & os.O_ACCMODE == os.O_RDWR
@@ -69,8 +81,8 @@ def test_the_file_is_closed_at_the_end_and_stays(path: Path) -> None:
 
 
 def test_our_own_file_is_taken_again_with_its_data(path: Path) -> None:
-    with _open(path, MIB):
-        path.write_bytes(MIB * b"x")
+    with _open(path, MIB) as target:
+        _fill(target)
     with _open(path) as target:
         assert target.facts.user_capacity_bytes == MIB
     assert check(FileTarget(path, None), ROOTS) == ()
@@ -78,8 +90,8 @@ def test_our_own_file_is_taken_again_with_its_data(path: Path) -> None:
 
 @pytest.mark.parametrize("size_bytes", [MIB, 4 * MIB])
 def test_our_own_file_takes_another_size(size_bytes: int, path: Path) -> None:
-    with _open(path, 2 * MIB):
-        path.write_bytes(2 * MIB * b"x")
+    with _open(path, 2 * MIB) as target:
+        _fill(target)
     with _open(path, size_bytes):
         assert path.stat().st_size == size_bytes
         assert path.stat().st_blocks * 512 >= size_bytes
@@ -170,7 +182,7 @@ def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path: Path) -> None:
             (ClaimKind.SWAP, "is swap"),
         )
     )
-    assert [refusal.rule_id for refusal in file_refusals(path, Usage(claims))] == ["swap", "loop"]
+    assert [refusal.rule_id for refusal in file_refusals(path, FileUse.SCRATCH, Usage(claims), ROOTS)] == ["swap", "loop"]
 
 
 def test_a_new_file_has_nothing_against_it(path: Path) -> None:

@@ -286,7 +286,6 @@ RUST_OPENS = re.compile(
 )
 RUST_OPENS_BY_NAME = {
     "capture/destination.rs": "Parquet files in the run folder",
-    "nvme_target/store.rs": "the contents of a served drive: regular files that are empty or its own",
 }
 
 

@@ -93,21 +93,18 @@ def direct_io_alignment_bytes(fd: int) -> int | None:
     return int.from_bytes(answer.raw[_STATX_DIO_OFFSET_ALIGN_AT : _STATX_DIO_OFFSET_ALIGN_AT + 4], "little")
 
 
-def born_ns(fd: int) -> int | None:
-    """When a file was made, in ns since the epoch; None where the file system doesn't keep that."""
-    if not hasattr(_LIBC, "statx"):
-        return None
+def born_ns(fd: int) -> int:
+    """When a file was made, in ns since the epoch; 0 where the file system doesn't keep that."""
     answer = ctypes.create_string_buffer(_STATX_BYTES)
-    if _LIBC.statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, answer) != 0:
-        return None
-    if not int.from_bytes(answer.raw[:4], "little") & _STATX_BTIME:
-        return None
+    if not hasattr(_LIBC, "statx") or _LIBC.statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, answer) != 0:
+        return 0
     seconds, nanoseconds = struct.unpack_from("=qI", answer.raw, _STATX_BTIME_AT)
-    return int(seconds) * 10**9 + int(nanoseconds)
+    is_told = int.from_bytes(answer.raw[:4], "little") & _STATX_BTIME
+    return int(seconds) * 10**9 + int(nanoseconds) if is_told else 0
 
 
 Inode = tuple[str, int]
-"""What a file is by any name: ``major:minor`` of its file system, as stat tells it, and its inode's number."""
+"""What a file is by any name: ``major:minor`` of its file system, as of stat, and its inode's number."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,10 +1,10 @@
 """Files as targets, on the file system of the temporary folder and by way of the guard."""
 
 import fcntl
-import json
 import mmap
 import os
 import stat
+import struct
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,8 @@ from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.usage import Usage
 from openpts.device.targets.file_mark import FileUse
-from openpts.device.targets.own_file import file_refusals
 from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.own_file import file_refusals
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
@@ -58,7 +58,7 @@ def test_a_new_file_is_private_allocated_marked_and_locked(path: Path) -> None:
         assert stat.S_IMODE(status.st_mode) == 0o600
         assert status.st_size == 2 * MIB
         assert status.st_blocks * 512 >= 2 * MIB
-        assert json.loads(os.getxattr(path, MARK))["inode"] == status.st_ino
+        assert struct.unpack_from("<Q", os.getxattr(path, MARK), 2) == (status.st_ino,)
         flags = fcntl.fcntl(target.fd, fcntl.F_GETFL)
         assert flags & os.O_DIRECT
         assert flags & os.O_ACCMODE == os.O_RDWR
@@ -182,7 +182,10 @@ def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path: Path) -> None:
             (ClaimKind.SWAP, "is swap"),
         )
     )
-    assert [refusal.rule_id for refusal in file_refusals(path, FileUse.SCRATCH, Usage(claims), ROOTS)] == ["swap", "loop"]
+    assert [refusal.rule_id for refusal in file_refusals(path, FileUse.SCRATCH, Usage(claims), ROOTS)] == [
+        "swap",
+        "loop",
+    ]
 
 
 def test_a_new_file_has_nothing_against_it(path: Path) -> None:

@@ -184,16 +184,16 @@ def test_wear_that_it_had_before() -> None:
     with served(initial_wear_pct=42.0) as drive, admin(drive) as host:
         assert host.log(2, 512)[5] == 42
     with pytest.raises(UsageError, match="150 %"):
-        serve_drive(order(initial_wear_pct=200.0))
+        serve_drive(order(initial_wear_pct=200.0)).__enter__()
     with pytest.raises(UsageError, match="no wear"):
-        serve_drive(order("mlc?capacity=512MB", initial_wear_pct=1.0))
+        serve_drive(order("mlc?capacity=512MB", initial_wear_pct=1.0)).__enter__()
 
 
 def test_air() -> None:
     with served(ambient_c=50.0) as drive, admin(drive) as host:
         assert struct.unpack_from("<H", host.log(2, 512), 1)[0] >= 273 + 50
     with pytest.raises(UsageError, match="no temperature"):
-        serve_drive(order("mlc?capacity=512MB", ambient_c=30.0))
+        serve_drive(order("mlc?capacity=512MB", ambient_c=30.0)).__enter__()
 
 
 @pytest.mark.parametrize("action", [BLOCK_ERASE, CRYPTO_ERASE, OVERWRITE | 1 << 4])
@@ -364,7 +364,7 @@ def test_contents_stay_in_a_file(tmp_path: Path) -> None:
     with served(data=data) as drive, both(drive) as (_, io):
         assert io.read(8, 4096).data == pattern(4096)
     with pytest.raises(TargetError, match="can't keep"):
-        serve_drive(order("client-qlc?capacity=200MB", data=data))
+        serve_drive(order("client-qlc?capacity=200MB", data=data)).__enter__()
 
 
 def test_latency_follows_the_model(drive: ServedDrive) -> None:
@@ -405,11 +405,11 @@ def test_equal_orders_have_equal_names() -> None:
 
 def test_orders_that_make_no_sense() -> None:
     with served() as drive, pytest.raises(TargetError, match="can't listen"):
-        serve_drive(replace(order(), address=drive.address))
+        serve_drive(replace(order(), address=drive.address)).__enter__()
     with pytest.raises(UsageError, match="no serial number"):
-        serve_drive(order(serial="x" * 21))
+        serve_drive(order(serial="x" * 21)).__enter__()
     with pytest.raises(UsageError, match="no name"):
-        serve_drive(order(nqn="drive"))
+        serve_drive(order(nqn="drive")).__enter__()
     for text in ("127.0.0.1", "localhost:4420", "127.0.0.1:99999", ":4420", "127.0.0.1:x"):
         with pytest.raises(UsageError, match="no IP address"):
             checked_address(text)

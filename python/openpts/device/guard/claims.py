@@ -41,9 +41,9 @@ class NamedFile:
 class Claim:
     """One use of something, known by device number, kernel name, inode or path; ``text`` continues its name.
 
-    ``path`` is how the kernel names a file, and counts where its inode can't be had. ``node`` is what was used
-    where that is another door to the same drive, such as ``/dev/ng0n1``; ``program`` the name of a process
-    that has it open, ``loop`` that of the loop device that stores its data in it.
+    ``path`` is how the kernel names a file, and counts where its inode can't be had. ``node`` is what was
+    used where that is another door to the same drive, such as ``/dev/ng0n1``; ``program`` the name of a
+    process that has it open, ``loop`` that of the loop device that stores its data in it.
     """
 
     kind: ClaimKind

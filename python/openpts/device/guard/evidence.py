@@ -104,7 +104,8 @@ def _other_use(own: Claim, loop: BlockDevice, usage: Usage) -> str | None:
         if claim.loop != own.loop and claim.is_of(file):
             return f"{own.path}, which {loop.node} stores its data in, {claim.text}"
         if claim.is_of_any_file:
-            return f"{own.path}, which {loop.node} stores its data in, may be {claim.path}, which {claim.text}"
+            found = f"{claim.path} {claim.text} and can't be found"
+            return f"{found}: it may be {own.path}, which {loop.node} stores its data in"
     return None
 
 

@@ -45,7 +45,7 @@ def uses(file: NamedFile, usage: Usage) -> tuple[Refusal, ...]:
 
 
 def unseen_use(fd: int, path: Path, roots: SystemRoots) -> Refusal | None:
-    """The refusal if anyone else has it open or mapped, in a container that can't be seen, or the kernel itself.
+    """The refusal if anyone else has it open or mapped: in a container out of sight, or the kernel itself.
 
     A lease says so: the kernel grants one on a file that has no other opener, by whatever name and in
     whatever namespace. It is handed back at once. Where there are no leases nothing is said.
@@ -68,7 +68,7 @@ def unseen_use(fd: int, path: Path, roots: SystemRoots) -> Refusal | None:
 def _is_ours_alone(fd: int) -> bool:
     """Whether no other descriptor or mapping of the file exists, as far as the kernel tells."""
     try:
-        # who opens the file in between sends us this signal, which by default does nothing; SIGIO would end us
+        # who opens the file in between has us sent a signal: by default SIGIO, which would end us
         fcntl.fcntl(fd, fcntl.F_SETSIG, signal.SIGURG)
         fcntl.fcntl(fd, fcntl.F_SETLEASE, fcntl.F_WRLCK)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""What processes have mapped into their memory: a descriptor may be closed then, and the drive still be read."""
+"""What processes have mapped into their memory: they use it even where they have closed its descriptor."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

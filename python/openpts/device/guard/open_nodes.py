@@ -1,4 +1,4 @@
-"""Nodes of drives that other processes have open or mapped, by whatever name: the disk of a virtual machine, say.
+"""Nodes of drives that other processes have open or mapped, by any name: the disk of a virtual machine, say.
 
 A drive has several doors: its block device, and character devices that pass commands to it (NVMe generic and
 controller devices, SCSI generic and bsg nodes). No claim on the block device shuts the others.
@@ -80,7 +80,7 @@ def _mapped(
             found = (Claim(ClaimKind.OPEN, text, inode=mapping.inode),)
         yield from found
         if not found and node_status(mapping.link) is not None:
-            unrelated.add(what)  # and not one that was unmapped meanwhile, which says nothing of other processes
+            unrelated.add(what)  # what was unmapped meanwhile may be mapped by others
 
 
 def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:

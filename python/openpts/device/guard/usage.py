@@ -74,8 +74,9 @@ def _of_swap_file(path: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
     """On what lies at the path in any mount namespace: the kernel doesn't say which of them it means."""
     places = (local_path(path, roots), *(root / path.lstrip("/") for root in other_roots(roots)))
     found = {status.inode for place in places if (status := node_status(place)) and stat.S_ISREG(status.mode)}
-    for inode in sorted(found) or [None]:
-        yield Claim(ClaimKind.SWAP, text, inode=inode, path=Path(path))
+    yield from (Claim(ClaimKind.SWAP, text, inode=inode, path=Path(path)) for inode in sorted(found))
+    if not found:
+        yield Claim(ClaimKind.SWAP, text, path=Path(path))
 
 
 def _loops(roots: SystemRoots) -> Iterator[Claim]:

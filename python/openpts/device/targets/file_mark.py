@@ -1,19 +1,18 @@
 """What openpts notes at a file that it writes to, to know its own again.
 
-The note is an extended attribute, and says of which file and in which state it was written: it counts for no copy,
-and not for data that came into the file afterwards. A stamp inside the file would not do, for a test writes over
-all of it.
+The note is an extended attribute, and says of which file and in which state it was written: it counts for no
+copy, and not for data that came into the file afterwards. A stamp inside the file would not do, for a test
+writes over all of it.
 """
 
 import errno
 import os
+import struct
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Self
-
-import msgspec
+from typing import Final, Self
 
 from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.kernel_calls import born_ns
@@ -26,41 +25,52 @@ class FileUse(StrEnum):
     CONTENTS = "user.openpts.contents"
 
 
-class MarkState(StrEnum):
-    """Whether openpts is still at the file, unless it was killed there."""
-
-    TAKEN = "taken"
-    LEFT = "left"
+# short, so that it has room beside the inode and takes no block: version, flags, and the numbers of a mark
+_LAYOUT: Final = struct.Struct("<BBQqQq")
+_VERSION: Final = 2
+_LEFT: Final = 1
+_GIVEN_AWAY: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
 class FileMark:
     """``inode`` and ``born_ns`` are the file's own, which no copy has.
 
-    ``written_ns`` is the time of its last change when the mark was made. ``given_away``: its data were
-    somebody's, who gave them up.
+    ``written_ns`` is the time of its last change when the mark was made. ``is_left``: openpts has ended at
+    it, and was not killed there. ``given_away``: its data were somebody's, who gave them up.
     """
 
     inode: int
-    born_ns: int | None
+    born_ns: int
     size_bytes: int
     written_ns: int
-    state: MarkState
+    is_left: bool
     given_away: bool
 
     @classmethod
-    def of_now(cls, fd: int, state: MarkState, *, given_away: bool) -> Self:
+    def of_now(cls, fd: int, *, is_left: bool, given_away: bool) -> Self:
         """The mark of a file as it is."""
         status = os.fstat(fd)
-        return cls(status.st_ino, born_ns(fd), status.st_size, status.st_mtime_ns, state, given_away)
+        return cls(status.st_ino, born_ns(fd), status.st_size, status.st_mtime_ns, is_left, given_away)
 
     @classmethod
     def read(cls, fd: int, use: FileUse) -> Self | None:
         """That of an open file; None without one, and of one that says nothing, as older versions made."""
         try:
-            return msgspec.json.decode(os.getxattr(fd, use), type=cls)
-        except (OSError, msgspec.DecodeError):
+            version, flags, inode, born, size, written = _LAYOUT.unpack(os.getxattr(fd, use))
+        except (OSError, struct.error):
             return None
+        if version != _VERSION:
+            return None
+        return cls(inode, born, size, written, bool(flags & _LEFT), bool(flags & _GIVEN_AWAY))
+
+    def write(self, fd: int, use: FileUse) -> None:
+        """Put it at an open file, in place of an older one."""
+        flags = (_LEFT if self.is_left else 0) | (_GIVEN_AWAY if self.given_away else 0)
+        numbers = (self.inode, self.born_ns, self.size_bytes, self.written_ns)
+        # a file system without extended attributes: the next one to use the file is asked again
+        with suppress(OSError):
+            os.setxattr(fd, use, _LAYOUT.pack(_VERSION, flags, *numbers))
 
 
 def mark_taken(fd: int, use: FileUse, *, given_away: bool) -> None:
@@ -68,7 +78,7 @@ def mark_taken(fd: int, use: FileUse, *, given_away: bool) -> None:
     for other in FileUse:
         if other is not use:
             _unmark(fd, other)
-    _write(fd, use, FileMark.of_now(fd, MarkState.TAKEN, given_away=given_away))
+    FileMark.of_now(fd, is_left=False, given_away=given_away).write(fd, use)
 
 
 def mark_left(fd: int, use: FileUse) -> None:
@@ -79,7 +89,7 @@ def mark_left(fd: int, use: FileUse) -> None:
     if mark.given_away and mark.written_ns == os.fstat(fd).st_mtime_ns:
         _unmark(fd, use)
     else:
-        _write(fd, use, FileMark.of_now(fd, MarkState.LEFT, given_away=False))
+        FileMark.of_now(fd, is_left=True, given_away=False).write(fd, use)
 
 
 def holds_data(fd: int) -> bool:
@@ -101,7 +111,7 @@ def foreign_data(fd: int, path: Path, use: FileUse) -> str | None:
         return f"{path} holds data that openpts did not write, or does not know again"
     if (mark.inode, mark.born_ns) != (status.st_ino, born_ns(fd)):
         return f"{path} is a copy of a file of openpts, and not the one that was marked"
-    if mark.state is MarkState.LEFT:
+    if mark.is_left:
         changed = mark.written_ns != status.st_mtime_ns
         return f"{path} was written to after openpts had left it" if changed else None
     return _since_a_kill(mark, fd, path, use)
@@ -121,12 +131,6 @@ def _since_a_kill(mark: FileMark, fd: int, path: Path, use: FileUse) -> str | No
     except SignatureSearchError as error:
         return f"a run on {path} was cut off, and what lies there now can't be told: {error}"
     return f"{path} holds {', '.join(found)}, and a run on it was cut off before" if found else None
-
-
-def _write(fd: int, use: FileUse, mark: FileMark) -> None:
-    # a file system without extended attributes: the next one to use the file is asked again
-    with suppress(OSError):
-        os.setxattr(fd, use, msgspec.json.encode(mark))
 
 
 def _unmark(fd: int, use: FileUse) -> None:

@@ -27,9 +27,9 @@ class OwnFile:
 
 
 def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) -> tuple[Refusal, ...]:
-    """What speaks against writing to this file; empty if it is free to use or not there yet. Opens for reading.
+    """What speaks against writing to this file; empty if it is free to use or not there yet.
 
-    ``usage`` must know who has the file open. Raises TargetError if the file can't be read.
+    Opens it for reading. ``usage`` must know who has it open. Raises TargetError if it can't be read.
     """
     file = NamedFile.at(path)
     try:
@@ -49,8 +49,8 @@ def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) ->
 def take_file(path: Path, use: FileUse, consent: Consent, roots: SystemRoots) -> OwnFile:
     """Open, or create, a file for writing; nobody else may be using it.
 
-    Raises RefusedError where the file is somebody else's or in use, and TargetError where it can't be opened or
-    is no regular file. A file that was made here is removed again if anything fails.
+    Raises RefusedError where the file is somebody else's or in use, and TargetError where it can't be opened
+    or is no regular file. A file that was made here is removed again if anything fails.
     """
     file = NamedFile.at(path)
     refuse(uses(file, read_usage(roots)))

@@ -108,7 +108,7 @@ def foreign_data(fd: int, path: Path, use: FileUse) -> str | None:
     mark = FileMark.read(fd, use)
     status = os.fstat(fd)
     if mark is None:
-        return f"{path} holds data that openpts did not write, or does not know again"
+        return f"{path} holds data without a mark of openpts that counts"
     if (mark.inode, mark.born_ns) != (status.st_ino, born_ns(fd)):
         return f"{path} is a copy of a file of openpts, and not the one that was marked"
     if mark.is_left:

@@ -16,9 +16,11 @@ from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.errors import RefusedError
+from openpts.runner.served_drive import serve_drive
 from openpts.system_files import SystemRoots
 from openpts.units import MIB
 from tests.support.refusals import assert_refused, hold, hold_in_namespace, hold_mapped
+from tests.support.served_drive import order, served
 
 
 @pytest.fixture
@@ -247,3 +249,16 @@ def test_nothing_is_left_of_a_question(image: Path, attach, roots: SystemRoots) 
     node = attach(on=image)
     assert check(BlockTarget(node), roots) == ()
     assert os.listxattr(image) == []
+
+
+def test_the_image_of_a_mounted_file_system_keeps_no_contents_of_a_served_drive(
+    alias: Path, image: Path, attach, run, mount
+) -> None:
+    preset = "client-qlc?capacity=256MB"
+    with served(preset) as drive:
+        os.truncate(image, drive.capacity_bytes)
+    run("mkfs.ext4", "-q", image)
+    mount(image, "-o", "loop")
+    for overwrite_file in (False, True):
+        with pytest.raises(RefusedError, match=r"refused \[loop\].*is the backing store of"):
+            serve_drive(order(preset, data=alias, overwrite_file=overwrite_file)).__enter__()

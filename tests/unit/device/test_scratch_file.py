@@ -3,8 +3,11 @@
 import fcntl
 import mmap
 import os
+import signal
 import stat
 import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -186,6 +189,106 @@ def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path: Path) -> None:
         "swap",
         "loop",
     ]
+
+
+def _refused(path: Path, says: str) -> None:
+    (refusal,) = check(FileTarget(path, None), ROOTS)
+    assert (refusal.rule_id, says in refusal.evidence) == ("file-data", True), refusal
+    before = path.read_bytes()
+    with pytest.raises(RefusedError, match=r"refused \[file-data\].*add --overwrite-file"), _open(path):
+        pass
+    assert path.read_bytes() == before
+
+
+def _used(path: Path) -> Path:
+    with _open(path, MIB) as target:
+        _fill(target)
+    return path
+
+
+def test_a_copy_with_its_mark_is_not_ours(path: Path) -> None:
+    copy = path.with_name("copy")
+    subprocess.run(["cp", "-a", _used(path), copy], check=True)
+    assert os.getxattr(copy, MARK) == os.getxattr(path, MARK)
+    _refused(copy, "is a copy of a file of openpts")
+    assert check(FileTarget(path, None), ROOTS) == ()
+
+
+_NOTES = ["sh", "-c", 'printf notes | dd of="$0" conv=notrunc']
+
+
+@pytest.mark.parametrize("put", [["mkfs.ext4", "-q", "-F"], _NOTES])
+def test_what_was_put_there_afterwards_is_not_ours(put: list[str], path: Path) -> None:
+    subprocess.run([*put, _used(path)], check=True, capture_output=True)
+    assert MARK in os.listxattr(path)
+    _refused(path, "was written to after openpts had left it")
+
+
+def test_a_mark_that_says_nothing_counts_for_nothing(path: Path) -> None:
+    """As openpts made them up to version 0.1: they may have come with a copy."""
+    path.write_bytes(MIB * b"x")
+    os.setxattr(path, MARK, b"1")
+    _refused(path, "holds data without a mark of openpts that counts")
+
+
+# takes a file, writes to it if told so, and is killed there
+_KILLED = """
+import os, signal, sys
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
+from openpts.device.targets.target import FileTarget
+from openpts.system_files import SystemRoots
+from pathlib import Path
+from tests.unit.device.test_scratch_file import _fill
+consent = Consent(overwrite_file=sys.argv[2] == "given away")
+with open_target(FileTarget(Path(sys.argv[1]), 1 << 20), consent, SystemRoots()) as target:
+    if sys.argv[3] == "writes":
+        _fill(target)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def _killed_at(path: Path, *how: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", _KILLED, path, *how], check=False)
+    assert ended.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("before", ["new", "used before", "given away"])
+def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Path) -> None:
+    if before == "given away":
+        path.write_bytes(MIB * b"x")
+    if before == "used before":
+        _used(path)
+    _killed_at(path, before, "writes")
+    assert check(FileTarget(path, None), ROOTS) == ()
+    with _open(path):
+        pass
+    assert check(FileTarget(path, None), ROOTS) == ()
+
+
+@pytest.mark.parametrize(
+    ("put", "says"),
+    [
+        (["mkfs.ext4", "-q", "-F"], "holds ext4 at 0x438, and a run on it was cut off"),
+        (["mkswap", "-q"], "holds swap at 0xff6, and a run on it was cut off"),
+        (["truncate", "-s", "2M"], "was given another size since a run on it was cut off"),
+    ],
+)
+def test_what_was_put_there_after_a_kill_is_not_ours(put: list[str], says: str, path: Path) -> None:
+    _killed_at(path, "new", "writes")
+    subprocess.run([*put, path], check=True, capture_output=True)
+    _refused(path, says)
+
+
+def test_a_file_that_was_given_away_and_never_written_to_is_not_ours(path: Path) -> None:
+    path.write_bytes(MIB * b"x")
+    _killed_at(path, "given away", "writes nothing")
+    _refused(path, "holds data that openpts did not write")
+    with _open(path, overwrite_file=True):
+        pass
+    assert os.listxattr(path) == []
+    _refused(path, "holds data without a mark of openpts that counts")
+    assert path.read_bytes() == MIB * b"x"
 
 
 def test_a_new_file_has_nothing_against_it(path: Path) -> None:

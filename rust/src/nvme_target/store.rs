@@ -97,7 +97,8 @@ mod tests {
     fn a_file_keeps_its_contents_and_is_no_other_drives() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("contents");
-        let open = || File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+        let open =
+            || File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
         Store::in_file(open(), 8192).unwrap().write(4096, b"kept").unwrap();
         assert_eq!(Store::in_file(open(), 8192).unwrap().read(4096, 4).unwrap(), b"kept");
         assert!(Store::in_file(open(), 4096).is_err());

@@ -293,6 +293,7 @@ def test_a_file_served_by_the_nvme_target(
     namespace.mkdir()
     cleanup.callback(namespace.rmdir)
     (namespace / "device_path").write_text(str(aliased[0]))
+    (namespace / "buffered_io").write_text("1")  # the guest's root file system has no direct I/O
     (namespace / "enable").write_text("1")
     cleanup.callback((namespace / "enable").write_text, "0")
     _assert_served(aliased[1], attach, "NVMe target openpts", roots)

@@ -327,9 +327,9 @@ class SimulatedDrive:
 class ServedDrive:
     """A simulated drive that is served by NVMe over TCP in wall-clock time, from now until ``stop``.
 
-    ``address`` is an IP address with a port, 0 for any. What is written is kept in the file ``data``, or in
-    memory. ``initial_wear_pct`` is endurance used up already, in per cent of the rated erases; a
-    sanitize that erases blocks or keys takes ``sanitize_takes_s`` at least;
+    ``address`` is an IP address with a port, 0 for any. What is written is kept in the file that ``data`` is
+    a descriptor of, or in memory. ``initial_wear_pct`` is endurance used up already, in per cent of the rated
+    erases; a sanitize that erases blocks or keys takes ``sanitize_takes_s`` at least;
     ``unreadable_bytes`` are offsets that end a read over them with a media error; after
     ``vanishes_after_ios`` I/Os nobody reaches the drive any more.
     Raises ValueError if the preset or an option makes no sense, OSError if the address, the file or a thread
@@ -352,7 +352,7 @@ class ServedDrive:
         model: str,
         firmware: str,
         guid: bytes,
-        data: PathLike[str] | None,
+        data: int | None,
         sanitize_takes_s: float,
         sanitize_fails: bool,
         format_fails: bool,

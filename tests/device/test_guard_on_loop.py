@@ -2,14 +2,17 @@
 
 import errno
 import fcntl
+import json
 import os
 import subprocess
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
 from openpts import programs
+from openpts.cli.plan import plan_command
 from openpts.device.guard import guard
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
@@ -322,3 +325,22 @@ def test_the_list_leaves_every_drive_as_it_was(attach, roots: SystemRoots) -> No
     list_devices(roots)
     assert node.read_bytes() == before
     assert check(BlockTarget(node), roots) == ()
+
+
+def test_a_plan_tells_of_the_refusal_to_come(attach, run, mount) -> None:
+    node = attach(size_bytes=256 * MIB)
+    words = ["iops", str(node), "--profile", "client"]
+    free = CliRunner().invoke(plan_command, words, catch_exceptions=False)
+    assert free.output.splitlines()[-1] == "guard       has nothing against the target as it is now"
+    run("mkfs.ext4", "-q", node)
+    signed = CliRunner().invoke(plan_command, words, catch_exceptions=False)
+    assert "guard       a run would be refused [signature]: " in signed.output
+    mount_point = mount(node)
+    told = CliRunner().invoke(plan_command, words, catch_exceptions=False)
+    assert told.exit_code == 0
+    expected = (
+        f"guard       a run would be refused [mounted]: {node} is mounted at {mount_point}; see findmnt"
+    )
+    assert told.output.splitlines()[-1].startswith(expected)
+    safety = json.loads(CliRunner().invoke(plan_command, [*words, "--json"]).output)["safety"]
+    assert (safety["verdict"], [found["rule"] for found in safety["refusals"]]) == ("refused", ["mounted"])

@@ -34,19 +34,21 @@ def test_after_three_cycles_each_sector_is_of_the_third(tmp_path: Path) -> None:
 
 def test_data_that_changed_ends_it_and_is_the_result(tmp_path: Path) -> None:
     """HYP-LIFE-02: a sector is overwritten from outside again and again, until a read finds it so."""
-    (tmp_path / "x").touch()
-    target = os.open(tmp_path / "x", os.O_RDWR)
+    path = tmp_path / "x"
     with start_openpts(
-        *("run", "lifetime", "file:./x?size=32MiB", "--cycles", "500", "--overwrite-file"),
+        *("run", "lifetime", "file:./x?size=32MiB", "--cycles", "500"),
         *("--out", "run", "--no-report"),
         cwd=tmp_path,
     ) as process:
+        # not earlier: a file that another process has open is refused
+        while process.poll() is None and not (path.exists() and path.stat().st_size == SIZE_BYTES):
+            pass
+        target = os.open(path, os.O_RDWR)
         while process.poll() is None:
-            if os.fstat(target).st_size == SIZE_BYTES:
-                os.pwrite(target, b"\xff" * SECTOR_BYTES, 1000 * SECTOR_BYTES)
-                os.fsync(target)
+            os.pwrite(target, b"\xff" * SECTOR_BYTES, 1000 * SECTOR_BYTES)
+            os.fsync(target)
+        os.close(target)
         _, complaints = process.communicate()
-    os.close(target)
     assert process.returncode == 0, complaints
     run = read_run(tmp_path / "run")
     assert run.manifest.state is RunState.COMPLETE

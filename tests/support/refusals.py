@@ -21,12 +21,31 @@ _HOLDER: Final = (
     "import os, sys; os.open(sys.argv[1], int(sys.argv[2])); print('open', flush=True); sys.stdin.read()"
 )
 
+# maps what it opened, closes the descriptor, and keeps the mapping until its standard input is closed
+_MAPPER: Final = (
+    "import ctypes, os, sys; fd = os.open(sys.argv[1], os.O_RDWR); "
+    "ctypes.CDLL(None).mmap(None, ctypes.c_size_t(4096), 3, 1, fd, ctypes.c_long(0)); os.close(fd); "
+    "print('open', flush=True); sys.stdin.read()"
+)
+
 
 def hold(node: Path, flags: int, cleanup: ExitStack) -> int:
     """The number of a process that has it open until the end."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", _HOLDER, str(node), str(flags)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    return _started(cleanup, sys.executable, "-c", _HOLDER, str(node), str(flags))
+
+
+def hold_mapped(node: Path, cleanup: ExitStack) -> int:
+    """The number of a process that has it mapped until the end, with no descriptor of it."""
+    return _started(cleanup, sys.executable, "-c", _MAPPER, str(node))
+
+
+def hold_in_namespace(script: str, cleanup: ExitStack) -> int:
+    """The number of a shell in a mount namespace of its own that runs a script, and stays until the end."""
+    return _started(cleanup, "unshare", "--mount", "sh", "-ec", f"{script}\necho open\nexec cat")
+
+
+def _started(cleanup: ExitStack, *command: str) -> int:
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     cleanup.enter_context(process)
     assert process.stdout is not None
     assert process.stdout.readline() == b"open\n"

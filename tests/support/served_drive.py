@@ -17,11 +17,8 @@ def order(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> ServeOrd
 
 @contextmanager
 def served(text: str = SMALL, faults: Faults = SOUND, **rest: object) -> Iterator[ServedDrive]:
-    drive = serve_drive(order(text, faults, **rest))
-    try:
+    with serve_drive(order(text, faults, **rest)) as drive:
         yield drive
-    finally:
-        drive.stop()
 
 
 @contextmanager

@@ -29,7 +29,7 @@ HARMLESS_FLAGS = {
 
 OPENS_FOR_WRITING = {
     "device/guard/guard.py": "drives",
-    "device/targets/scratch_file.py": "files of tests",
+    "device/targets/own_file.py": "files of tests, and of a served drive's contents",
     "device/cache/write_cache_control.py": "an attribute of sysfs",
     "folder_files.py": "new files of a run, a suite or a report, beside their names",
     "host/setting_file.py": "attributes of sysfs and procfs",
@@ -37,7 +37,7 @@ OPENS_FOR_WRITING = {
 }
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/guard/guard.py": "reading to check, writing to hand out",
-    "device/targets/scratch_file.py": "an existing file or a new one",
+    "device/targets/own_file.py": "an existing file or a new one",
     "device/purge/held_drive.py": "reading, with or without a claim",
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
@@ -354,7 +354,6 @@ RUST_OPENS = re.compile(
 )
 RUST_OPENS_BY_NAME = {
     "capture/destination.rs": "Parquet files in the run folder",
-    "nvme_target/store.rs": "the contents of a served drive: regular files that are empty or its own",
 }
 
 

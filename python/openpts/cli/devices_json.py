@@ -6,6 +6,7 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from openpts.cli.guard_verdict import verdict_object
 from openpts.device.listing.drive_listing import DeviceListing
 
 SCHEMA_VERSION: Final = 1
@@ -54,12 +55,5 @@ def _device(listing: DeviceListing) -> dict[str, Any]:
         "facts": {key: {"value": fact.value, "source": fact.source} for key, fact in listing.facts.items()},
         "warnings": list(listing.warnings),
         "silent": listing.silent or None,
-        "safety": {
-            "verdict": str(listing.safety),
-            "reason": listing.reason or None,
-            "refusals": [
-                {"rule": refusal.rule_id, "evidence": refusal.evidence, "remedy": refusal.remedy}
-                for refusal in listing.verdict.refusals
-            ],
-        },
+        "safety": verdict_object(listing.verdict),
     }

@@ -9,10 +9,14 @@ import click
 from openpts.cli.command_group import InOrder
 from openpts.cli.endurance import Endurance
 from openpts.cli.finite import FiniteRange
+from openpts.cli.guard_verdict import verdict_lines, verdict_object
 from openpts.cli.option_group import together
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.test_options import Choices, choices_of, options_of
+from openpts.device.listing.look import verdict_on
+from openpts.device.targets.simulated_target import names_simulated
+from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.practice.registry import ALL_TESTS
@@ -28,8 +32,9 @@ _above_zero = FiniteRange(min=0, min_open=True)
 def plan_command() -> None:
     """Print what a test will do, without touching the target.
 
-    Every step in its order, time, bytes written, wear, and the ledger as it would be. A drive is only asked
-    what it is and how it can be purged; a file is not created; a simulated drive does not run.
+    Every step in its order, time, bytes written, wear, the ledger as it would be, and whether a run would be
+    refused now. A drive is only asked what it is, how it can be purged and whether it is in use; a file is
+    not created; a simulated drive does not run.
     """
 
 
@@ -92,12 +97,17 @@ def _print_plan(
     name = unopened.facts.path if unopened.preset is None else unopened.facts.name
     if target is None:
         name = unopened.facts.name
+    verdict = None if target is None or names_simulated(target) else verdict_on(parse_target(target), roots)
     if as_json:
         found = plan_object(plan, name, ledger, unopened.assumed, tbw, purge=by)
-        click.echo(json.dumps(found, indent=2))
+        safety = None if verdict is None else verdict_object(verdict)
+        click.echo(json.dumps({**found, "safety": safety}, indent=2))
         return
     for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by):
         click.echo(line)
+    if verdict is not None:
+        for line in verdict_lines(verdict):
+            click.echo(line)
 
 
 def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> UnopenedTarget:

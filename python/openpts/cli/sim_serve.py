@@ -49,6 +49,9 @@ In another shell, as root
     help="Where to listen. Nobody is asked who he is: stay on 127.0.0.1 unless the network is yours.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
+@click.option(
+    "--overwrite-file", is_flag=True, help="Take a --data file that holds other data, which may be lost."
+)
 @click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
 @click.option("--serial", help="Serial number; by default one that follows from the drive.")
 @click.option("--ambient-c", type=FiniteRange(-40, 100), metavar="C", help="Air around the drive, in °C.")
@@ -83,6 +86,7 @@ def serve(
     *,
     address: str,
     data: Path | None,
+    overwrite_file: bool,
     nqn: str | None,
     serial: str | None,
     ambient_c: float | None,
@@ -104,6 +108,7 @@ def serve(
         nqn=nqn,
         serial=serial,
         data=data,
+        overwrite_file=overwrite_file,
         ambient_c=ambient_c,
         initial_wear_pct=initial_wear_pct,
         sanitize_takes_s=sanitize_takes_s,
@@ -115,16 +120,13 @@ def serve(
             "there is no authentication",
             err=True,
         )
-    with _ended_by_signals():
-        drive = serve_drive(order)
+    with _ended_by_signals(), serve_drive(order) as drive:
         try:
             _tell_begin(drive, order, as_json=as_json)
             while drive.is_serving:
                 time.sleep(_LOOK_S)
         except KeyboardInterrupt:
             pass
-        finally:
-            drive.stop()
     _tell_end(drive.served(), as_json=as_json)
 
 

@@ -1,4 +1,4 @@
-"""The few calls to the Linux kernel that Python's library lacks: block ioctls, fallocate, statx."""
+"""The few calls to the Linux kernel that Python's library lacks: block and loop ioctls, fallocate, statx."""
 
 import ctypes
 import errno
@@ -9,10 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from openpts.device.block_device import number_text
+
 # <linux/fs.h>, the same on all 64-bit platforms with the generic ioctl numbers (x86-64, arm64, riscv64)
 _BLKSSZGET: Final = 0x1268
 _BLKDISCARD: Final = 0x1277
 _BLKGETSIZE64: Final = 0x80081272
+
+# <linux/loop.h>
+_LOOP_GET_STATUS64: Final = 0x4C05
+_LOOP_INFO64_BYTES: Final = 232
 
 # <linux/falloc.h>
 _FALLOC_FL_KEEP_SIZE: Final = 1
@@ -23,8 +29,10 @@ _AT_FDCWD: Final = -100
 _AT_EMPTY_PATH: Final = 0x1000
 _AT_STATX_DONT_SYNC: Final = 0x4000
 _STATX_BASIC_STATS: Final = 0x7FF
+_STATX_BTIME: Final = 0x800
 _STATX_MODE_AT: Final = 28
 _STATX_INODE_AT: Final = 32
+_STATX_BTIME_AT: Final = 80
 _STATX_DEVICE_NUMBERS_AT: Final = 128
 _STATX_DIOALIGN: Final = 0x2000
 _STATX_BYTES: Final = 256
@@ -85,13 +93,27 @@ def direct_io_alignment_bytes(fd: int) -> int | None:
     return int.from_bytes(answer.raw[_STATX_DIO_OFFSET_ALIGN_AT : _STATX_DIO_OFFSET_ALIGN_AT + 4], "little")
 
 
+def born_ns(fd: int) -> int:
+    """When a file was made, in ns since the epoch; 0 where the file system doesn't keep that."""
+    answer = ctypes.create_string_buffer(_STATX_BYTES)
+    if not hasattr(_LIBC, "statx") or _LIBC.statx(fd, b"", _AT_EMPTY_PATH, _STATX_BTIME, answer) != 0:
+        return 0
+    seconds, nanoseconds = struct.unpack_from("=qI", answer.raw, _STATX_BTIME_AT)
+    is_told = int.from_bytes(answer.raw[:4], "little") & _STATX_BTIME
+    return int(seconds) * 10**9 + int(nanoseconds) if is_told else 0
+
+
+Inode = tuple[str, int]
+"""What a file is by any name: ``major:minor`` of its file system, as of stat, and its inode's number."""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
     """What lies at a path: ``mode`` as of stat, ``number`` of a device, and where the inode itself is."""
 
     mode: int
     number: str
-    inode: tuple[str, int]
+    inode: Inode
 
 
 def node_status(path: Path) -> NodeStatus | None:
@@ -109,3 +131,31 @@ def node_status(path: Path) -> NodeStatus | None:
     (inode,) = struct.unpack_from("=Q", answer.raw, _STATX_INODE_AT)
     major, minor, on_major, on_minor = struct.unpack_from("=4I", answer.raw, _STATX_DEVICE_NUMBERS_AT)
     return NodeStatus(mode, f"{major}:{minor}", (f"{on_major}:{on_minor}", inode))
+
+
+@dataclass(frozen=True, slots=True)
+class LoopBacking:
+    """What a loop device stores its data in: a file, or a block device with this ``number``."""
+
+    inode: Inode
+    number: str | None
+
+
+def loop_backing(node: Path) -> LoopBacking | None:
+    """What the kernel has open below a loop device, whatever its name has become.
+
+    None where the device can't be asked, or has nothing below it.
+    """
+    try:
+        fd = os.open(node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        answer = fcntl.ioctl(fd, _LOOP_GET_STATUS64, bytes(_LOOP_INFO64_BYTES))
+    except OSError:
+        return None
+    finally:
+        os.close(fd)
+    # the kernel's encoding of a device number is that of the C library
+    file_system, inode, device = struct.unpack_from("=QQQ", answer)
+    return LoopBacking((number_text(file_system), inode), number_text(device) if device else None)

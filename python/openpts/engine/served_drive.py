@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from importlib.metadata import version
-from pathlib import Path
 from typing import Final
 from uuid import UUID
 
@@ -60,7 +59,10 @@ class Served:
 
 
 class ServedDrive:
-    """A drive that is served from now until ``stop``, or until it vanishes as it was told to."""
+    """A drive that is served from now until ``stop``, or until it vanishes as it was told to.
+
+    ``address`` is where it listens, with the port's number; ``capacity_bytes`` its size as hosts see it.
+    """
 
     def __init__(
         self,
@@ -75,10 +77,10 @@ class ServedDrive:
         ambient_c: float | None,
         initial_wear_pct: float,
         sanitize_takes_s: float,
-        data: Path | None,
+        data: int | None,
         faults: Faults,
     ) -> None:
-        """Make the drive and listen.
+        """Make the drive and listen; ``data`` is a descriptor of the file for its contents.
 
         Raises UsageError for a drive that makes no sense, TargetError if the address or the file for the
         contents can't be had.
@@ -88,7 +90,7 @@ class ServedDrive:
         self.scale = scale
         self.seed = seed
         try:
-            self._served = _native.ServedDrive(
+            self._served: _native.ServedDrive | None = _native.ServedDrive(
                 preset.text,
                 address=address,
                 capacity_bytes=capacity_bytes,
@@ -115,25 +117,25 @@ class ServedDrive:
         except OSError as error:
             raise TargetError(str(error)) from error
 
-    @property
-    def address(self) -> str:
-        """Where it listens, with the port's number."""
-        return self._served.address
-
-    @property
-    def capacity_bytes(self) -> int:
-        """Size of the drive as hosts see it."""
-        return self._served.capacity_bytes
+        self.address = self._served.address
+        self.capacity_bytes = self._served.capacity_bytes
+        self._in_the_end: Served | None = None
 
     @property
     def is_serving(self) -> bool:
         """Whether hosts can still reach it."""
-        return self._served.is_serving()
+        return self._served is not None and self._served.is_serving()
 
     def served(self) -> Served:
         """What was served so far."""
+        if self._served is None:
+            assert self._in_the_end is not None  # noqa: S101 stop has both
+            return self._in_the_end
         return Served(**self._served.served())
 
     def stop(self) -> None:
-        """End all connections; contents in a file are complete afterwards."""
-        self._served.stop()
+        """End all connections, and let go of the file for the contents, which is complete then."""
+        if self._served is not None:
+            self._served.stop()
+            self._in_the_end = self.served()
+            self._served = None

@@ -2,15 +2,20 @@
 
 import ipaddress
 import uuid
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_contents
 from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.served_drive import SOUND, DriveNames, Faults, ServedDrive
 from openpts.errors import UsageError
 from openpts.runner.simulated_device import DEFAULT_SEED, size_and_scale
 from openpts.simulation.presets import load_preset
+from openpts.system_files import SystemRoots
 from openpts.units import GB
 
 DEFAULT_CAPACITY_BYTES: Final = 4 * GB
@@ -27,7 +32,8 @@ class ServeOrder:
 
     Block and crypto erase take ``sanitize_takes_s`` at least.
     ``address`` is an IP address with a port; port 0 takes one that is free. ``data`` is the file that keeps
-    the contents; without it they are in memory and end with the program.
+    the contents; without it they are in memory and end with the program. ``overwrite_file`` is the operator's
+    consent to lose what that file holds.
     """
 
     target: SimulatedTarget
@@ -35,17 +41,19 @@ class ServeOrder:
     nqn: str | None = None
     serial: str | None = None
     data: Path | None = None
+    overwrite_file: bool = False
     ambient_c: float | None = None
     initial_wear_pct: float = 0.0
     sanitize_takes_s: float = 0.0
     faults: Faults = SOUND
 
 
-def serve_drive(order: ServeOrder) -> ServedDrive:
-    """Make the drive and serve it.
+@contextmanager
+def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
+    """Make the drive and serve it until the end of the block.
 
     Raises UsageError for an order that makes no sense, TargetError if the address or the file for the
-    contents can't be had.
+    contents can't be had, and RefusedError where the guard is against that file.
     """
     target = order.target
     preset = load_preset(target.preset)
@@ -60,20 +68,32 @@ def serve_drive(order: ServeOrder) -> ServedDrive:
     lbas = capacity_bytes // preset.sector_bytes
     if beyond := [lba for lba in order.faults.unreadable_lbas if lba >= lbas]:
         raise UsageError(f"no read of LBA {beyond[0]} can fail: the drive ends with LBA {lbas - 1}")
-    return ServedDrive(
-        preset,
-        DriveNames(nqn, serial, guid),
-        address=order.address,
-        capacity_bytes=capacity_bytes,
-        scale=scale,
-        seed=seed,
-        worn_in=target.state is DriveState.WORN_IN,
-        ambient_c=order.ambient_c,
-        initial_wear_pct=order.initial_wear_pct,
-        sanitize_takes_s=order.sanitize_takes_s,
-        data=order.data,
-        faults=order.faults,
-    )
+    with _contents(order) as contents:
+        drive = ServedDrive(
+            preset,
+            DriveNames(nqn, serial, guid),
+            address=order.address,
+            capacity_bytes=capacity_bytes,
+            scale=scale,
+            seed=seed,
+            worn_in=target.state is DriveState.WORN_IN,
+            ambient_c=order.ambient_c,
+            initial_wear_pct=order.initial_wear_pct,
+            sanitize_takes_s=order.sanitize_takes_s,
+            data=contents,
+            faults=order.faults,
+        )
+        try:
+            yield drive
+        finally:
+            drive.stop()
+
+
+def _contents(order: ServeOrder) -> AbstractContextManager[int | None]:
+    """The file for the contents, open; None: they are in memory."""
+    if order.data is None:
+        return nullcontext()
+    return open_contents(order.data, Consent(overwrite_file=order.overwrite_file), SystemRoots())
 
 
 def checked_address(text: str) -> str:

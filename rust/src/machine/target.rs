@@ -91,6 +91,12 @@ impl Target {
         self.files.as_ref()?.queue_attribute(name)
     }
 
+    /// The descriptor itself.
+    #[must_use]
+    pub fn into_descriptor(self) -> OwnedFd {
+        self.descriptor
+    }
+
     /// Another descriptor for the same target.
     pub(super) fn try_clone_descriptor(&self) -> io::Result<OwnedFd> {
         self.descriptor.try_clone()

@@ -1,9 +1,9 @@
 //! The target: listens, serves connections, and keeps the drive's time going.
 
 use std::collections::BTreeMap;
+use std::fs::File;
 use std::io::ErrorKind;
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -28,7 +28,7 @@ const MOST_CONNECTIONS: usize = 128;
 const SECTOR_OF_4096: u32 = 4096;
 
 /// What is to be served.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Order {
     /// The drive's model.
     pub preset: Preset,
@@ -46,8 +46,8 @@ pub struct Order {
     pub initial_wear_pct: f64,
     /// Who it says it is.
     pub identity: Identity,
-    /// The file that keeps its contents; none: they are in memory.
-    pub data: Option<PathBuf>,
+    /// The file that keeps its contents, open for us alone; none: they are in memory.
+    pub data: Option<File>,
     /// How long block and crypto erase take at least.
     pub sanitize_takes: Duration,
     /// What goes wrong.
@@ -169,19 +169,19 @@ impl Drop for Target {
 fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
     wear_in_advance(&mut order)?;
     warm_the_air(&mut order)?;
-    let Order { preset, scale, .. } = &order;
+    let (preset, scale) = (&order.preset, &order.scale);
     let bytes = simulator::simulated_bytes(order.capacity_bytes, *scale);
     let drive = PacedDrive::new(simulator::open(preset, bytes, *scale, order.seed)?, *scale);
     if order.is_worn_in {
         drive.jump_start().map_err(|refusal| TargetError::Option(refusal.0))?;
     }
     let capacity_bytes = drive.capacity_bytes();
-    let store = match &order.data {
+    let store = match order.data {
         None => {
             Store::in_memory(capacity_bytes).map_err(|error| TargetError::Store("memory".into(), error))?
         }
-        Some(path) => Store::in_file(path, capacity_bytes)
-            .map_err(|error| TargetError::Store(path.display().to_string(), error))?,
+        Some(file) => Store::in_file(file, capacity_bytes)
+            .map_err(|error| TargetError::Store("the given file".into(), error))?,
     };
     let thermal = preset.page_mapped.as_ref().and_then(|model| model.thermal.as_ref());
     let character = Character {

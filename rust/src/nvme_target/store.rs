@@ -1,9 +1,8 @@
 //! What was written: a sparse file, in memory or with a name. What was never written reads as zeros.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
-use std::path::Path;
 
 use rustix::fs::{FallocateFlags, MemfdFlags, fallocate, memfd_create};
 
@@ -28,12 +27,11 @@ impl Store {
         Ok(Self { file, capacity_bytes })
     }
 
-    /// Contents that stay in a file, which is made where there is none.
+    /// Contents that stay in a file, which somebody else has opened and locked.
     ///
     /// # Errors
-    /// If the file can't be opened, is no regular file, or holds something that is no drive of this size.
-    pub(super) fn in_file(path: &Path, capacity_bytes: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path)?;
+    /// If it is no regular file, or holds something that is no drive of this size.
+    pub(super) fn in_file(file: File, capacity_bytes: u64) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
             return Err(io::Error::other("it is no regular file"));
@@ -99,10 +97,12 @@ mod tests {
     fn a_file_keeps_its_contents_and_is_no_other_drives() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("contents");
-        Store::in_file(&path, 8192).unwrap().write(4096, b"kept").unwrap();
-        assert_eq!(Store::in_file(&path, 8192).unwrap().read(4096, 4).unwrap(), b"kept");
-        assert!(Store::in_file(&path, 4096).is_err());
-        assert!(Store::in_file(&path, 16_384).is_err());
-        assert!(Store::in_file(folder.path(), 4096).is_err());
+        let open =
+            || File::options().read(true).write(true).create(true).truncate(false).open(&path).unwrap();
+        Store::in_file(open(), 8192).unwrap().write(4096, b"kept").unwrap();
+        assert_eq!(Store::in_file(open(), 8192).unwrap().read(4096, 4).unwrap(), b"kept");
+        assert!(Store::in_file(open(), 4096).is_err());
+        assert!(Store::in_file(open(), 16_384).is_err());
+        assert!(Store::in_file(File::open(folder.path()).unwrap(), 4096).is_err());
     }
 }

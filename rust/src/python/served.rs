@@ -1,13 +1,15 @@
 //! A simulated drive that is served by NVMe over TCP.
 
 use std::collections::HashMap;
+use std::fs::File;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::os::fd::RawFd;
 
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
 use super::{patience, value_error};
+use crate::machine;
 use crate::nvme_target::{Faults, Identity, Order, Served, Target, TargetError};
 use crate::simulator::{Preset, PresetError, Scale};
 
@@ -50,7 +52,7 @@ impl PyServedDrive {
         model: String,
         firmware: String,
         guid: [u8; 16],
-        data: Option<PathBuf>,
+        data: Option<RawFd>,
         sanitize_takes_s: f64,
         sanitize_fails: bool,
         format_fails: bool,
@@ -70,7 +72,7 @@ impl PyServedDrive {
             ambient_c,
             initial_wear_pct,
             identity: Identity { nqn, serial, model, firmware, guid },
-            data,
+            data: data.map(duplicated).transpose()?,
             sanitize_takes: patience(sanitize_takes_s)?,
             faults: Faults { sanitize_fails, format_fails, purge_lies, unreadable_bytes, vanishes_after_ios },
         };
@@ -112,4 +114,9 @@ impl PyServedDrive {
     fn stop(&self, py: Python<'_>) {
         py.detach(|| self.0.stop());
     }
+}
+
+/// A descriptor of our own onto the file that the guard has opened.
+fn duplicated(descriptor: RawFd) -> PyResult<File> {
+    Ok(machine::Target::duplicate(descriptor)?.into_descriptor().into())
 }

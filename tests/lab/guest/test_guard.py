@@ -17,7 +17,7 @@ from openpts.device.disks import whole_drives
 from openpts.device.guard.guard import check
 from openpts.device.identity.drive_name import model
 from openpts.device.identity.serial_number import serial_number
-from openpts.device.targets.target import BlockTarget
+from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.system_files import SystemRoots
 from tests.support.refusals import assert_refused, hold
 
@@ -244,3 +244,75 @@ def test_read_only(drive: Path, run, cleanup: ExitStack, roots: SystemRoots) -> 
     run("blockdev", "--setro", drive)
     cleanup.callback(run, "blockdev", "--setrw", drive)
     assert_refused(drive, "read-only", f"{drive} is set read-only", roots)
+
+
+@pytest.fixture
+def aliased(tmp_path: Path) -> tuple[Path, Path]:
+    """One file of 32 MiB by two names."""
+    image, alias = tmp_path / "image", tmp_path / "alias"
+    image.touch()
+    os.truncate(image, 32 << 20)
+    alias.hardlink_to(image)
+    return image, alias
+
+
+def test_an_array_of_loop_devices_over_files_used_by_another_name(
+    aliased: tuple[Path, Path], attach, run, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    members = attach(on=aliased[0]), attach(size_bytes=32 << 20)
+    options = ("--level=0", "--raid-devices=2", "--run")
+    run("mdadm", "--create", "/dev/md9", *options, *members)
+    cleanup.callback(run, "mdadm", "--stop", "/dev/md9")
+    run("udevadm", "settle")
+    array = Path("/dev/md9")
+    assert check(BlockTarget(array), roots) == ()
+    used = attach(on=aliased[1])
+    assert_refused(array, "backing", f"is the backing store of {used}", roots)
+
+
+def test_a_mapped_device_on_a_loop_device_over_a_file_used_by_another_name(
+    aliased: tuple[Path, Path], attach, run, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    loop = attach(on=aliased[0])
+    run("dmsetup", "--noudevsync", "create", "lab", "--table", f"0 2048 linear {loop} 0")
+    cleanup.callback(run, "dmsetup", "--noudevsync", "remove", "--retry", "lab")
+    run("udevadm", "settle")
+    mapped = Path("/dev/mapper/lab").resolve()
+    assert check(BlockTarget(mapped), roots) == ()
+    used = attach(on=aliased[1])
+    assert_refused(mapped, "backing", f"is the backing store of {used}", roots)
+
+
+def test_a_file_served_by_the_nvme_target(
+    aliased: tuple[Path, Path], attach, run, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    run("modprobe", "nvmet")
+    namespace = NVMET / "namespaces/1"
+    NVMET.mkdir()
+    cleanup.callback(NVMET.rmdir)
+    namespace.mkdir()
+    cleanup.callback(namespace.rmdir)
+    (namespace / "device_path").write_text(str(aliased[0]))
+    (namespace / "buffered_io").write_text("1")  # the guest's root file system has no direct I/O
+    (namespace / "enable").write_text("1")
+    cleanup.callback((namespace / "enable").write_text, "0")
+    _assert_served(aliased[1], attach, "NVMe target openpts", roots)
+
+
+def test_a_file_served_by_the_scsi_target(
+    aliased: tuple[Path, Path], attach, run, cleanup: ExitStack, roots: SystemRoots
+) -> None:
+    run("modprobe", "target_core_file")
+    store = LIO.with_name("fileio_0") / "disk"
+    store.mkdir(parents=True)
+    cleanup.callback(store.parent.rmdir)
+    cleanup.callback(store.rmdir)
+    (store / "control").write_text(f"fd_dev_name={aliased[0]},fd_dev_size={32 << 20}")
+    (store / "enable").write_text("1")
+    _assert_served(aliased[1], attach, "SCSI target disk", roots)
+
+
+def _assert_served(alias: Path, attach, target: str, roots: SystemRoots) -> None:
+    (refusal,) = check(FileTarget(alias, None), roots)
+    assert (refusal.rule_id, refusal.evidence) == ("exported", f"{alias} is served to others by the {target}")
+    assert_refused(attach(on=alias), "backing", f"is served to others by the {target}", roots)

@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -74,3 +75,23 @@ def test_what_makes_no_sense() -> None:
     assert beyond.startswith("no read of LBA 400000 can fail: the drive ends with LBA 390")
     assert "what can fail" in refused("client-qlc", *here, "--fail", "read@")
     assert "raise" in refused("client-qlc?capacity=1MB", *here)
+
+
+@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGKILL])
+def test_its_own_contents_are_found_again(ending: signal.Signals, tmp_path: Path) -> None:
+    """Also those that a killed one has left; meanwhile no other one gets them."""
+    words = ("--nvme-tcp", "127.0.0.1:0", "--json", "--data", str(tmp_path / "contents"))
+    for content in (bytes(4096), b"kept" * 1024):
+        with serving(*words) as program:
+            assert program.stdout is not None
+            begun = json.loads(program.stdout.readline())
+            with Host(begun["address"], begun["nqn"]) as admin:
+                admin.enable()
+                with Host(begun["address"], begun["nqn"], queue=1, controller=admin.controller) as io:
+                    assert io.read(0, 4096).data == content
+                    io.write(0, b"kept" * 1024)
+            with serving(*words) as other:
+                complaint = other.communicate(timeout=60)[1]
+                assert (other.returncode, "refused [locked]" in complaint) == (4, True), complaint
+            program.send_signal(ending)
+            program.wait(timeout=60)

@@ -1,8 +1,13 @@
 """Files as targets, on the file system of the temporary folder and by way of the guard."""
 
 import fcntl
+import mmap
 import os
+import signal
 import stat
+import struct
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -12,7 +17,9 @@ from openpts.device.guard.claims import Claim, ClaimKind
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.usage import Usage
-from openpts.device.targets.scratch_file import file_refusals
+from openpts.device.targets.file_mark import FileUse
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.targets.own_file import file_refusals
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
@@ -40,13 +47,21 @@ def _open(path: Path, size_bytes: int | None = None, **consent: bool):
     return open_target(FileTarget(path, size_bytes), Consent(**consent), ROOTS)
 
 
+def _fill(target: OpenTarget) -> None:
+    """Write all of it, as a test does."""
+    block = mmap.mmap(-1, MIB)
+    block.write(MIB * b"x")
+    for offset in range(0, target.facts.user_capacity_bytes, MIB):
+        os.pwrite(target.fd, block, offset)
+
+
 def test_a_new_file_is_private_allocated_marked_and_locked(path: Path) -> None:
     with _open(path, 2 * MIB) as target:
         status = path.stat()
         assert stat.S_IMODE(status.st_mode) == 0o600
         assert status.st_size == 2 * MIB
         assert status.st_blocks * 512 >= 2 * MIB
-        assert os.getxattr(path, MARK) == b"1"
+        assert struct.unpack_from("<Q", os.getxattr(path, MARK), 2) == (status.st_ino,)
         flags = fcntl.fcntl(target.fd, fcntl.F_GETFL)
         assert flags & os.O_DIRECT
         assert flags & os.O_ACCMODE == os.O_RDWR
@@ -69,8 +84,8 @@ def test_the_file_is_closed_at_the_end_and_stays(path: Path) -> None:
 
 
 def test_our_own_file_is_taken_again_with_its_data(path: Path) -> None:
-    with _open(path, MIB):
-        path.write_bytes(MIB * b"x")
+    with _open(path, MIB) as target:
+        _fill(target)
     with _open(path) as target:
         assert target.facts.user_capacity_bytes == MIB
     assert check(FileTarget(path, None), ROOTS) == ()
@@ -78,8 +93,8 @@ def test_our_own_file_is_taken_again_with_its_data(path: Path) -> None:
 
 @pytest.mark.parametrize("size_bytes", [MIB, 4 * MIB])
 def test_our_own_file_takes_another_size(size_bytes: int, path: Path) -> None:
-    with _open(path, 2 * MIB):
-        path.write_bytes(2 * MIB * b"x")
+    with _open(path, 2 * MIB) as target:
+        _fill(target)
     with _open(path, size_bytes):
         assert path.stat().st_size == size_bytes
         assert path.stat().st_blocks * 512 >= size_bytes
@@ -170,7 +185,110 @@ def test_a_file_under_a_loop_device_or_in_swap_is_in_use(path: Path) -> None:
             (ClaimKind.SWAP, "is swap"),
         )
     )
-    assert [refusal.rule_id for refusal in file_refusals(path, Usage(claims))] == ["swap", "loop"]
+    assert [refusal.rule_id for refusal in file_refusals(path, FileUse.SCRATCH, Usage(claims), ROOTS)] == [
+        "swap",
+        "loop",
+    ]
+
+
+def _refused(path: Path, says: str) -> None:
+    (refusal,) = check(FileTarget(path, None), ROOTS)
+    assert (refusal.rule_id, says in refusal.evidence) == ("file-data", True), refusal
+    before = path.read_bytes()
+    with pytest.raises(RefusedError, match=r"refused \[file-data\].*add --overwrite-file"), _open(path):
+        pass
+    assert path.read_bytes() == before
+
+
+def _used(path: Path) -> Path:
+    with _open(path, MIB) as target:
+        _fill(target)
+    return path
+
+
+def test_a_copy_with_its_mark_is_not_ours(path: Path) -> None:
+    copy = path.with_name("copy")
+    subprocess.run(["cp", "-a", _used(path), copy], check=True)
+    assert os.getxattr(copy, MARK) == os.getxattr(path, MARK)
+    _refused(copy, "is a copy of a file of openpts")
+    assert check(FileTarget(path, None), ROOTS) == ()
+
+
+_NOTES = ["sh", "-c", 'printf notes | dd of="$0" conv=notrunc']
+
+
+@pytest.mark.parametrize("put", [["mkfs.ext4", "-q", "-F"], _NOTES])
+def test_what_was_put_there_afterwards_is_not_ours(put: list[str], path: Path) -> None:
+    subprocess.run([*put, _used(path)], check=True, capture_output=True)
+    assert MARK in os.listxattr(path)
+    _refused(path, "was written to after openpts had left it")
+
+
+def test_a_mark_that_says_nothing_counts_for_nothing(path: Path) -> None:
+    """As openpts made them up to version 0.1: they may have come with a copy."""
+    path.write_bytes(MIB * b"x")
+    os.setxattr(path, MARK, b"1")
+    _refused(path, "holds data without a mark of openpts that counts")
+
+
+# takes a file, writes to it if told so, and is killed there
+_KILLED = """
+import os, signal, sys
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import open_target
+from openpts.device.targets.target import FileTarget
+from openpts.system_files import SystemRoots
+from pathlib import Path
+from tests.unit.device.test_scratch_file import _fill
+consent = Consent(overwrite_file=sys.argv[2] == "given away")
+with open_target(FileTarget(Path(sys.argv[1]), 1 << 20), consent, SystemRoots()) as target:
+    if sys.argv[3] == "writes":
+        _fill(target)
+    os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def _killed_at(path: Path, *how: str) -> None:
+    ended = subprocess.run([sys.executable, "-c", _KILLED, path, *how], check=False)
+    assert ended.returncode == -signal.SIGKILL
+
+
+@pytest.mark.parametrize("before", ["new", "used before", "given away"])
+def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Path) -> None:
+    if before == "given away":
+        path.write_bytes(MIB * b"x")
+    if before == "used before":
+        _used(path)
+    _killed_at(path, before, "writes")
+    assert check(FileTarget(path, None), ROOTS) == ()
+    with _open(path):
+        pass
+    assert check(FileTarget(path, None), ROOTS) == ()
+
+
+@pytest.mark.parametrize(
+    ("put", "says"),
+    [
+        (["mkfs.ext4", "-q", "-F"], "holds ext4 at 0x438, and a run on it was cut off"),
+        (["mkswap", "-q"], "holds swap at 0xff6, and a run on it was cut off"),
+        (["truncate", "-s", "2M"], "was given another size since a run on it was cut off"),
+    ],
+)
+def test_what_was_put_there_after_a_kill_is_not_ours(put: list[str], says: str, path: Path) -> None:
+    _killed_at(path, "new", "writes")
+    subprocess.run([*put, path], check=True, capture_output=True)
+    _refused(path, says)
+
+
+def test_a_file_that_was_given_away_and_never_written_to_is_not_ours(path: Path) -> None:
+    path.write_bytes(MIB * b"x")
+    _killed_at(path, "given away", "writes nothing")
+    _refused(path, "holds data that openpts did not write")
+    with _open(path, overwrite_file=True):
+        pass
+    assert os.listxattr(path) == []
+    _refused(path, "holds data without a mark of openpts that counts")
+    assert path.read_bytes() == MIB * b"x"
 
 
 def test_a_new_file_has_nothing_against_it(path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard import mounted
-from openpts.device.guard.claims import ClaimKind
+from openpts.device.guard.claims import ClaimKind, NamedFile
 from openpts.device.guard.open_nodes import drives_behind
 from openpts.device.guard.usage import read_usage
 from openpts.errors import RefusedError
@@ -61,8 +61,9 @@ def test_a_mount_is_found_by_its_number_whatever_its_source_says(virtual_machine
 
 def test_a_swap_file_is_a_claim_on_the_file(server: SystemRoots) -> None:
     usage = read_usage(server)
-    assert usage.of_file(ClaimKind.SWAP, Path("/var/my swap")) == "/var/my swap is in use as swap space"
-    assert usage.of_file(ClaimKind.SWAP, Path("/var/other")) is None
+    swap, other = (NamedFile(Path("/var") / name, None) for name in ("my swap", "other"))
+    assert usage.of_file(ClaimKind.SWAP, swap) == "/var/my swap is in use as swap space"
+    assert usage.of_file(ClaimKind.SWAP, other) is None
 
 
 def test_our_own_process_does_not_count(server: SystemRoots) -> None:

@@ -1,6 +1,8 @@
 """A simulated drive behind NVMe over TCP: what a host sees, command by command, on a real socket."""
 
+import os
 import struct
+import subprocess
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -8,10 +10,14 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device.guard.consent import Consent
+from openpts.device.guard.guard import check, open_target
+from openpts.device.targets.target import FileTarget
 from openpts.engine.served_drive import Faults, ServedDrive
-from openpts.errors import TargetError, UsageError
+from openpts.errors import RefusedError, TargetError, UsageError
 from openpts.runner.served_drive import checked_address, is_loopback, serve_drive
 from openpts.simulation.presets import load_preset
+from openpts.system_files import SystemRoots
 from tests.support.nvme_tcp_host import DISCOVERY_NQN, Host, TerminatedError
 from tests.support.served_drive import SMALL, admin, both, order, pattern, served
 
@@ -184,16 +190,16 @@ def test_wear_that_it_had_before() -> None:
     with served(initial_wear_pct=42.0) as drive, admin(drive) as host:
         assert host.log(2, 512)[5] == 42
     with pytest.raises(UsageError, match="150 %"):
-        serve_drive(order(initial_wear_pct=200.0))
+        serve_drive(order(initial_wear_pct=200.0)).__enter__()
     with pytest.raises(UsageError, match="no wear"):
-        serve_drive(order("mlc?capacity=512MB", initial_wear_pct=1.0))
+        serve_drive(order("mlc?capacity=512MB", initial_wear_pct=1.0)).__enter__()
 
 
 def test_air() -> None:
     with served(ambient_c=50.0) as drive, admin(drive) as host:
         assert struct.unpack_from("<H", host.log(2, 512), 1)[0] >= 273 + 50
     with pytest.raises(UsageError, match="no temperature"):
-        serve_drive(order("mlc?capacity=512MB", ambient_c=30.0))
+        serve_drive(order("mlc?capacity=512MB", ambient_c=30.0)).__enter__()
 
 
 @pytest.mark.parametrize("action", [BLOCK_ERASE, CRYPTO_ERASE, OVERWRITE | 1 << 4])
@@ -364,7 +370,60 @@ def test_contents_stay_in_a_file(tmp_path: Path) -> None:
     with served(data=data) as drive, both(drive) as (_, io):
         assert io.read(8, 4096).data == pattern(4096)
     with pytest.raises(TargetError, match="can't keep"):
-        serve_drive(order("client-qlc?capacity=200MB", data=data))
+        serve_drive(order("client-qlc?capacity=200MB", data=data)).__enter__()
+
+
+def _refused(rule_id: str, data: Path) -> str:
+    with pytest.raises(RefusedError, match=rf"refused \[{rule_id}\]") as refused:
+        serve_drive(order(data=data)).__enter__()
+    return str(refused.value)
+
+
+def test_a_file_of_the_right_length_that_is_somebody_elses_is_left_alone(tmp_path: Path) -> None:
+    data = tmp_path / "photos"
+    with served() as drive:
+        content = pattern(4096)
+    data.write_bytes(content)
+    os.truncate(data, drive.capacity_bytes)
+    before = data.stat()
+    assert "add --overwrite-file" in _refused("file-data", data)
+    assert data.stat().st_mtime_ns == before.st_mtime_ns
+    assert os.listxattr(data) == []
+    with served(data=data, overwrite_file=True) as drive, both(drive) as (_, io):
+        assert io.read(0, 4096).data == content
+        io.write(8, bytes(4096))
+    with served(data=data) as drive, both(drive) as (_, io):
+        assert io.read(8, 4096).data == bytes(4096)
+
+
+def test_two_drives_share_no_file(tmp_path: Path) -> None:
+    data, other = tmp_path / "drive", tmp_path / "other"
+    with served(data=data):
+        _refused("locked", data)
+        other.hardlink_to(data)
+        _refused("locked", other)
+        with pytest.raises(RefusedError, match=r"refused \[locked\]"):
+            open_target(FileTarget(data, None), Consent(overwrite_file=True), SystemRoots()).__enter__()
+
+
+def test_a_copy_and_a_file_that_was_changed_are_not_its_own(tmp_path: Path) -> None:
+    data, copy = tmp_path / "drive", tmp_path / "copy"
+    with served(data=data) as drive, both(drive) as (_, io):
+        io.write(8, pattern(4096))
+    subprocess.run(["cp", "-a", data, copy], check=True)
+    assert "is a copy" in _refused("file-data", copy)
+    with data.open("r+b") as file:
+        file.write(b"notes")
+    assert "was written to after openpts had left it" in _refused("file-data", data)
+    (refusal,) = check(FileTarget(data, None), SystemRoots())
+    assert refusal.rule_id == "file-data"  # it is no scratch file either
+
+
+def test_a_file_that_was_made_for_nothing_is_removed(tmp_path: Path, drive: ServedDrive) -> None:
+    data = tmp_path / "drive"
+    with pytest.raises(TargetError, match="can't listen"):
+        serve_drive(replace(order(data=data), address=drive.address)).__enter__()
+    assert not data.exists()
 
 
 def test_latency_follows_the_model(drive: ServedDrive) -> None:
@@ -405,11 +464,11 @@ def test_equal_orders_have_equal_names() -> None:
 
 def test_orders_that_make_no_sense() -> None:
     with served() as drive, pytest.raises(TargetError, match="can't listen"):
-        serve_drive(replace(order(), address=drive.address))
+        serve_drive(replace(order(), address=drive.address)).__enter__()
     with pytest.raises(UsageError, match="no serial number"):
-        serve_drive(order(serial="x" * 21))
+        serve_drive(order(serial="x" * 21)).__enter__()
     with pytest.raises(UsageError, match="no name"):
-        serve_drive(order(nqn="drive"))
+        serve_drive(order(nqn="drive")).__enter__()
     for text in ("127.0.0.1", "localhost:4420", "127.0.0.1:99999", ":4420", "127.0.0.1:x"):
         with pytest.raises(UsageError, match="no IP address"):
             checked_address(text)

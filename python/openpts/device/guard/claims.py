@@ -1,11 +1,14 @@
 """One use of a device or a file: how it is known, and what is said of it."""
 
 import os
+import stat
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import Self
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.kernel_calls import Inode, node_status
 from openpts.system_files import SystemRoots
 
 
@@ -20,24 +23,53 @@ class ClaimKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim:
-    """One use of something, known by device number, kernel name or path; ``text`` continues its name.
+class NamedFile:
+    """A regular file by one of its names (links resolved); ``inode`` is None where nothing is there."""
 
-    ``node`` is what was used where that is another door to the same drive, such as ``/dev/ng0n1``;
-    ``program`` the name of a process that has it open.
+    path: Path
+    inode: Inode | None
+
+    @classmethod
+    def at(cls, path: Path) -> Self:
+        """What lies at a path."""
+        resolved = Path(os.path.realpath(path))
+        status = node_status(resolved)
+        return cls(resolved, None if status is None else status.inode)
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """One use of something, known by device number, kernel name, inode or path; ``text`` continues its name.
+
+    ``path`` is how the kernel names a file, and counts where its inode can't be had. ``node`` is what was
+    used where that is another door to the same drive, such as ``/dev/ng0n1``; ``program`` the name of a
+    process that has it open, ``loop`` that of the loop device that stores its data in it.
     """
 
     kind: ClaimKind
     text: str
     number: str | None = None
     name: str | None = None
+    inode: Inode | None = None
     path: Path | None = None
     node: str | None = None
     program: str | None = None
+    loop: str | None = None
 
     def concerns(self, device: BlockDevice) -> bool:
         """Whether it is this very device that is used; partitions are devices of their own."""
         return self.name == device.name or (self.number is not None and self.number == device.number)
+
+    def is_of(self, file: NamedFile) -> bool:
+        """Whether it is this very file that is used, by whatever name."""
+        if self.inode is not None and file.inode is not None:
+            return self.inode == file.inode
+        return self.path is not None and self.path == file.path
+
+    @property
+    def is_of_any_file(self) -> bool:
+        """Whether it is of a file that can't be found, and may be any."""
+        return self.path is not None and (self.inode, self.number, self.name) == (None, None, None)
 
 
 def kernel_name(node: str, roots: SystemRoots) -> str:
@@ -50,3 +82,15 @@ def kernel_name(node: str, roots: SystemRoots) -> str:
 def local_path(path: str, roots: SystemRoots) -> Path:
     """A path below /dev, below the roots' own."""
     return roots.dev / path.removeprefix("/dev/") if path.startswith("/dev/") else Path(path)
+
+
+def claim_of_path(kind: ClaimKind, path: str, text: str, roots: SystemRoots) -> Claim:
+    """A claim on whatever lies at a path: a device by its number if the node can be looked at, or a file."""
+    local = local_path(path, roots)
+    status = node_status(local)
+    if status is None:
+        name = kernel_name(path, roots) if path.startswith("/dev/") else None
+        return Claim(kind, text, name=name, path=local)
+    if stat.S_ISBLK(status.mode):
+        return Claim(kind, text, number=status.number, path=local)
+    return Claim(kind, text, inode=status.inode, path=Path(os.path.realpath(local)))

@@ -3,14 +3,11 @@
 The answer is None (nothing against it), or a sentence with the path, the mount point or whoever uses it.
 """
 
-import os
-import stat
 from collections.abc import Callable, Iterator
-from pathlib import Path
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.disks import all_disks
-from openpts.device.guard.claims import ClaimKind
+from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
 from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.guard.usage import Usage
 
@@ -87,20 +84,28 @@ def _tower(device: BlockDevice) -> Iterator[BlockDevice]:
 
 
 def backing(device: BlockDevice, usage: Usage) -> str | None:
-    """Of a loop device: a drive behind it instead of a file, or a file that is used otherwise as well."""
-    path = device.text("loop/backing_file")
-    if path is None:
-        return None
-    try:
-        status = Path(path).stat()
-    except OSError:
-        return None  # deleted: nobody else can find it any more
-    if stat.S_ISBLK(status.st_mode):
-        return f"{device.node} is a loop device over the drive {path}"
-    resolved = Path(os.path.realpath(path))
+    """Of a loop device, or those beneath: a drive behind it, or a file that is used otherwise as well."""
+    loops = {part.whole.name: part.whole for part in _tower(device)}
+    for own in usage.claims:
+        if own.loop in loops and (found := _other_use(own, loops[own.loop], usage)) is not None:
+            return found
+    return None
+
+
+def _other_use(own: Claim, loop: BlockDevice, usage: Usage) -> str | None:
+    """Of what a loop device stores its data in: ``own`` is its claim on that."""
+    if own.number is not None:
+        return f"{loop.node} is a loop device over the drive {own.path}"
+    if own.inode is None:
+        return f"what file {loop.node} stores its data in can't be told"
+    assert own.path is not None  # noqa: S101 whoever has an inode has a path
+    file = NamedFile(own.path, own.inode)
     for claim in usage.claims:
-        if claim.path == resolved and not claim.text.endswith(f" {device.node}"):
-            return f"{path}, which {device.node} stores its data in, {claim.text}"
+        if claim.loop != own.loop and claim.is_of(file):
+            return f"{own.path}, which {loop.node} stores its data in, {claim.text}"
+        if claim.is_of_any_file:
+            found = f"{claim.path} {claim.text} and can't be found"
+            return f"{found}: it may be {own.path}, which {loop.node} stores its data in"
     return None
 
 

@@ -13,15 +13,23 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, number_text
+from openpts.device.guard.claims import NamedFile
 from openpts.device.guard.consent import Consent, not_a_sibling, unconfirmed
 from openpts.device.guard.rules import SIGNATURE_RULE, Refusal, quiet_refusals, refuse
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
+from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.scratch_file import file_refusals, open_scratch_file, remove_if_unused
+from openpts.device.targets.own_file import file_refusals, remove_if_unused, take_file
+from openpts.device.targets.scratch_file import (
+    leave_scratch_file,
+    open_scratch_file,
+    remove_unused_scratch_file,
+)
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
@@ -51,16 +59,39 @@ def open_target(target: Target, consent: Consent, roots: SystemRoots) -> Iterato
     the target is missing or can't serve.
     """
     if isinstance(target, FileTarget):
-        opened = open_scratch_file(target, consent, read_usage(roots), roots)
+        opened = open_scratch_file(target, consent, roots)
     else:
         opened = _open_drive(target, consent, roots)
     with ExitStack() as held:
-        held.callback(os.close, opened.fd)
+        if opened.device is None:
+            held.callback(leave_scratch_file, opened)
+        else:
+            held.callback(os.close, opened.fd)
         try:
             siblings = tuple(_open_siblings(opened, consent, held, roots))
             yield replace(opened, siblings=siblings)
         except BaseException:
-            remove_if_unused(opened)
+            remove_unused_scratch_file(opened)
+            raise
+
+
+@contextmanager
+def open_contents(path: Path, consent: Consent, roots: SystemRoots) -> Iterator[int]:
+    """Hand out the file that keeps the contents of a served drive, open for writing and locked, and close it.
+
+    It is taken if it is new, holds no data, or kept a drive's contents before and has not been written to
+    otherwise. A file that was made here is removed again if the block fails before anything is written to it.
+    Raises RefusedError where a rule is against it, and TargetError where it can't be opened.
+    """
+    file = take_file(path, FileUse.CONTENTS, consent, roots)
+    with ExitStack() as held:
+        held.callback(os.close, file.fd)
+        mark_taken(file.fd, FileUse.CONTENTS, given_away=file.given_away)
+        held.callback(mark_left, file.fd, FileUse.CONTENTS)
+        try:
+            yield file.fd
+        except BaseException:
+            remove_if_unused(file.fd, file.path, made_here=file.made_here)
             raise
 
 
@@ -71,9 +102,10 @@ def check(target: Target, roots: SystemRoots) -> tuple[Refusal, ...]:
     where the target is missing or can't be opened, and RefusedError where the kernel's lists can't be
     read.
     """
-    usage = read_usage(roots)
     if isinstance(target, FileTarget):
-        return file_refusals(target.path, usage)
+        usage = read_usage(roots, NamedFile.at(target.path).inode)
+        return file_refusals(target.path, FileUse.SCRATCH, usage, roots)
+    usage = read_usage(roots)
     return check_drive(BlockDevice.of_node(target.path, roots), usage)
 
 

@@ -1,9 +1,11 @@
 """Which devices are mounted, in this mount namespace and in those of others, such as containers."""
 
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
+from openpts.device.guard.claims import Claim, ClaimKind, kernel_name, local_path
+from openpts.device.kernel_calls import node_status
 from openpts.system_files import Mount, SystemRoots, printable, read_mounts, read_text
 
 
@@ -14,17 +16,36 @@ def mounted(roots: SystemRoots) -> Iterator[Claim]:
     makes no sense.
     """
     own = read_mounts(roots)
-    yield from _claims(own, "", roots)
+    yield from _claims(own, "", None, roots)
     yield from _of_others(roots)
     yield from _members_of_btrfs(roots)
 
 
-def _claims(mounts: tuple[Mount, ...], where: str, roots: SystemRoots) -> Iterator[Claim]:
+def _claims(mounts: tuple[Mount, ...], where: str, root: Path | None, roots: SystemRoots) -> Iterator[Claim]:
     for mount in mounts:
         # btrfs and others mount under a number of their own: there only the source names the device
         name = kernel_name(mount.source, roots) if mount.source.startswith("/dev/") else None
         text = f"is mounted at {printable(mount.mount_point)}{where}"
         yield Claim(ClaimKind.MOUNT, text, number=mount.device, name=name)
+        if mount.source.startswith("/"):
+            yield from _of_source(mount.source, text, root, roots)
+
+
+def _of_source(source: str, text: str, root: Path | None, roots: SystemRoots) -> Iterator[Claim]:
+    """On a node by any name, or a file: some file systems need no loop device below them."""
+    place = local_path(source, roots) if root is None else root / source.lstrip("/")
+    status = node_status(place)
+    if status is not None and stat.S_ISBLK(status.mode):
+        yield Claim(ClaimKind.MOUNT, text, number=status.number)
+    elif status is not None and stat.S_ISREG(status.mode):
+        yield Claim(ClaimKind.MOUNT, text, inode=status.inode, path=Path(source))
+
+
+def other_roots(roots: SystemRoots) -> tuple[Path, ...]:
+    """Doors to the root directories of other mount namespaces, one for each view that processes have."""
+    views = {_view(process): process / "root" for process in roots.proc.glob("[0-9]*")}
+    own = _view(roots.proc / "self")
+    return tuple(root for view, root in views.items() if view not in {own, None})
 
 
 def _of_others(roots: SystemRoots) -> Iterator[Claim]:
@@ -43,7 +64,7 @@ def _of_others(roots: SystemRoots) -> Iterator[Claim]:
                 continue  # it has ended: the next one with this view is asked
             raise ValueError(f"{who}: {error}") from error
         seen.add(view)
-        yield from _claims(mounts, f" in the mount namespace of {who}", roots)
+        yield from _claims(mounts, f" in the mount namespace of {who}", process / "root", roots)
 
 
 def _view(process: Path) -> tuple[str, str] | None:

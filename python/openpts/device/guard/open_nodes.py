@@ -1,4 +1,4 @@
-"""Nodes of drives that other processes have open, by whatever name: the disk of a virtual machine, say.
+"""Nodes of drives that other processes have open or mapped, by any name: the disk of a virtual machine, say.
 
 A drive has several doors: its block device, and character devices that pass commands to it (NVMe generic and
 controller devices, SCSI generic and bsg nodes). No claim on the block device shuts the others.
@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
-from openpts.device.kernel_calls import NodeStatus, node_status
+from openpts.device.guard.mappings import mappings
+from openpts.device.kernel_calls import Inode, NodeStatus, node_status
 from openpts.device.nvme.namespaces import namespace_behind, namespaces_of
 from openpts.system_files import SystemRoots, printable, read_text
 
@@ -35,14 +36,14 @@ class OpenNodes:
     secretive: tuple[str, ...]
 
 
-def find_open_nodes(roots: SystemRoots, files: frozenset[Path]) -> OpenNodes:
-    """All nodes of drives, and those of ``files`` that other processes than this one have open.
+def find_open_nodes(roots: SystemRoots, files: frozenset[Inode]) -> OpenNodes:
+    """All nodes of drives, and those of ``files``, that other processes than this one have open or mapped.
 
     udev looks into every device that was just closed and is gone a moment later: it doesn't count.
     """
-    inodes = {status.inode: path for path in files if (status := node_status(path)) is not None}
     claims: list[Claim] = []
     secretive = list(_out_of_sight(roots))
+    unrelated: set[tuple[Inode, str]] = set()
     for process in roots.proc.glob("[0-9]*"):
         if process.name == str(os.getpid()):
             continue
@@ -52,8 +53,10 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Path]) -> OpenNodes:
         who = f"process {process.name} ({command})"
         try:
             for descriptor in (process / "fd").iterdir():
-                found = _claims(descriptor, f"is open in {who}", inodes, roots)
+                found = _claims(descriptor, f"is open in {who}", files, roots)
                 claims += (replace(claim, program=command) for claim in found)
+            mapped = _mapped(process, f"is mapped by {who}", files, unrelated, roots)
+            claims += (replace(claim, program=command) for claim in mapped)
         except PermissionError:
             # a process that ends in the middle of the question looks the same
             if process.name != _INIT and process.exists():
@@ -61,6 +64,23 @@ def find_open_nodes(roots: SystemRoots, files: frozenset[Path]) -> OpenNodes:
         except OSError:
             continue  # it has just ended
     return OpenNodes(tuple(claims), tuple(secretive))
+
+
+def _mapped(
+    process: Path, text: str, files: frozenset[Inode], unrelated: set[tuple[Inode, str]], roots: SystemRoots
+) -> Iterator[Claim]:
+    """``unrelated`` is what needs no second look: all processes map the same libraries."""
+    for mapping in mappings(process):
+        what = (mapping.inode, mapping.path)
+        if what in unrelated:
+            continue
+        found = tuple(_claims(mapping.link, text, files, roots))
+        if not found and mapping.inode in files:
+            # only a privileged process may follow the link
+            found = (Claim(ClaimKind.OPEN, text, inode=mapping.inode),)
+        yield from found
+        if not found and node_status(mapping.link) is not None:
+            unrelated.add(what)  # what was unmapped meanwhile may be mapped by others
 
 
 def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:
@@ -72,9 +92,7 @@ def _out_of_sight(roots: SystemRoots) -> tuple[str, ...]:
     return () if namespace == _WHOLE_MACHINE else ("the processes outside of this container",)
 
 
-def _claims(
-    descriptor: Path, text: str, inodes: dict[tuple[str, int], Path], roots: SystemRoots
-) -> Iterator[Claim]:
+def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemRoots) -> Iterator[Claim]:
     try:
         leads_to = str(descriptor.readlink())
     except FileNotFoundError:
@@ -89,8 +107,8 @@ def _claims(
         yield Claim(ClaimKind.OPEN, text, number=status.number)
     elif stat.S_ISCHR(status.mode):
         yield from _of_character_device(status, leads_to, text, roots)
-    elif (path := inodes.get(status.inode)) is not None:
-        yield Claim(ClaimKind.OPEN, text, path=path)
+    elif status.inode in files:
+        yield Claim(ClaimKind.OPEN, text, inode=status.inode)
 
 
 def _of_character_device(status: NodeStatus, node: str, text: str, roots: SystemRoots) -> Iterator[Claim]:

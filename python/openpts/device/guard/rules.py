@@ -87,8 +87,8 @@ QUIET_RULES: Final = (
     ),
     Rule(
         "open",
-        "no other process has it open, say as the disk of a virtual machine, nor a character device that "
-        "passes commands to it",
+        "no other process has it open or mapped, say as the disk of a virtual machine, nor a character "
+        "device that passes commands to it",
         "see fuser -v {node}; end that process if nobody needs it",
         evidence.claimed(ClaimKind.OPEN),
     ),
@@ -113,7 +113,8 @@ QUIET_RULES: Final = (
     ),
     Rule(
         "backing",
-        "a loop device stores its data in a file, and nothing else uses that file",
+        "a loop device, also one beneath, stores its data in a file, and nothing else uses that file, by any "
+        "name",
         "see losetup --list; name the drive itself, or a file of your own",
         evidence.backing,
     ),
@@ -141,8 +142,9 @@ RULES_AT_THE_DOOR: Final = {
     "confirmation": "the operator named it twice: as the target and by its serial number; by its path once "
     "more where that number is missing, can't be printed, or is another drive's too",
     "namespaces": "what may be erased with the drive, by `--confirm-namespace`, is another namespace of it",
-    "file-data": "a file was made by openpts or holds no data, unless `--overwrite-file` was given",
-    "locked": "no other run uses the file",
+    "file-data": "a file holds no data, or openpts made it and nothing else has written to it since, unless "
+    "`--overwrite-file` was given",
+    "locked": "no other openpts uses the file",
 }
 """What is upheld while a target is opened, by rule ID."""
 

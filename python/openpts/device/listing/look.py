@@ -11,7 +11,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.cache.write_cache import UNKNOWN, read_write_cache
 from openpts.device.guard.at_work import at_work
-from openpts.device.guard.guard import check_drive
+from openpts.device.guard.guard import check, check_drive
 from openpts.device.guard.rules import SIGNATURE_RULE, quiet_refusals
 from openpts.device.guard.signatures import recorded_signatures
 from openpts.device.guard.usage import Usage
@@ -23,9 +23,10 @@ from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
-from openpts.device.targets.target import BlockTarget
+from openpts.device.targets.target import BlockTarget, Target
 from openpts.device.way.link import negotiated_link
 from openpts.errors import RefusedError, TargetError
+from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.health import HealthReading
 
@@ -52,6 +53,14 @@ def look(
     told = _as_it_answers(device, usage, known, may_wake=may_wake)
     yield told
     yield replace(told, purge=_purge(device))
+
+
+def verdict_on(target: Target, roots: SystemRoots) -> Verdict:
+    """What the guard would say of a target now, but for the operator's word; opens it for reading at most."""
+    try:
+        return Verdict(check(target, roots))
+    except (RefusedError, TargetError) as error:
+        return Verdict(unknown=str(error))
 
 
 def _as_the_kernel_knows_it(device: BlockDevice, usage: Usage | RefusedError) -> DeviceListing:

@@ -108,6 +108,10 @@ fn connect(
         let made = subsystem.add_controller(|id| Controller::new(id, is_discovery, host, features, queue));
         let controller = made.ok_or(plain(Status::CONNECT_BUSY))?;
         let id = controller.id;
+        if let Err(status) = subsystem.connections.settle(queue.connection(), &controller) {
+            subsystem.remove_controller(id);
+            return Err(plain(status));
+        }
         return Ok((Role::Admin(controller), id));
     }
     let controller =
@@ -116,6 +120,7 @@ fn connect(
     if number > MOST_IO_QUEUES {
         return Err(invalid(false, 42));
     }
+    subsystem.connections.settle(queue.connection(), &controller).map_err(plain)?;
     controller.add_io_queue(number, queue).map_err(plain)?;
     Ok((Role::Io(controller), wanted))
 }

@@ -1,8 +1,7 @@
 //! The target: listens, serves connections, and keeps the drive's time going.
 
-use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -12,6 +11,7 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::connection::Connection;
+use super::connections::MOST_READERS;
 use super::figures::Served;
 use super::health;
 use super::lock::lock;
@@ -23,8 +23,6 @@ use crate::simulator::{self, Preset, PresetError, Scale};
 
 /// How often it is looked whether serving ends.
 const LOOK: Duration = Duration::from_millis(50);
-/// More connections than hosts make. Each has four descriptors, and a process has 1024 where nobody raised that.
-const MOST_CONNECTIONS: usize = 128;
 const SECTOR_OF_4096: u32 = 4096;
 
 /// What is to be served.
@@ -74,12 +72,9 @@ pub enum TargetError {
     Thread(std::io::Error),
 }
 
-type Connections = Arc<Mutex<BTreeMap<u64, TcpStream>>>;
-
 /// A drive that is served.
 pub struct Target {
     subsystem: Arc<Subsystem>,
-    connections: Connections,
     address: SocketAddr,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -94,10 +89,9 @@ impl Target {
         let listener = TcpListener::bind(address).map_err(|error| TargetError::Listen(address, error))?;
         listener.set_nonblocking(true).map_err(|error| TargetError::Listen(address, error))?;
         let address = listener.local_addr().map_err(|error| TargetError::Listen(address, error))?;
-        let connections = Connections::default();
-        let target = Self { subsystem, connections, address, threads: Mutex::default() };
-        let (subsystem, connections) = (Arc::clone(&target.subsystem), Arc::clone(&target.connections));
-        target.spawn("accept", move || accept(&listener, &subsystem, &connections))?;
+        let target = Self { subsystem, address, threads: Mutex::default() };
+        let subsystem = Arc::clone(&target.subsystem);
+        target.spawn("accept", move || accept(&listener, &subsystem))?;
         let subsystem = Arc::clone(&target.subsystem);
         target.spawn("drive", move || {
             while !subsystem.is_stopping() {
@@ -142,7 +136,7 @@ impl Target {
         Served {
             read_bytes: Traffic::of(&traffic.read_bytes),
             write_bytes: Traffic::of(&traffic.write_bytes),
-            connections: lock(&self.connections).len(),
+            connections: self.subsystem.connections.number(),
             ..figures
         }
     }
@@ -224,24 +218,28 @@ fn warm_the_air(order: &mut Order) -> Result<(), TargetError> {
     Ok(())
 }
 
-fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>, connections: &Connections) {
+fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>) {
     let mut readers: Vec<JoinHandle<()>> = Vec::new();
     let mut number = 0;
     while !subsystem.is_stopping() {
         let Some(socket) = next_host(listener) else { continue };
         readers.retain(|reader| !reader.is_finished());
-        if readers.len() >= MOST_CONNECTIONS || socket.set_nonblocking(false).is_err() {
+        // Gone again, it has no address.
+        let Ok(host) = socket.peer_addr() else { continue };
+        if readers.len() >= MOST_READERS || socket.set_nonblocking(false).is_err() {
             continue;
         }
         number += 1;
-        let (subsystem, connections) = (Arc::clone(subsystem), Arc::clone(connections));
+        let socket = Arc::new(socket);
+        subsystem.connections.enter(number, Arc::clone(&socket), host.ip());
+        let (leaves, subsystem) = (subsystem, Arc::clone(subsystem));
         let reader = std::thread::Builder::new().name("commands".into());
-        readers.extend(reader.spawn(move || serve(&subsystem, &connections, socket, number)));
+        match reader.spawn(move || serve(&subsystem, socket, number)) {
+            Ok(reader) => readers.push(reader),
+            Err(_) => leaves.connections.leave(number),
+        }
     }
-    for socket in lock(connections).values() {
-        // It may be gone already, which is what is wanted.
-        let _ = socket.shutdown(Shutdown::Both);
-    }
+    subsystem.connections.end();
     for reader in readers {
         // One that panicked has said so already.
         let _ = reader.join();
@@ -264,13 +262,11 @@ fn next_host(listener: &TcpListener) -> Option<TcpStream> {
     }
 }
 
-fn serve(subsystem: &Arc<Subsystem>, connections: &Connections, socket: TcpStream, number: u64) {
-    let Ok(outside) = socket.try_clone() else { return };
-    lock(connections).insert(number, outside);
-    if let Some(connection) = Connection::begin(Arc::clone(subsystem), socket)
+fn serve(subsystem: &Arc<Subsystem>, socket: Arc<TcpStream>, number: u64) {
+    if let Some(connection) = Connection::begin(Arc::clone(subsystem), socket, number)
         && let Some(id) = connection.serve()
     {
         subsystem.remove_controller(id);
     }
-    lock(connections).remove(&number);
+    subsystem.connections.leave(number);
 }

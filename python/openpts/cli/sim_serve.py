@@ -21,7 +21,6 @@ from openpts.runner.served_drive import (
     ServeOrder,
     checked_address,
     host_and_port,
-    is_loopback,
     serve_drive,
 )
 from openpts.runner.stop_signals import ending_signals
@@ -46,7 +45,7 @@ In another shell, as root
     "address",
     required=True,
     metavar="ADDRESS:PORT",
-    help="Where to listen. Nobody is asked who he is: stay on 127.0.0.1 unless the network is yours.",
+    help="Listen on this address of the loopback interface.",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
 @click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
@@ -109,12 +108,6 @@ def serve(
         sanitize_takes_s=sanitize_takes_s,
         faults=_faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after),
     )
-    if not is_loopback(order.address):
-        click.echo(
-            f"openpts: warning: whoever reaches {address} can read, write and format this drive: "
-            "there is no authentication",
-            err=True,
-        )
     with _ended_by_signals():
         drive = serve_drive(order)
         try:

@@ -47,6 +47,12 @@ def serve_drive(order: ServeOrder) -> ServedDrive:
     Raises UsageError for an order that makes no sense, TargetError if the address or the file for the
     contents can't be had.
     """
+    if not is_loopback(order.address):
+        raise UsageError(
+            f"can't serve on {order.address}: every host that reaches it could read, write and format the "
+            "drive; listen on 127.0.0.1 or [::1], and forward the port, as with "
+            "ssh -L 4420:127.0.0.1:4420"
+        )
     target = order.target
     preset = load_preset(target.preset)
     if target.capacity_bytes is None and preset.capacity_bytes > DEFAULT_CAPACITY_BYTES:

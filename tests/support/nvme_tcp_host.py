@@ -73,6 +73,7 @@ class Host:
     spoil_data_digest: bool = False
     piece_bytes: int = 128 << 10
     stream: socket = field(init=False)
+    must_authenticate: bool = False
     next_id: int = 0
     transfers: int = 0
 
@@ -110,6 +111,7 @@ class Host:
         if done.status:
             raise ConnectionRefusedError(done.status, done.result)
         self.controller = done.result & 0xFFFF
+        self.must_authenticate = done.result >> 16 == 2
 
     def enable(self) -> Self:
         """Enable the controller."""

@@ -45,7 +45,13 @@ In another shell, as root
     "address",
     required=True,
     metavar="ADDRESS:PORT",
-    help="Listen on this address of the loopback interface.",
+    help="Listen on this address; beyond the loopback interface only with --auth-secrets.",
+)
+@click.option(
+    "--auth-secrets",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Let only hosts in that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
 @click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
@@ -81,6 +87,7 @@ def serve(
     preset: str,
     *,
     address: str,
+    auth_secrets: Path | None,
     data: Path | None,
     nqn: str | None,
     serial: str | None,
@@ -100,6 +107,7 @@ def serve(
     order = ServeOrder(
         target=parse_simulated_target(preset),
         address=checked_address(address),
+        auth_secrets=auth_secrets,
         nqn=nqn,
         serial=serial,
         data=data,
@@ -159,6 +167,8 @@ def _ended_by_signals() -> Iterator[None]:
 def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None:
     host, port = host_and_port(drive.address)
     connect = f"nvme connect -t tcp -a {host} -s {port} -n {drive.names.nqn}"
+    if order.auth_secrets is not None:
+        connect += " --dhchap-secret=SECRET"
     if as_json:
         _print_object(
             {

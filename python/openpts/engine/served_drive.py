@@ -1,5 +1,6 @@
 """A simulated drive behind NVMe over TCP, in the Rust module: what it is told, and what it served."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -77,8 +78,9 @@ class ServedDrive:
         sanitize_takes_s: float,
         data: Path | None,
         faults: Faults,
+        host_keys: Mapping[str, tuple[bytes, bytes | None]],
     ) -> None:
-        """Make the drive and listen.
+        """Make the drive and listen; with ``host_keys``, hosts must prove that they have theirs.
 
         Raises UsageError for a drive that makes no sense, TargetError if the address or the file for the
         contents can't be had.
@@ -109,6 +111,7 @@ class ServedDrive:
                 purge_lies=faults.purge_lies,
                 unreadable_bytes=[lba * preset.sector_bytes for lba in faults.unreadable_lbas],
                 vanishes_after_ios=faults.vanishes_after_ios,
+                secrets=host_keys,
             )
         except ValueError as error:
             raise UsageError(str(error)) from error

@@ -9,6 +9,7 @@ from typing import Final
 from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.served_drive import SOUND, DriveNames, Faults, ServedDrive
 from openpts.errors import UsageError
+from openpts.runner.served_secrets import read_host_keys
 from openpts.runner.simulated_device import DEFAULT_SEED, size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.units import GB
@@ -27,7 +28,8 @@ class ServeOrder:
 
     Block and crypto erase take ``sanitize_takes_s`` at least.
     ``address`` is an IP address with a port; port 0 takes one that is free. ``data`` is the file that keeps
-    the contents; without it they are in memory and end with the program.
+    the contents; without it they are in memory and end with the program. ``auth_secrets`` is the file with
+    the secrets of the hosts that may connect; without it any may, and only this machine reaches the drive.
     """
 
     target: SimulatedTarget
@@ -35,6 +37,7 @@ class ServeOrder:
     nqn: str | None = None
     serial: str | None = None
     data: Path | None = None
+    auth_secrets: Path | None = None
     ambient_c: float | None = None
     initial_wear_pct: float = 0.0
     sanitize_takes_s: float = 0.0
@@ -47,11 +50,10 @@ def serve_drive(order: ServeOrder) -> ServedDrive:
     Raises UsageError for an order that makes no sense, TargetError if the address or the file for the
     contents can't be had.
     """
-    if not is_loopback(order.address):
+    if order.auth_secrets is None and not is_loopback(order.address):
         raise UsageError(
             f"can't serve on {order.address}: every host that reaches it could read, write and format the "
-            "drive; listen on 127.0.0.1 or [::1], and forward the port, as with "
-            "ssh -L 4420:127.0.0.1:4420"
+            "drive; name the hosts that may with --auth-secrets FILE, or listen on 127.0.0.1"
         )
     target = order.target
     preset = load_preset(target.preset)
@@ -63,6 +65,7 @@ def serve_drive(order: ServeOrder) -> ServedDrive:
     nqn = order.nqn or f"{_NQN_PREFIX}{guid}"
     serial = order.serial or f"SIM{guid.hex[:12].upper()}"
     _check_names(nqn, serial)
+    host_keys = {} if order.auth_secrets is None else read_host_keys(order.auth_secrets, nqn)
     lbas = capacity_bytes // preset.sector_bytes
     if beyond := [lba for lba in order.faults.unreadable_lbas if lba >= lbas]:
         raise UsageError(f"no read of LBA {beyond[0]} can fail: the drive ends with LBA {lbas - 1}")
@@ -79,6 +82,7 @@ def serve_drive(order: ServeOrder) -> ServedDrive:
         sanitize_takes_s=order.sanitize_takes_s,
         data=order.data,
         faults=order.faults,
+        host_keys=host_keys,
     )
 
 

@@ -124,6 +124,8 @@ impl Status {
     pub(super) const CONNECT_INCOMPATIBLE: Self = Self(0x180);
     pub(super) const CONNECT_BUSY: Self = Self(0x181);
     pub(super) const CONNECT_INVALID: Self = Self(0x182);
+    pub(super) const CONNECT_INVALID_HOST: Self = Self(0x184);
+    pub(super) const AUTHENTICATION_REQUIRED: Self = Self(0x191);
     pub(super) const WRITE_FAULT: Self = Self(0x280);
     pub(super) const UNRECOVERED_READ: Self = Self(0x281);
     pub(super) const COMPARE_FAILURE: Self = Self(0x285);

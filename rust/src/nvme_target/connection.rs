@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::admin::{self, Answer};
 use super::command::{Command, DataPlace, Done, FABRICS, Response, Status};
-use super::fabrics::{self, Role};
+use super::fabrics::{self, Role, Seat, Standing};
 use super::identify::MOST_TRANSFER_BYTES;
 use super::incoming::Incoming;
 use super::io;
@@ -39,7 +39,7 @@ pub(super) struct Connection {
     subsystem: Arc<Subsystem>,
     queue: Arc<Queue>,
     reader: BufReader<Incoming>,
-    role: Role,
+    seat: Seat,
     transfers: HashMap<u16, Transfer>,
     /// Commands that wait for room for their data, and the lengths of these.
     postponed: VecDeque<(Command, u32)>,
@@ -80,7 +80,7 @@ impl Connection {
             subsystem,
             queue,
             reader,
-            role: Role::New,
+            seat: Seat::default(),
             transfers: HashMap::new(),
             postponed: VecDeque::new(),
             receiving,
@@ -116,26 +116,26 @@ impl Connection {
         self.queue.close();
         // One that panicked has said so already.
         let _ = writer.join();
-        match self.role {
+        match self.seat.role {
             Role::Admin(controller) => Some(controller.id),
             Role::New | Role::Io(_) => None,
         }
     }
 
-    /// Wait for the host as long as it has promised to speak. A stranger's deadline stands.
+    /// Wait for the host as long as it has promised to speak; one that does not belong here has its deadline.
     fn keep_patience(&mut self) {
-        let controller = match &self.role {
-            Role::New => return,
-            Role::Admin(controller) => {
-                self.reader.get_mut().expect_from(controller);
-                controller
+        let incoming = self.reader.get_mut();
+        match &self.seat.role {
+            Role::Admin(controller) if self.seat.standing == Standing::Member => {
+                incoming.expect_from(controller);
+                controller.hear();
             }
-            Role::Io(controller) => {
-                self.reader.get_mut().expect_nothing();
-                controller
+            Role::Io(controller) if self.seat.standing == Standing::Member => {
+                incoming.expect_nothing();
+                controller.hear();
             }
-        };
-        controller.hear();
+            Role::New | Role::Admin(_) | Role::Io(_) => incoming.expect_end(HANDSHAKE),
+        }
     }
 
     fn take(&mut self, pdu: Pdu) -> Result<(), (Fatal, u32, Vec<u8>)> {
@@ -240,10 +240,13 @@ impl Connection {
 
     fn carry_out(&mut self, command: &Command, data: &[u8]) {
         if command.opcode() == FABRICS {
-            let done = fabrics::execute(&self.subsystem, &self.queue, &mut self.role, command, data);
+            let done = fabrics::execute(&self.subsystem, &self.queue, &mut self.seat, command, data);
             return self.answer(command, done);
         }
-        match &self.role {
+        match &self.seat.role {
+            Role::Admin(_) | Role::Io(_) if self.seat.standing == Standing::Stranger => {
+                self.refuse(command, Status::AUTHENTICATION_REQUIRED);
+            }
             Role::New => self.refuse(command, Status::COMMAND_SEQUENCE),
             Role::Io(controller) => io::execute(&self.subsystem, controller, &self.queue, command, data),
             Role::Admin(controller) => {

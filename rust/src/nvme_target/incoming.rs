@@ -38,6 +38,13 @@ impl Incoming {
         self.until = None;
     }
 
+    /// The connection ends so soon, or as soon as was said before.
+    pub(super) fn expect_end(&mut self, within: Duration) {
+        let latest = Instant::now() + within;
+        self.until = Some(self.until.map_or(latest, |until| until.min(latest)));
+        self.controller = None;
+    }
+
     /// Whether the host is late. One that promised nothing is not once it has I/O queues, which come later.
     fn is_late(&mut self) -> bool {
         let Some(until) = self.until else { return false };

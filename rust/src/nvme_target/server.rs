@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::authentication::Secrets;
 use super::connection::Connection;
 use super::connections::MOST_READERS;
 use super::figures::Served;
@@ -50,6 +51,8 @@ pub struct Order {
     pub sanitize_takes: Duration,
     /// What goes wrong.
     pub faults: Faults,
+    /// The hosts that may connect once they have proven who they are; none: all may.
+    pub secrets: Secrets,
 }
 
 /// Why nothing is served.
@@ -187,7 +190,7 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
     };
     let format = usize::from(preset.sector_bytes >= SECTOR_OF_4096);
     let media = Media::new(capacity_bytes, format);
-    Ok(Subsystem::new(order.identity, drive, store, character, order.faults, media))
+    Ok(Subsystem::new(order.identity, drive, store, character, order.faults, media, order.secrets))
 }
 
 /// Cells that were erased so often before have so much less before them.

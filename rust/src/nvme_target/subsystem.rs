@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+use super::authentication::Secrets;
 use super::connections::Connections;
 use super::controller::Controller;
 use super::events::Event;
@@ -106,6 +107,7 @@ pub(super) struct Subsystem {
     pub(super) began: Instant,
     pub(super) is_stopping: AtomicBool,
     pub(super) connections: Connections,
+    pub(super) secrets: Secrets,
     /// Data for hosts that have not read them, and room for data that hosts have yet to send.
     pub(super) unsent: Arc<Room>,
     pub(super) receiving: Arc<Room>,
@@ -121,6 +123,7 @@ impl Subsystem {
         character: Character,
         faults: Faults,
         media: Media,
+        secrets: Secrets,
     ) -> Self {
         let sanitize = SanitizeState::new(store.allocated_bytes() == 0);
         Self {
@@ -139,6 +142,7 @@ impl Subsystem {
             began: Instant::now(),
             is_stopping: AtomicBool::new(false),
             connections: Connections::default(),
+            secrets,
             unsent: Arc::default(),
             receiving: Arc::default(),
             media: RwLock::new(media),

@@ -5,6 +5,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -68,6 +69,23 @@ def test_text() -> None:
 @pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.1", "[::ffff:192.0.2.1]"])
 def test_none_but_this_machine_reaches_it_unasked(host: str) -> None:
     assert "could read, write and format" in refused("client-qlc", "--nvme-tcp", f"{host}:0")
+
+
+def test_hosts_with_a_secret_reach_it_from_elsewhere(tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.write_text("nqn.host DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:\n")
+    assert "chmod 600" in refused("client-qlc", "--nvme-tcp", "0.0.0.0:0", "--auth-secrets", str(secrets))
+    secrets.chmod(0o600)
+    with serving("--nvme-tcp", "0.0.0.0:0", "--json", "--auth-secrets", str(secrets)) as program:
+        assert program.stdout is not None
+        begun = json.loads(program.stdout.readline())
+        assert begun["connect"].endswith(f"-n {begun['nqn']} --dhchap-secret=SECRET")
+        address = f"127.0.0.1:{begun['address'].rpartition(':')[2]}"
+        with Host(address, begun["nqn"], host_nqn="nqn.host") as host:
+            assert host.must_authenticate
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=60)
+        assert program.returncode == 0
 
 
 def test_what_makes_no_sense() -> None:

@@ -1,6 +1,7 @@
 """The Rust data plane: latency histograms, the engine, simulated drives and their engine."""
 
 import builtins
+from collections.abc import Mapping
 from os import PathLike
 from typing import Any, final
 
@@ -331,7 +332,8 @@ class ServedDrive:
     a descriptor of, or in memory. ``initial_wear_pct`` is endurance used up already, in per cent of the rated
     erases; a sanitize that erases blocks or keys takes ``sanitize_takes_s`` at least;
     ``unreadable_bytes`` are offsets that end a read over them with a media error; after
-    ``vanishes_after_ios`` I/Os nobody reaches the drive any more.
+    ``vanishes_after_ios`` I/Os nobody reaches the drive any more. ``secrets`` are keys by host NQN, of
+    the host and of the drive, transformed with the owner's name; with any, hosts must authenticate.
     Raises ValueError if the preset or an option makes no sense, OSError if the address, the file or a thread
     can't be had.
     """
@@ -359,6 +361,7 @@ class ServedDrive:
         purge_lies: bool,
         unreadable_bytes: list[int],
         vanishes_after_ios: int | None,
+        secrets: Mapping[str, tuple[bytes, bytes | None]],
     ) -> ServedDrive: ...
     @property
     def address(self) -> str:

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Once};
 use std::time::Duration;
 
-use openpts_native::nvme_target::{Faults, Identity, Order, Target};
+use openpts_native::nvme_target::{Faults, Identity, Order, Secrets, Target};
 use openpts_native::simulator::{Preset, Scale};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -38,6 +38,7 @@ fn target() -> Target {
         data: None,
         sanitize_takes: Duration::ZERO,
         faults: Faults::default(),
+        secrets: Secrets::new(),
     };
     Target::start(order, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
 }

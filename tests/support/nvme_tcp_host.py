@@ -69,9 +69,11 @@ class Host:
     queue: int = 0
     controller: int = 0xFFFF
     keep_alive_ms: int = 0
+    host_nqn: str = HOST_NQN
     spoil_data_digest: bool = False
     piece_bytes: int = 128 << 10
     stream: socket = field(init=False)
+    must_authenticate: bool = False
     next_id: int = 0
     transfers: int = 0
 
@@ -101,7 +103,7 @@ class Host:
         data[0:16] = bytes(range(16))
         struct.pack_into("<H", data, 16, self.controller)
         data[256 : 256 + len(self.nqn)] = self.nqn.encode()
-        data[512 : 512 + len(HOST_NQN)] = HOST_NQN.encode()
+        data[512 : 512 + len(self.host_nqn)] = self.host_nqn.encode()
         entries = IO_ENTRIES if self.queue else ADMIN_ENTRIES
         done = self.fabrics(
             1, struct.pack("<HHHBBI", 0, self.queue, entries - 1, 0, 0, self.keep_alive_ms), data
@@ -109,6 +111,7 @@ class Host:
         if done.status:
             raise ConnectionRefusedError(done.status, done.result)
         self.controller = done.result & 0xFFFF
+        self.must_authenticate = done.result >> 16 == 2
 
     def enable(self) -> Self:
         """Enable the controller."""

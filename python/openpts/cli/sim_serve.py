@@ -21,7 +21,6 @@ from openpts.runner.served_drive import (
     ServeOrder,
     checked_address,
     host_and_port,
-    is_loopback,
     serve_drive,
 )
 from openpts.runner.stop_signals import ending_signals
@@ -46,7 +45,13 @@ In another shell, as root
     "address",
     required=True,
     metavar="ADDRESS:PORT",
-    help="Where to listen. Nobody is asked who he is: stay on 127.0.0.1 unless the network is yours.",
+    help="Listen on this address; beyond the loopback interface only with --auth-secrets.",
+)
+@click.option(
+    "--auth-secrets",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Let only hosts in that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
 @click.option(
@@ -85,6 +90,7 @@ def serve(
     preset: str,
     *,
     address: str,
+    auth_secrets: Path | None,
     data: Path | None,
     overwrite_file: bool,
     nqn: str | None,
@@ -105,6 +111,7 @@ def serve(
     order = ServeOrder(
         target=parse_simulated_target(preset),
         address=checked_address(address),
+        auth_secrets=auth_secrets,
         nqn=nqn,
         serial=serial,
         data=data,
@@ -114,12 +121,6 @@ def serve(
         sanitize_takes_s=sanitize_takes_s,
         faults=_faults(fails, format_lies=format_lies, vanishes_after_ios=vanish_after),
     )
-    if not is_loopback(order.address):
-        click.echo(
-            f"openpts: warning: whoever reaches {address} can read, write and format this drive: "
-            "there is no authentication",
-            err=True,
-        )
     with _ended_by_signals(), serve_drive(order) as drive:
         try:
             _tell_begin(drive, order, as_json=as_json)
@@ -168,6 +169,8 @@ def _ended_by_signals() -> Iterator[None]:
 def _tell_begin(drive: ServedDrive, order: ServeOrder, *, as_json: bool) -> None:
     host, port = host_and_port(drive.address)
     connect = f"nvme connect -t tcp -a {host} -s {port} -n {drive.names.nqn}"
+    if order.auth_secrets is not None:
+        connect += " --dhchap-secret=SECRET"
     if as_json:
         _print_object(
             {

@@ -1,5 +1,6 @@
 """A simulated drive behind NVMe over TCP, in the Rust module: what it is told, and what it served."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Final
@@ -79,8 +80,11 @@ class ServedDrive:
         sanitize_takes_s: float,
         data: int | None,
         faults: Faults,
+        host_keys: Mapping[str, tuple[bytes, bytes | None]],
     ) -> None:
         """Make the drive and listen; ``data`` is a descriptor of the file for its contents.
+
+        With ``host_keys``, hosts must prove that they have theirs.
 
         Raises UsageError for a drive that makes no sense, TargetError if the address or the file for the
         contents can't be had.
@@ -111,6 +115,7 @@ class ServedDrive:
                 purge_lies=faults.purge_lies,
                 unreadable_bytes=[lba * preset.sector_bytes for lba in faults.unreadable_lbas],
                 vanishes_after_ios=faults.vanishes_after_ios,
+                secrets=host_keys,
             )
         except ValueError as error:
             raise UsageError(str(error)) from error

@@ -13,6 +13,7 @@ from openpts.device.guard.guard import open_contents
 from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.served_drive import SOUND, DriveNames, Faults, ServedDrive
 from openpts.errors import UsageError
+from openpts.runner.served_secrets import read_host_keys
 from openpts.runner.simulated_device import DEFAULT_SEED, size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.system_files import SystemRoots
@@ -33,7 +34,8 @@ class ServeOrder:
     Block and crypto erase take ``sanitize_takes_s`` at least.
     ``address`` is an IP address with a port; port 0 takes one that is free. ``data`` is the file that keeps
     the contents; without it they are in memory and end with the program. ``overwrite_file`` is the operator's
-    consent to lose what that file holds.
+    consent to lose what that file holds. ``auth_secrets`` is the file with the secrets of the hosts that may
+    connect; without it any may, and only this machine reaches the drive.
     """
 
     target: SimulatedTarget
@@ -42,6 +44,7 @@ class ServeOrder:
     serial: str | None = None
     data: Path | None = None
     overwrite_file: bool = False
+    auth_secrets: Path | None = None
     ambient_c: float | None = None
     initial_wear_pct: float = 0.0
     sanitize_takes_s: float = 0.0
@@ -55,6 +58,11 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
     Raises UsageError for an order that makes no sense, TargetError if the address or the file for the
     contents can't be had, and RefusedError where the guard is against that file.
     """
+    if order.auth_secrets is None and not is_loopback(order.address):
+        raise UsageError(
+            f"can't serve on {order.address}: every host that reaches it could read, write and format the "
+            "drive; name the hosts that may with --auth-secrets FILE, or listen on 127.0.0.1"
+        )
     target = order.target
     preset = load_preset(target.preset)
     if target.capacity_bytes is None and preset.capacity_bytes > DEFAULT_CAPACITY_BYTES:
@@ -65,6 +73,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
     nqn = order.nqn or f"{_NQN_PREFIX}{guid}"
     serial = order.serial or f"SIM{guid.hex[:12].upper()}"
     _check_names(nqn, serial)
+    host_keys = {} if order.auth_secrets is None else read_host_keys(order.auth_secrets, nqn)
     lbas = capacity_bytes // preset.sector_bytes
     if beyond := [lba for lba in order.faults.unreadable_lbas if lba >= lbas]:
         raise UsageError(f"no read of LBA {beyond[0]} can fail: the drive ends with LBA {lbas - 1}")
@@ -82,6 +91,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
             sanitize_takes_s=order.sanitize_takes_s,
             data=contents,
             faults=order.faults,
+            host_keys=host_keys,
         )
         try:
             yield drive

@@ -1,6 +1,7 @@
 //! Submission queue entries, and what is answered to them.
 
 use super::bytes::{u16_at, u32_at, u64_at};
+use super::room::Held;
 
 /// Bytes of a submission queue entry.
 pub(super) const COMMAND_BYTES: usize = 64;
@@ -123,6 +124,8 @@ impl Status {
     pub(super) const CONNECT_INCOMPATIBLE: Self = Self(0x180);
     pub(super) const CONNECT_BUSY: Self = Self(0x181);
     pub(super) const CONNECT_INVALID: Self = Self(0x182);
+    pub(super) const CONNECT_INVALID_HOST: Self = Self(0x184);
+    pub(super) const AUTHENTICATION_REQUIRED: Self = Self(0x191);
     pub(super) const WRITE_FAULT: Self = Self(0x280);
     pub(super) const UNRECOVERED_READ: Self = Self(0x281);
     pub(super) const COMPARE_FAILURE: Self = Self(0x285);
@@ -135,6 +138,7 @@ impl Status {
                 | Self::SANITIZE_IN_PROGRESS
                 | Self::FORMAT_IN_PROGRESS
                 | Self::TRANSIENT_TRANSPORT_ERROR
+                | Self::CONNECT_BUSY
                 | Self::UNRECOVERED_READ
                 | Self::WRITE_FAULT
         );
@@ -143,13 +147,15 @@ impl Status {
 }
 
 /// What a command is answered with.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(super) struct Response {
     pub(super) command: u16,
     pub(super) status: Status,
     pub(super) result: u64,
     /// For the host, before the completion.
     pub(super) data: Vec<u8>,
+    /// The room that the data take; what is short has none.
+    pub(super) _held: Option<Held>,
 }
 
 impl Response {
@@ -159,6 +165,7 @@ impl Response {
             status,
             result: 0,
             data: Vec::new(),
+            _held: None,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! One connection of a host: its PDUs in, its commands to where they belong.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io::BufReader;
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -8,17 +8,21 @@ use std::time::{Duration, Instant};
 
 use super::admin::{self, Answer};
 use super::command::{Command, DataPlace, Done, FABRICS, Response, Status};
-use super::fabrics::{self, Role};
+use super::fabrics::{self, Role, Seat, Standing};
 use super::identify::MOST_TRANSFER_BYTES;
+use super::incoming::Incoming;
 use super::io;
 use super::pdu::{
     Fatal, HostData, NoPdu, Pdu, Wire, initialize_response, read_pdu, ready_to_transfer, terminate,
 };
-use super::queue::Queue;
+use super::queue::{Queue, SENDING};
+use super::room::{Held, Share};
 use super::subsystem::Subsystem;
 
-/// How long a host may take until it has connected a queue.
+/// How long a host may take until it has connected a queue, however it spreads its bytes.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+/// How often it is looked, while a connection waits for room, whether it goes on.
+const LOOK: Duration = Duration::from_millis(50);
 const BUFFER_BYTES: usize = 256 << 10;
 
 /// A command that waits for its data.
@@ -27,31 +31,39 @@ struct Transfer {
     data: Vec<u8>,
     length: usize,
     is_intact: bool,
+    _held: Held,
 }
 
 /// A connection, read by one thread and answered by another.
 pub(super) struct Connection {
     subsystem: Arc<Subsystem>,
     queue: Arc<Queue>,
-    socket: TcpStream,
-    reader: BufReader<TcpStream>,
-    role: Role,
+    reader: BufReader<Incoming>,
+    seat: Seat,
     transfers: HashMap<u16, Transfer>,
+    /// Commands that wait for room for their data, and the lengths of these.
+    postponed: VecDeque<(Command, u32)>,
+    /// What the transfers take.
+    receiving: Arc<Share>,
     next_tag: u16,
-    patience: Option<Duration>,
     /// The address by which the host has come.
     port: String,
 }
 
 impl Connection {
     /// Agree with the host on what the connection is like; `None` if it is none of ours.
-    pub(super) fn begin(subsystem: Arc<Subsystem>, socket: TcpStream) -> Option<Self> {
+    pub(super) fn begin(subsystem: Arc<Subsystem>, socket: Arc<TcpStream>, number: u64) -> Option<Self> {
         socket.set_nodelay(true).ok()?;
-        socket.set_read_timeout(Some(HANDSHAKE)).ok()?;
+        socket.set_write_timeout(Some(SENDING)).ok()?;
         let port = socket.local_addr().ok()?.to_string();
-        let mut reader = BufReader::with_capacity(BUFFER_BYTES, socket.try_clone().ok()?);
-        let answers = socket.try_clone().ok()?;
-        let first = Queue::new(answers, Wire::default(), Arc::clone(&subsystem.figures));
+        let incoming = Incoming::new(Arc::clone(&socket), Instant::now() + HANDSHAKE);
+        let mut reader = BufReader::with_capacity(BUFFER_BYTES, incoming);
+        let unsent = Share::new(&subsystem.unsent);
+        let queue = |wire| {
+            let figures = Arc::clone(&subsystem.figures);
+            Queue::new(number, Arc::clone(&socket), wire, figures, Arc::clone(&unsent))
+        };
+        let first = queue(Wire::default());
         let agreed = match read_pdu(&mut reader, Wire::default(), 0) {
             Ok(Pdu::Initialize(asked)) if asked.format == 0 => Ok(asked.wire),
             Ok(Pdu::Initialize(_)) => Err((Fatal::UnsupportedParameter, 8, Vec::new())),
@@ -62,16 +74,17 @@ impl Connection {
         let wire =
             agreed.map_err(|(fatal, field, header)| first.send(&terminate(fatal, field, &header))).ok()?;
         first.send(&initialize_response(wire));
-        let queue = Queue::new(socket.try_clone().ok()?, wire, Arc::clone(&subsystem.figures));
+        let queue = Arc::new(queue(wire));
+        let receiving = Share::new(&subsystem.receiving);
         Some(Self {
             subsystem,
-            queue: Arc::new(queue),
-            socket,
+            queue,
             reader,
-            role: Role::New,
+            seat: Seat::default(),
             transfers: HashMap::new(),
+            postponed: VecDeque::new(),
+            receiving,
             next_tag: 0,
-            patience: Some(HANDSHAKE),
             port,
         })
     }
@@ -82,6 +95,13 @@ impl Connection {
         let answers = Arc::clone(&self.queue);
         let writer = std::thread::Builder::new().name("answers".into()).spawn(move || answers.run()).ok()?;
         while !self.subsystem.is_stopping() {
+            if !self.queue.has_room() {
+                if self.queue.is_closed() {
+                    break;
+                }
+                self.queue.wait_for_room(LOOK);
+                continue;
+            }
             let pdu = match read_pdu(&mut self.reader, self.queue.wire(), MOST_TRANSFER_BYTES) {
                 Ok(Pdu::Terminate) | Err(NoPdu::Closed) => break,
                 Ok(pdu) => self.take(pdu),
@@ -96,21 +116,25 @@ impl Connection {
         self.queue.close();
         // One that panicked has said so already.
         let _ = writer.join();
-        match self.role {
+        match self.seat.role {
             Role::Admin(controller) => Some(controller.id),
             Role::New | Role::Io(_) => None,
         }
     }
 
-    /// Wait for the host as long as it has promised to speak.
+    /// Wait for the host as long as it has promised to speak; one that does not belong here has its deadline.
     fn keep_patience(&mut self) {
-        let patience = match &self.role {
-            Role::New => Some(HANDSHAKE),
-            Role::Admin(controller) => controller.patience(),
-            Role::Io(_) => None,
-        };
-        if patience != self.patience && self.socket.set_read_timeout(patience).is_ok() {
-            self.patience = patience;
+        let incoming = self.reader.get_mut();
+        match &self.seat.role {
+            Role::Admin(controller) if self.seat.standing == Standing::Member => {
+                incoming.expect_from(controller);
+                controller.hear();
+            }
+            Role::Io(controller) if self.seat.standing == Standing::Member => {
+                incoming.expect_nothing();
+                controller.hear();
+            }
+            Role::New | Role::Admin(_) | Role::Io(_) => incoming.expect_end(HANDSHAKE),
         }
     }
 
@@ -152,6 +176,20 @@ impl Connection {
         if length > MOST_TRANSFER_BYTES {
             return self.refuse(&command, Status::INVALID_FIELD);
         }
+        self.postponed.push_back((command, length));
+        self.ask_for_postponed();
+    }
+
+    /// Ask for data as far as there is room for them.
+    fn ask_for_postponed(&mut self) {
+        while self.receiving.has_room()
+            && let Some((command, length)) = self.postponed.pop_front()
+        {
+            self.receive(command, length);
+        }
+    }
+
+    fn receive(&mut self, command: Command, length: u32) {
         while self.transfers.contains_key(&self.next_tag) {
             self.next_tag = self.next_tag.wrapping_add(1);
         }
@@ -160,7 +198,9 @@ impl Connection {
         let length_in_memory = length as usize;
         let data = Vec::with_capacity(length_in_memory);
         let id = command.id();
-        self.transfers.insert(tag, Transfer { command, data, length: length_in_memory, is_intact: true });
+        let held = self.receiving.hold(length_in_memory);
+        let transfer = Transfer { command, data, length: length_in_memory, is_intact: true, _held: held };
+        self.transfers.insert(tag, transfer);
         self.queue.send(&ready_to_transfer(self.queue.wire(), id, tag, length));
     }
 
@@ -181,13 +221,15 @@ impl Connection {
             return Err((Fatal::InvalidHeaderField, 1, Vec::new()));
         }
         if data.is_last
-            && let Some(Transfer { command, data, is_intact, .. }) = self.transfers.remove(&data.tag)
+            && let Some(transfer) = self.transfers.remove(&data.tag)
         {
-            if is_intact {
-                self.carry_out(&command, &data);
+            if transfer.is_intact {
+                self.carry_out(&transfer.command, &transfer.data);
             } else {
-                self.refuse(&command, Status::TRANSIENT_TRANSPORT_ERROR);
+                self.refuse(&transfer.command, Status::TRANSIENT_TRANSPORT_ERROR);
             }
+            drop(transfer);
+            self.ask_for_postponed();
         }
         Ok(())
     }
@@ -198,10 +240,13 @@ impl Connection {
 
     fn carry_out(&mut self, command: &Command, data: &[u8]) {
         if command.opcode() == FABRICS {
-            let done = fabrics::execute(&self.subsystem, &self.queue, &mut self.role, command, data);
+            let done = fabrics::execute(&self.subsystem, &self.queue, &mut self.seat, command, data);
             return self.answer(command, done);
         }
-        match &self.role {
+        match &self.seat.role {
+            Role::Admin(_) | Role::Io(_) if self.seat.standing == Standing::Stranger => {
+                self.refuse(command, Status::AUTHENTICATION_REQUIRED);
+            }
             Role::New => self.refuse(command, Status::COMMAND_SEQUENCE),
             Role::Io(controller) => io::execute(&self.subsystem, controller, &self.queue, command, data),
             Role::Admin(controller) => {

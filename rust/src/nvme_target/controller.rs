@@ -1,8 +1,9 @@
 //! A controller: what one host has set up by its admin connection.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::command::{Command, Response, Status};
 use super::events::{Event, Events};
@@ -14,6 +15,10 @@ use super::queue::Queue;
 pub(super) const MOST_ENTRIES: u16 = 128;
 /// I/O queues of a controller.
 pub(super) const MOST_IO_QUEUES: u16 = 16;
+
+/// How long a host may be silent that has promised nothing and has no I/O queue; with such queues it may be
+/// silent for ever, but gives way after so long where room is short.
+const SILENCE: Duration = Duration::from_secs(120);
 
 /// NVMe 1.4, by which the structures are laid out.
 pub(super) const VERSION: u32 = 0x0001_0400;
@@ -43,6 +48,9 @@ pub(super) struct Controller {
     pub(super) is_discovery: bool,
     pub(super) host: Host,
     state: Mutex<State>,
+    began: Instant,
+    /// When a command came last on any of its queues, since it began.
+    heard_ms: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -75,7 +83,8 @@ impl Controller {
             admin: Arc::downgrade(admin),
             io: BTreeMap::new(),
         };
-        Self { id, is_discovery, host, state: Mutex::new(state) }
+        let (began, heard_ms) = (Instant::now(), AtomicU64::new(0));
+        Self { id, is_discovery, host, state: Mutex::new(state), began, heard_ms }
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
@@ -103,11 +112,30 @@ impl Controller {
         self.lock().disable();
     }
 
-    /// How long the host may be silent; `None`: for ever.
+    /// A command has come.
+    pub(super) fn hear(&self) {
+        let ms = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        self.heard_ms.store(ms, Ordering::Relaxed);
+    }
+
+    /// When a command came last.
+    pub(super) fn heard(&self) -> Instant {
+        self.began + Duration::from_millis(self.heard_ms.load(Ordering::Relaxed))
+    }
+
+    /// How long the host may be silent on its admin queue; `None`: for ever.
     pub(super) fn patience(&self) -> Option<Duration> {
-        let keep_alive_ms = self.lock().features.keep_alive_ms;
-        // Twice its promise: what arrives late by the load of a machine is no loss of the host.
-        (keep_alive_ms > 0).then(|| Duration::from_millis(u64::from(keep_alive_ms) * 2))
+        let state = self.lock();
+        match state.features.keep_alive_ms {
+            0 => (!state.has_io_queue()).then_some(SILENCE),
+            // Twice its promise: what arrives late by the load of a machine is no loss of the host.
+            keep_alive_ms => Some(Duration::from_millis(u64::from(keep_alive_ms) * 2)),
+        }
+    }
+
+    /// Whether it does no I/O: it has no queue for that, or has long been silent.
+    pub(super) fn is_idle(&self, now: Instant) -> bool {
+        !self.lock().has_io_queue() || now.saturating_duration_since(self.heard()) >= SILENCE
     }
 
     pub(super) fn property(&self, offset: u32) -> Result<u64, Status> {
@@ -175,12 +203,22 @@ impl Controller {
         let mut state = self.lock();
         let Some(admin) = state.admin.upgrade() else { return };
         while let Some((command, result)) = state.events.take() {
-            admin.answer(Response { command, status: Status::SUCCESS, result, data: Vec::new() });
+            admin.answer(Response {
+                command,
+                status: Status::SUCCESS,
+                result,
+                data: Vec::new(),
+                _held: None,
+            });
         }
     }
 }
 
 impl State {
+    fn has_io_queue(&self) -> bool {
+        self.io.values().filter_map(Weak::upgrade).any(|queue| !queue.is_closed())
+    }
+
     /// Not ready any more. The I/O queues end first: no host shall hear on them that it is so, since it would
     /// give up what it can send again when it has connected anew.
     fn disable(&mut self) {

@@ -65,7 +65,8 @@ pub(super) fn execute(
     };
     match planned {
         Ok(Plan { accesses, data }) => {
-            let response = Response { data, ..Response::new(command, Status::SUCCESS) };
+            let _held = Some(queue.hold(data.len()));
+            let response = Response { data, _held, ..Response::new(command, Status::SUCCESS) };
             let place = (command.namespace(), first_lba);
             subsystem.drive.submit(&accesses, come, Ticket { queue: Arc::clone(queue), response, place });
         }

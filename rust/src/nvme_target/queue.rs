@@ -5,20 +5,23 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::io::Write;
+use std::io::{self, ErrorKind, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::command::Response;
 use super::figures::Figures;
 use super::lock::lock;
 use super::pdu::{Wire, respond};
+use super::room::{Held, Share};
 use crate::machine::tighten_timers;
 
 /// Answers go out together up to so many bytes.
 const BATCH_BYTES: usize = 1 << 20;
+/// How long a host may leave what is sent to it in the socket, and how long it may take to read one batch.
+pub(super) const SENDING: Duration = Duration::from_secs(10);
 
 /// An answer, and when it is due.
 #[derive(Debug)]
@@ -60,7 +63,9 @@ struct Pending {
 /// A connection's answers.
 #[derive(Debug)]
 pub(super) struct Queue {
-    socket: TcpStream,
+    /// The number of its connection among all.
+    connection: u64,
+    socket: Arc<TcpStream>,
     /// Held while bytes go out, so that no PDU is within another.
     sending: Mutex<()>,
     wire: Wire,
@@ -73,11 +78,20 @@ pub(super) struct Queue {
     /// Its number among the host's queues; 0: the admin queue.
     number: AtomicU16,
     figures: Arc<Mutex<Figures>>,
+    /// Data for the host that it has not been sent yet.
+    unsent: Arc<Share>,
 }
 
 impl Queue {
-    pub(super) fn new(socket: TcpStream, wire: Wire, figures: Arc<Mutex<Figures>>) -> Self {
+    pub(super) fn new(
+        connection: u64,
+        socket: Arc<TcpStream>,
+        wire: Wire,
+        figures: Arc<Mutex<Figures>>,
+        unsent: Arc<Share>,
+    ) -> Self {
         Self {
+            connection,
             socket,
             sending: Mutex::default(),
             wire,
@@ -88,7 +102,28 @@ impl Queue {
             entries: AtomicU32::new(1),
             number: AtomicU16::new(0),
             figures,
+            unsent,
         }
+    }
+
+    /// The number of its connection among all.
+    pub(super) fn connection(&self) -> u64 {
+        self.connection
+    }
+
+    /// Count data that will be sent; what is counted ends with it.
+    pub(super) fn hold(&self, bytes: usize) -> Held {
+        self.unsent.hold(bytes)
+    }
+
+    /// Whether another command may be read: what waits for the host to read it is bounded.
+    pub(super) fn has_room(&self) -> bool {
+        self.unsent.has_room()
+    }
+
+    /// Wait until there may be room, or for so long.
+    pub(super) fn wait_for_room(&self, most: Duration) {
+        self.unsent.wait(most);
     }
 
     /// What both sides agreed on.
@@ -151,7 +186,7 @@ impl Queue {
     /// Send bytes at once, between answers.
     pub(super) fn send(&self, bytes: &[u8]) {
         let sending = lock(&self.sending);
-        let sent = (&self.socket).write_all(bytes);
+        let sent = send_in_time(&self.socket, bytes);
         drop(sending);
         if sent.is_err() {
             self.close();
@@ -235,4 +270,21 @@ impl Queue {
             };
         }
     }
+}
+
+/// Send all, or fail: where nothing goes out for so long, and where a host that reads drop by drop takes longer.
+fn send_in_time(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<()> {
+    let until = Instant::now() + SENDING;
+    let mut left = bytes;
+    while !left.is_empty() {
+        match socket.write(left) {
+            Ok(sent) => left = &left[sent..],
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => return Err(error),
+        }
+        if !left.is_empty() && Instant::now() >= until {
+            return Err(ErrorKind::TimedOut.into());
+        }
+    }
+    Ok(())
 }

@@ -1,9 +1,8 @@
 //! The target: listens, serves connections, and keeps the drive's time going.
 
-use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::ErrorKind;
-use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -11,7 +10,9 @@ use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 
+use super::authentication::Secrets;
 use super::connection::Connection;
+use super::connections::MOST_READERS;
 use super::figures::Served;
 use super::health;
 use super::lock::lock;
@@ -23,8 +24,6 @@ use crate::simulator::{self, Preset, PresetError, Scale};
 
 /// How often it is looked whether serving ends.
 const LOOK: Duration = Duration::from_millis(50);
-/// More connections than hosts make. Each has four descriptors, and a process has 1024 where nobody raised that.
-const MOST_CONNECTIONS: usize = 128;
 const SECTOR_OF_4096: u32 = 4096;
 
 /// What is to be served.
@@ -52,6 +51,8 @@ pub struct Order {
     pub sanitize_takes: Duration,
     /// What goes wrong.
     pub faults: Faults,
+    /// The hosts that may connect once they have proven who they are; none: all may.
+    pub secrets: Secrets,
 }
 
 /// Why nothing is served.
@@ -74,12 +75,9 @@ pub enum TargetError {
     Thread(std::io::Error),
 }
 
-type Connections = Arc<Mutex<BTreeMap<u64, TcpStream>>>;
-
 /// A drive that is served.
 pub struct Target {
     subsystem: Arc<Subsystem>,
-    connections: Connections,
     address: SocketAddr,
     threads: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -94,10 +92,9 @@ impl Target {
         let listener = TcpListener::bind(address).map_err(|error| TargetError::Listen(address, error))?;
         listener.set_nonblocking(true).map_err(|error| TargetError::Listen(address, error))?;
         let address = listener.local_addr().map_err(|error| TargetError::Listen(address, error))?;
-        let connections = Connections::default();
-        let target = Self { subsystem, connections, address, threads: Mutex::default() };
-        let (subsystem, connections) = (Arc::clone(&target.subsystem), Arc::clone(&target.connections));
-        target.spawn("accept", move || accept(&listener, &subsystem, &connections))?;
+        let target = Self { subsystem, address, threads: Mutex::default() };
+        let subsystem = Arc::clone(&target.subsystem);
+        target.spawn("accept", move || accept(&listener, &subsystem))?;
         let subsystem = Arc::clone(&target.subsystem);
         target.spawn("drive", move || {
             while !subsystem.is_stopping() {
@@ -142,7 +139,7 @@ impl Target {
         Served {
             read_bytes: Traffic::of(&traffic.read_bytes),
             write_bytes: Traffic::of(&traffic.write_bytes),
-            connections: lock(&self.connections).len(),
+            connections: self.subsystem.connections.number(),
             ..figures
         }
     }
@@ -193,7 +190,7 @@ fn subsystem_of(mut order: Order) -> Result<Subsystem, TargetError> {
     };
     let format = usize::from(preset.sector_bytes >= SECTOR_OF_4096);
     let media = Media::new(capacity_bytes, format);
-    Ok(Subsystem::new(order.identity, drive, store, character, order.faults, media))
+    Ok(Subsystem::new(order.identity, drive, store, character, order.faults, media, order.secrets))
 }
 
 /// Cells that were erased so often before have so much less before them.
@@ -224,24 +221,28 @@ fn warm_the_air(order: &mut Order) -> Result<(), TargetError> {
     Ok(())
 }
 
-fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>, connections: &Connections) {
+fn accept(listener: &TcpListener, subsystem: &Arc<Subsystem>) {
     let mut readers: Vec<JoinHandle<()>> = Vec::new();
     let mut number = 0;
     while !subsystem.is_stopping() {
         let Some(socket) = next_host(listener) else { continue };
         readers.retain(|reader| !reader.is_finished());
-        if readers.len() >= MOST_CONNECTIONS || socket.set_nonblocking(false).is_err() {
+        // Gone again, it has no address.
+        let Ok(host) = socket.peer_addr() else { continue };
+        if readers.len() >= MOST_READERS || socket.set_nonblocking(false).is_err() {
             continue;
         }
         number += 1;
-        let (subsystem, connections) = (Arc::clone(subsystem), Arc::clone(connections));
+        let socket = Arc::new(socket);
+        subsystem.connections.enter(number, Arc::clone(&socket), host.ip());
+        let (leaves, subsystem) = (subsystem, Arc::clone(subsystem));
         let reader = std::thread::Builder::new().name("commands".into());
-        readers.extend(reader.spawn(move || serve(&subsystem, &connections, socket, number)));
+        match reader.spawn(move || serve(&subsystem, socket, number)) {
+            Ok(reader) => readers.push(reader),
+            Err(_) => leaves.connections.leave(number),
+        }
     }
-    for socket in lock(connections).values() {
-        // It may be gone already, which is what is wanted.
-        let _ = socket.shutdown(Shutdown::Both);
-    }
+    subsystem.connections.end();
     for reader in readers {
         // One that panicked has said so already.
         let _ = reader.join();
@@ -264,13 +265,11 @@ fn next_host(listener: &TcpListener) -> Option<TcpStream> {
     }
 }
 
-fn serve(subsystem: &Arc<Subsystem>, connections: &Connections, socket: TcpStream, number: u64) {
-    let Ok(outside) = socket.try_clone() else { return };
-    lock(connections).insert(number, outside);
-    if let Some(connection) = Connection::begin(Arc::clone(subsystem), socket)
+fn serve(subsystem: &Arc<Subsystem>, socket: Arc<TcpStream>, number: u64) {
+    if let Some(connection) = Connection::begin(Arc::clone(subsystem), socket, number)
         && let Some(id) = connection.serve()
     {
         subsystem.remove_controller(id);
     }
-    lock(connections).remove(&number);
+    subsystem.connections.leave(number);
 }

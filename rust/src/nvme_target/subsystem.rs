@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
+use super::authentication::Secrets;
+use super::connections::Connections;
 use super::controller::Controller;
 use super::events::Event;
 use super::features::ZERO_CELSIUS_K;
@@ -12,6 +14,7 @@ use super::figures::Figures;
 use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
+use super::room::Room;
 use super::sanitize::SanitizeState;
 use super::self_test::{self, Ending, SelfTests};
 use super::store::Store;
@@ -103,6 +106,11 @@ pub(super) struct Subsystem {
     pub(super) figures: Arc<Mutex<Figures>>,
     pub(super) began: Instant,
     pub(super) is_stopping: AtomicBool,
+    pub(super) connections: Connections,
+    pub(super) secrets: Secrets,
+    /// Data for hosts that have not read them, and room for data that hosts have yet to send.
+    pub(super) unsent: Arc<Room>,
+    pub(super) receiving: Arc<Room>,
     media: RwLock<Media>,
     controllers: Mutex<BTreeMap<u16, Arc<Controller>>>,
 }
@@ -115,6 +123,7 @@ impl Subsystem {
         character: Character,
         faults: Faults,
         media: Media,
+        secrets: Secrets,
     ) -> Self {
         let sanitize = SanitizeState::new(store.allocated_bytes() == 0);
         Self {
@@ -132,6 +141,10 @@ impl Subsystem {
             figures: Arc::default(),
             began: Instant::now(),
             is_stopping: AtomicBool::new(false),
+            connections: Connections::default(),
+            secrets,
+            unsent: Arc::default(),
+            receiving: Arc::default(),
             media: RwLock::new(media),
             controllers: Mutex::default(),
         }

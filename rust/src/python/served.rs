@@ -1,6 +1,6 @@
 //! A simulated drive that is served by NVMe over TCP.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::net::SocketAddr;
 use std::os::fd::RawFd;
@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::{patience, value_error};
 use crate::machine;
-use crate::nvme_target::{Faults, Identity, Order, Served, Target, TargetError};
+use crate::nvme_target::{Faults, Identity, Order, Secret, Served, Target, TargetError};
 use crate::simulator::{Preset, PresetError, Scale};
 
 impl From<TargetError> for PyErr {
@@ -25,6 +25,10 @@ impl From<TargetError> for PyErr {
     }
 }
 
+fn with_secret((nqn, (host_key, controller_key)): (String, (Vec<u8>, Option<Vec<u8>>))) -> (String, Secret) {
+    (nqn, Secret { host_key, controller_key })
+}
+
 #[pyclass(name = "ServedDrive", module = "openpts._native", frozen)]
 pub(super) struct PyServedDrive(Target);
 
@@ -34,7 +38,7 @@ impl PyServedDrive {
     #[pyo3(signature = (
         preset_toml, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
         model, firmware, guid, data, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
-        vanishes_after_ios,
+        vanishes_after_ios, secrets,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn new(
@@ -59,6 +63,7 @@ impl PyServedDrive {
         purge_lies: bool,
         unreadable_bytes: Vec<u64>,
         vanishes_after_ios: Option<u64>,
+        secrets: BTreeMap<String, (Vec<u8>, Option<Vec<u8>>)>,
     ) -> PyResult<Self> {
         let address: SocketAddr = address.parse().map_err(value_error::<std::net::AddrParseError>)?;
         let scale =
@@ -75,6 +80,7 @@ impl PyServedDrive {
             data: data.map(duplicated).transpose()?,
             sanitize_takes: patience(sanitize_takes_s)?,
             faults: Faults { sanitize_fails, format_fails, purge_lies, unreadable_bytes, vanishes_after_ios },
+            secrets: secrets.into_iter().map(with_secret).collect(),
         };
         Ok(Self(py.detach(|| Target::start(order, address))?))
     }

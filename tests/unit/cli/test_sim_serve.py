@@ -53,17 +53,39 @@ def test_objects_at_the_beginning_and_at_the_end(ending: signal.Signals) -> None
     assert ended["late_share"] == ended["late_ns"] / ended["modelled_ns"]
 
 
-def test_text_and_a_warning_where_others_can_reach_it() -> None:
-    with serving("--nvme-tcp", "0.0.0.0:0") as program:
+def test_text() -> None:
+    with serving("--nvme-tcp", "127.0.0.1:0") as program:
         assert program.stdout is not None
         head = [program.stdout.readline() for _ in range(5)]
         program.send_signal(signal.SIGINT)
         rest, complaint = program.communicate(timeout=60)
-    assert head[0].startswith("serving client-qlc, 200 MB, on 0.0.0.0:")
+    assert head[0].startswith("serving client-qlc, 200 MB, on 127.0.0.1:")
     assert "nvme connect -t tcp" in head[3]
     assert rest == "no I/O was served\n"
-    assert "no authentication" in complaint
+    assert complaint == ""
     assert program.returncode == 0
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "[::]", "192.0.2.1", "[::ffff:192.0.2.1]"])
+def test_none_but_this_machine_reaches_it_unasked(host: str) -> None:
+    assert "could read, write and format" in refused("client-qlc", "--nvme-tcp", f"{host}:0")
+
+
+def test_hosts_with_a_secret_reach_it_from_elsewhere(tmp_path: Path) -> None:
+    secrets = tmp_path / "secrets"
+    secrets.write_text("nqn.host DHHC-1:00:AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh+KfiaR:\n")
+    assert "chmod 600" in refused("client-qlc", "--nvme-tcp", "0.0.0.0:0", "--auth-secrets", str(secrets))
+    secrets.chmod(0o600)
+    with serving("--nvme-tcp", "0.0.0.0:0", "--json", "--auth-secrets", str(secrets)) as program:
+        assert program.stdout is not None
+        begun = json.loads(program.stdout.readline())
+        assert begun["connect"].endswith(f"-n {begun['nqn']} --dhchap-secret=SECRET")
+        address = f"127.0.0.1:{begun['address'].rpartition(':')[2]}"
+        with Host(address, begun["nqn"], host_nqn="nqn.host") as host:
+            assert host.must_authenticate
+        program.send_signal(signal.SIGINT)
+        program.communicate(timeout=60)
+        assert program.returncode == 0
 
 
 def test_what_makes_no_sense() -> None:

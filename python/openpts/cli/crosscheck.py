@@ -29,7 +29,8 @@ from openpts.vocabulary.stop import Duration
     "names",
     multiple=True,
     type=click.Choice(list(CASES)),
-    help="Compare with this stimulus; may be repeated. [default: all that only read]",
+    metavar="NAME",
+    help=f"Compare with this stimulus; may be repeated: {', '.join(CASES)}. [default: all that only read]",
 )
 @click.option("--writes", is_flag=True, help="Compare with the stimuli that write, too. DESTROYS DATA.")
 @click.option(

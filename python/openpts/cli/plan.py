@@ -24,7 +24,7 @@ from openpts.units import MB, NS_PER_US, parse_size_bytes
 _above_zero = FiniteRange(min=0, min_open=True)
 
 
-@click.group("plan", cls=InOrder)
+@click.group("plan", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def plan_command() -> None:
     """Print what a test will do, without touching the target.
 
@@ -101,12 +101,20 @@ def _print_plan(
 
 
 def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> UnopenedTarget:
-    if (target is None) == (capacity is None):
-        raise UsageError("say what is to be planned for: a target, or --capacity, and not both")
-    if target is not None:
-        return UnopenedTarget.of(target, roots)
-    assert capacity is not None  # noqa: S101 one of both is there
-    return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
+    match target, capacity:
+        case None, None:
+            context = click.get_current_context()
+            raise click.MissingParameter(
+                "Say by one of them what to plan for.",
+                ctx=context,
+                param_hint=["TARGET", "--capacity"],
+                param_type="parameter",
+            )
+        case str(), None:
+            return UnopenedTarget.of(target, roots)
+        case None, str():
+            return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
+    raise UsageError("say what is to be planned for: a target, or --capacity, and not both")
 
 
 def _drive(

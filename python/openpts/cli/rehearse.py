@@ -63,7 +63,7 @@ _rehearsal_options = together(
 )
 
 
-@click.group("rehearse", cls=InOrder)
+@click.group("rehearse", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def rehearse_command() -> None:
     """Carry out a test on a simulated drive that stands for a real one, in virtual time."""
 
@@ -79,6 +79,7 @@ def _command(test: TestDefinition) -> click.Command:
     def command(
         *, scale: int | None, out: Path | None, no_report: bool, as_json: bool, **options: Any
     ) -> None:
+        _refuse_without_a_drive(options)
         subject = subject_of(_wishes(options), SystemRoots())
         choices = choices_of(test, options)
         plan = Plan(
@@ -112,6 +113,17 @@ def _command(test: TestDefinition) -> click.Command:
 
 for _test in ALL_TESTS.values():
     rehearse_command.add_command(_command(_test))
+
+
+def _refuse_without_a_drive(options: dict[str, Any]) -> None:
+    ways = {"like": "--like", "data_sheet": "--data-sheet", "drive_class": "--class"}
+    if all(options[name] is None for name in ways):
+        raise click.MissingParameter(
+            "Say by one of them which drive is meant.",
+            ctx=click.get_current_context(),
+            param_hint=list(ways.values()),
+            param_type="option",
+        )
 
 
 def _wishes(options: dict[str, Any]) -> Wishes:

@@ -32,7 +32,7 @@ from openpts.runner.run import Order, run_test
 from openpts.vocabulary.scenario import Scenario
 
 
-@click.group(cls=InOrder)
+@click.group(cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
 

@@ -25,21 +25,24 @@ _FAILED = 1
 
 _HOW_TO_OWN = """\b
 Your own drive
-  openpts sim show enterprise-tlc --toml > mine.toml    copy a preset, and edit it
-  openpts sim check ./mine.toml                         hold it against the figures that it lists
-  openpts run iops sim:./mine.toml                      test it
+  openpts sim show enterprise-tlc --toml > mine.toml
+    Copy a preset, and edit it.
+  openpts sim check ./mine.toml
+    Hold it against the figures that it lists.
+  openpts run iops sim:./mine.toml
+    Test it.
 """
 
 
 @click.group(epilog=_HOW_TO_OWN)
 def sim() -> None:
-    """Show simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
+    """Show, check and serve simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
 
 
 sim.add_command(serve)
 
 
-@sim.command("list")
+@sim.command("list", short_help="List the presets that ship.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_(as_json: bool) -> None:
     """List the drives that ship: name, model, capacity, default scale and what they stand for."""
@@ -50,7 +53,7 @@ def list_(as_json: bool) -> None:
         print_presets(sys.stdout, presets)
 
 
-@sim.command()
+@sim.command(short_help="Show the parameters of a preset.")
 @click.argument("preset")
 @click.option("--toml", is_flag=True, help="Print the file itself, to copy and edit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -99,8 +102,10 @@ def check(
     new drive and compared within the tolerance that stands beside it. The preset theory, or any with
     --over-provisioning, is compared with the theory of write amplification instead.
     """
-    if (preset_argument is None) == (preset_option is None):
-        raise UsageError("name one preset: `openpts sim list` lists those that ship")
+    if preset_argument is None and preset_option is None:
+        raise click.MissingParameter(ctx=context, param_hint="'PRESET'", param_type="argument")
+    if preset_argument is not None and preset_option is not None:
+        raise UsageError("PRESET and --preset are two forms of the same thing: give one of them")
     preset = load_preset(preset_argument or preset_option or "")
     if over_provisionings or preset.name == "theory":
         rows = [

@@ -41,7 +41,11 @@ def read_report(path: Path) -> Report:
     """A report that was stored as JSON. Raises RecordError if it is none, or of another schema version."""
     try:
         plain = msgspec.json.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+    except OSError as error:
+        raise RecordError(
+            f"can't read {path}: {error.strerror}; name a report.json or the folder that holds it"
+        ) from error
+    except msgspec.DecodeError as error:
         raise RecordError(f"can't read {path}: {error}") from error
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:

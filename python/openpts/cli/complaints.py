@@ -8,6 +8,7 @@ from typing import NoReturn
 import click
 
 from openpts.cli.examples import example_of
+from openpts.cli.wrapped_line import wrapped
 
 _USAGE_EXIT_CODE = 2
 
@@ -19,9 +20,9 @@ def fail(*reasons: str, exit_code: int, as_json: bool, hints: Sequence[str] = ()
     """
     lines = [" ".join(reason.split()) for reason in reasons]
     for line in lines:
-        click.echo(f"openpts: {line}", err=True)
+        click.echo(wrapped(f"openpts: {line}", sys.stderr), err=True)
     for hint in hints:
-        click.echo(f"  {hint}", err=True)
+        click.echo(wrapped(f"  {hint}", sys.stderr, indent="    "), err=True)
     if as_json:
         click.echo(json.dumps({"error": "; ".join(lines), "exit_code": exit_code}))
     sys.exit(exit_code)

@@ -1,6 +1,7 @@
 """`openpts plan`: what a run will do, how long it takes and what it writes, without touching anything."""
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from openpts.cli.option_group import together
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.test_options import Choices, choices_of, options_of
+from openpts.cli.wrapped_line import wrapped
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.practice.registry import ALL_TESTS
@@ -21,6 +23,7 @@ from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
 
+_BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
 
 
@@ -97,7 +100,7 @@ def _print_plan(
         click.echo(json.dumps(found, indent=2))
         return
     for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by):
-        click.echo(line)
+        click.echo(wrapped(line, sys.stdout, _BELOW_LABELS))
 
 
 def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> UnopenedTarget:

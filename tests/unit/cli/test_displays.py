@@ -206,7 +206,8 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock
         "round 6 of at most 7",
         "28 of 56   RND 4 KiB 0/100",
         "24,690 IOPS, 101.1 MB/s",
-        "1.00 s elapsed, at most 1 min 24 s left",
+        "1.00 s elapsed",
+        "at most 1 min 24 s left",
         "RND 64 KiB RW65: not steady, range 46.4 %",
     ):
         assert part in text
@@ -220,3 +221,18 @@ def test_the_live_display_leaves_the_finished_lines_behind() -> None:
         display.hear(CycleEnded(1, CycleFinished(Outcome(5, 5))))
         display.hear(RunEnded(RunState.COMPLETE, None))
     assert "steady state reached in round 5" in stream.getvalue()
+
+
+def test_the_live_panel_fits_80_columns(clock: Clock) -> None:
+    """With the longest that stands in it: hours of a simulated drive, and verdicts on three variables."""
+    progress = RunProgress()
+    for event in (SIMULATED, begun(6, *(POINT,) * 56), judged(5)):
+        progress.hear(event)
+    clock.now_s += 3599
+    progress.hear(ticked(6, 0, POINT, step_elapsed_ns=23 * 3600 * NS_PER_S))
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(render_panel(progress))
+    text = console.export_text()
+    assert "Steady state" in text
+    assert "simulated 23 h 0 min in 59 min 59 s" in text
+    assert "…" not in text

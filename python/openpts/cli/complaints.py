@@ -8,7 +8,7 @@ from typing import NoReturn
 import click
 
 from openpts.cli.examples import example_of
-from openpts.cli.wrapped_line import wrapped
+from openpts.cli.terminal import wrapped
 
 _USAGE_EXIT_CODE = 2
 

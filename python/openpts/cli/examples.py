@@ -93,7 +93,7 @@ _ARGUMENTS: Final = {
     "openpts doctor": "/dev/nvme0n1",
     "openpts help": "run iops",
     "openpts idle-flush": "/dev/nvme0n1",
-    "openpts io": "sim:client-qlc --seconds 10",
+    "openpts io": "sim:enterprise-tlc --seconds 10",
     "openpts plan": _A_TEST,
     "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
     "openpts rehearse": "iops --like /dev/nvme0n1",

@@ -13,8 +13,8 @@ from openpts.cli.finite import FiniteRange
 from openpts.cli.option_group import together
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
+from openpts.cli.terminal import wrapped
 from openpts.cli.test_options import Choices, choices_of, options_of
-from openpts.cli.wrapped_line import wrapped
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.practice.registry import ALL_TESTS

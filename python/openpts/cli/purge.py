@@ -17,6 +17,7 @@ from openpts.cli.log_lines import purge_lines
 from openpts.cli.option_group import together
 from openpts.cli.purge_words import purge_choice
 from openpts.cli.table_console import table_console
+from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.guard.consent import Consent
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.errors import UsageError
@@ -119,12 +120,12 @@ class _Display:
 
     def hear(self, share: float | None, text: str) -> None:
         line = text if share is None else f"{share:.0%} {text}"
-        if self.stream.isatty():
+        if can_be_drawn_over(self.stream):
             click.echo(f"\r\x1b[K{line}", file=self.stream, nl=False)
         elif time.monotonic() - self._told_s >= _TELL_EVERY_S:
             self._told_s = time.monotonic()
             click.echo(line, file=self.stream)
 
     def clear(self) -> None:
-        if self.stream.isatty():
+        if can_be_drawn_over(self.stream):
             click.echo("\r\x1b[K", file=self.stream, nl=False)

@@ -15,6 +15,7 @@ from openpts.cli.sim_tables import (
     print_parameters,
     print_presets,
 )
+from openpts.cli.terminal import can_be_drawn_over
 from openpts.errors import UsageError
 from openpts.rehearsal.check import Checked, check_amplification, check_figures
 from openpts.simulation.presets import load_preset, shipped_presets
@@ -121,8 +122,9 @@ def check(
     checked: list[Checked] = []
     for row in check_figures(preset, seed):
         checked.append(row)
-        if not as_json and sys.stdout.isatty():
-            click.echo(f"\r{len(checked)}/{len(preset.figures)} figures", nl=False, err=True)
+        if not as_json and can_be_drawn_over(sys.stderr):
+            end = "\r\x1b[K" if len(checked) == len(preset.figures) else ""
+            click.echo(f"\r{len(checked)}/{len(preset.figures)} figures{end}", nl=False, err=True)
     if as_json:
         click.echo(json.dumps([row.as_object() for row in checked], indent=2))
     else:

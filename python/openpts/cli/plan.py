@@ -36,16 +36,18 @@ def plan_command() -> None:
     """
 
 
-_PURGE_OPTION = click.option("--purge", metavar="METHOD", help="As of a run.")
+_PURGE_OPTION = click.option(
+    "--purge", metavar="METHOD", help="Plan with this purge, as `openpts run` would carry it out."
+)
 
 _PLAN_OPTIONS = together(
     click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
-    click.option("--read-iops", type=_above_zero, help="Assumed random read IOPS at most."),
-    click.option("--write-iops", type=_above_zero, help="Assumed random write IOPS at most."),
+    click.option("--read-iops", type=_above_zero, metavar="IOPS", help="Assumed random read IOPS at most."),
+    click.option("--write-iops", type=_above_zero, metavar="IOPS", help="Assumed random write IOPS at most."),
     click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed read throughput at most."),
     click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed write throughput at most."),
-    click.option("--latency-us", type=_above_zero, help="Assumed time of a single I/O."),
+    click.option("--latency-us", type=_above_zero, metavar="US", help="Assumed time of a single I/O."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 

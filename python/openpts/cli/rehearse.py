@@ -44,17 +44,24 @@ _drive_options = together(
     click.option("--class", "drive_class", metavar="PRESET", help="The preset that behaves most like it."),
     click.option("--capacity", metavar="SIZE", help="User capacity, such as 3.84TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
-    click.option("--random-write-iops", type=_above_zero, help="Rated 4 KiB random write IOPS."),
-    click.option("--random-read-iops", type=_above_zero, help="Rated 4 KiB random read IOPS."),
+    click.option(
+        "--random-write-iops", type=_above_zero, metavar="IOPS", help="Rated 4 KiB random write IOPS."
+    ),
+    click.option(
+        "--random-read-iops", type=_above_zero, metavar="IOPS", help="Rated 4 KiB random read IOPS."
+    ),
     click.option("--sequential-write", type=_above_zero, metavar="MB/s", help="Rated sequential write."),
     click.option("--sequential-read", type=_above_zero, metavar="MB/s", help="Rated sequential read."),
 )
 
-_NINES = click.option("--nines", type=click.IntRange(1, 9), help="Nines of a percentile that shall be shown.")
+_NINES = click.option(
+    "--nines", type=click.IntRange(1, 9), metavar="N", help="Nines of a percentile that shall be shown."
+)
 _rehearsal_options = together(
     click.option(
         "--scale",
         type=click.IntRange(1, MOST_SCALE),
+        metavar="N",
         help="One simulated page stands for so many; as many as bring the simulated part to 24 GB.",
     ),
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),

@@ -85,7 +85,14 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
     metavar="SHARE",
     help="Compare write amplification with theory at this over-provisioning; may be repeated.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Seed of places and data.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @click.pass_context
 def check(

@@ -119,6 +119,7 @@ def test_every_command_has_a_page_that_fits(words: tuple[str, ...]) -> None:
     lines = page.splitlines()
     assert (code, lines[0].startswith(" ".join(["Usage: openpts", *words]))) == (0, True)
     assert not [line for line in lines if len(line) > 80 or line != line.rstrip()]
+    assert " RANGE" not in page, "click's name of a type says nothing of what is counted"
     cut = [line for line in lines[1:] if line.endswith("...") and not line.startswith("  --")]
     assert not cut, "the summary of a command is cut"
 

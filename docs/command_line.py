@@ -6,7 +6,23 @@ import click
 
 from openpts.cli.main import cli
 
-HEAD = "# Command line\n\nThis page is what `openpts help` prints.\n"
+HEAD = """\
+# Command line
+
+`openpts` alone shows what to try first and ends with 0. A group alone, such as `openpts run`, shows its
+help on standard output, says on the error channel that a command is missing, and ends with 2, so that a
+script notices. A word that is missing or makes no sense ends with 2 as well; below the reason stand usage and
+an example, or the nearest word that there is. At a terminal long reasons are broken between words; in a pipe
+each is one line.
+
+Bash, zsh and fish complete commands and options after one line in the shell's start-up file:
+
+    eval "$(_OPENPTS_COMPLETE=bash_source openpts)"     # ~/.bashrc
+    eval "$(_OPENPTS_COMPLETE=zsh_source openpts)"      # ~/.zshrc
+    _OPENPTS_COMPLETE=fish_source openpts | source      # ~/.config/fish/config.fish
+
+What follows is what `openpts help` prints.
+"""
 
 
 def sections(command: click.Command, context: click.Context) -> list[str]:

@@ -25,8 +25,10 @@ class Ended:
 
     @property
     def complaint(self) -> str:
-        """The one line that says what is wrong; there must be no other and no traceback."""
-        lines = [line for line in self.stderr.splitlines() if line]
+        """The one line that says what is wrong; below it only hints may stand, and no traceback."""
+        lines = [
+            line for line in self.stderr.splitlines() if not line.startswith(("  Usage: ", "  Example: "))
+        ]
         assert len(lines) == 1, self.stderr
         assert lines[0].startswith("openpts: ")
         return lines[0]

@@ -36,7 +36,7 @@ NOTHING: set[str] = set()
         (("run", "iops", "/dev/no-such-drive"), 3, "/dev/no-such-drive"),
         (("run", "iops", "/dev/zero"), 3, "character device"),
         (("report", "no-run"), 8, "is no run folder"),
-        (("help", "tea"), 2, "there is no command"),
+        (("help", "tea"), 2, "No such command 'tea'"),
     ],
 )
 def test_one_line_that_says_what_is_wrong(

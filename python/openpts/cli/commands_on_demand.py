@@ -1,22 +1,33 @@
-"""Commands that are loaded when they are asked for: a report need not wait for what tests drives."""
+"""Commands that are loaded when they are asked for: help and a report need not wait for what tests drives."""
 
 from collections.abc import Iterator, Mapping, MutableMapping
 from importlib import import_module
+from typing import NamedTuple
 
 import click
 
 
-class CommandsOnDemand(MutableMapping[str, click.Command]):
-    """The commands of a group by name, from their places: ``package.module:attribute``."""
+class Place(NamedTuple):
+    """Where a command is, as ``package.module:attribute``, and what it does in a few words."""
 
-    def __init__(self, places: Mapping[str, str]) -> None:
+    where: str
+    summary: str
+
+
+class CommandsOnDemand(MutableMapping[str, click.Command]):
+    """The commands of a group by name, from their places."""
+
+    def __init__(self, places: Mapping[str, Place]) -> None:
         self._places = dict(places)
         self._loaded: dict[str, click.Command] = {}
 
     def __getitem__(self, name: str) -> click.Command:
         if name not in self._loaded:
-            module, attribute = self._places[name].split(":")
-            self._loaded[name] = getattr(import_module(module), attribute)
+            place = self._places[name]
+            module, attribute = place.where.split(":")
+            command: click.Command = getattr(import_module(module), attribute)
+            command.short_help = place.summary
+            self._loaded[name] = command
         return self._loaded[name]
 
     def __setitem__(self, name: str, command: click.Command) -> None:
@@ -31,3 +42,9 @@ class CommandsOnDemand(MutableMapping[str, click.Command]):
 
     def __len__(self) -> int:
         return len({**self._places, **self._loaded})
+
+    def summary(self, name: str) -> str:
+        """What a command does in a few words; loads nothing."""
+        if name in self._places:
+            return self._places[name].summary
+        return self._loaded[name].get_short_help_str()

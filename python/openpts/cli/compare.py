@@ -45,16 +45,20 @@ _OUT = Path("openpts-comparison")
     metavar="PCT",
     help="Call no smaller difference of medians one.",
 )
-@click.option("--html", is_flag=True, help="Interactive page, one file.")
-@click.option("--pdf", is_flag=True, help="Pages for print.")
-@click.option("--csv", is_flag=True, help="Each table and series as a file.")
+@click.option("--html", is_flag=True, help="Write an interactive page, one file.")
+@click.option("--pdf", is_flag=True, help="Write pages for print.")
+@click.option("--csv", is_flag=True, help="Write each table and series as a file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     help=f"Where to write; alone it stands for all three files. [default: ./{_OUT}]",
 )
 @click.option(
-    "--paper", type=click.Choice(["a4", "us-letter"]), default="a4", show_default=True, help="Of the PDF."
+    "--paper",
+    type=click.Choice(["a4", "us-letter"]),
+    default="a4",
+    show_default=True,
+    help="Paper of the PDF.",
 )
 @click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
 @click.option("--json", "as_json", is_flag=True, help="Print the comparison as one JSON object.")

@@ -29,12 +29,14 @@ from openpts.vocabulary.stop import Duration
     "names",
     multiple=True,
     type=click.Choice(list(CASES)),
-    help="Compare with this stimulus; may be repeated. [default: all that only read]",
+    metavar="NAME",
+    help=f"Compare with this stimulus; may be repeated: {', '.join(CASES)}. [default: all that only read]",
 )
 @click.option("--writes", is_flag=True, help="Compare with the stimuli that write, too. DESTROYS DATA.")
 @click.option(
     "--seconds",
     type=FiniteRange(0.05, 3600),
+    metavar="SECONDS",
     default=2.0,
     show_default=True,
     help="Length of one measurement.",
@@ -50,6 +52,7 @@ from openpts.vocabulary.stop import Duration
 @click.option(
     "--repeats",
     type=click.IntRange(2, 1000),
+    metavar="N",
     default=6,
     show_default=True,
     help="Pairs of measurements for each stimulus.",
@@ -68,7 +71,9 @@ from openpts.vocabulary.stop import Duration
     type=click.Choice([IoPath.IO_URING.value, IoPath.SYNC.value]),
     help="How the native engine issues I/O; fio does likewise where it can. [default: what suits TARGET]",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of offsets and data; random.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
+)
 @together(*CONSENT_OPTIONS)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
 def crosscheck_command(

@@ -14,6 +14,7 @@ from openpts.cli.io_figures import Figures, counted
 from openpts.cli.io_summary import latency_text
 from openpts.cli.log_lines import hang_text
 from openpts.cli.simulated_time import simulated_time_text
+from openpts.cli.terminal import can_be_drawn_over
 from openpts.cli.visible_console import VisibleConsole
 from openpts.engine.contract import EngineProgress
 from openpts.runner.hangs import HANG_NS
@@ -48,7 +49,7 @@ def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[Measu
     """A listener that prints to the stream; on a terminal with a last line that is drawn anew."""
     console = VisibleConsole(stream)
     lines = IntervalLines(interval_ns, several=targets > 1)
-    if not stream.isatty():
+    if not can_be_drawn_over(stream):
 
         def say(event: MeasurementEvent) -> None:
             for line in lines.of(event):

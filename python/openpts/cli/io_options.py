@@ -23,18 +23,23 @@ _what = together(
         help="Transfer size (4k is 4 KiB), or up to 64 with weights: 4k:67,8k:33.",
     ),
     click.option("--mix", metavar="R/W", help="Per cent of reads and writes. [default: 100/0]"),
-    click.option("--trim", type=_WEIGHT, help="Weight of trims beside that of --mix, which is 100."),
-    click.option("--flush", type=_WEIGHT, help="Weight of cache flushes beside --mix."),
-    click.option("--fsync", type=_WEIGHT, help="Weight of fsyncs beside --mix."),
+    click.option(
+        "--trim", type=_WEIGHT, metavar="N", help="Weight of trims beside that of --mix, which is 100."
+    ),
+    click.option("--flush", type=_WEIGHT, metavar="N", help="Weight of cache flushes beside --mix."),
+    click.option("--fsync", type=_WEIGHT, metavar="N", help="Weight of fsyncs beside --mix."),
     click.option(
         "--ops",
         metavar="WEIGHTS",
         help="All operations at once: read=70,write=20,trim=5,flush=5.",
     ),
-    click.option("--tc", type=click.IntRange(1, 1024), default=1, show_default=True, help="Thread count."),
+    click.option(
+        "--tc", type=click.IntRange(1, 1024), metavar="N", default=1, show_default=True, help="Thread count."
+    ),
     click.option(
         "--qd",
         type=click.IntRange(1, 4096),
+        metavar="N",
         default=32,
         show_default=True,
         help="Queue depth of each thread.",
@@ -48,6 +53,7 @@ _where = together(
     click.option(
         "--random-pct",
         type=click.IntRange(0, 100),
+        metavar="PCT",
         help="Per cent of random accesses; the others go on sequentially.",
     ),
     click.option(
@@ -88,15 +94,17 @@ _how_long = together(
     click.option(
         "--seconds",
         type=FiniteRange(0, 10**9, min_open=True),
+        metavar="SECONDS",
         help=f"Stop after this time. [default: {DEFAULT_SECONDS:g}, if nothing else stops]",
     ),
     click.option("--bytes", "amount", metavar="SIZE", help="Stop after this amount of data, such as 16GiB."),
     click.option(
         "--fills",
         type=FiniteRange(0, 10**6, min_open=True),
+        metavar="N",
         help="Stop after this many times the capacity.",
     ),
-    click.option("--ios", type=click.IntRange(1, 2**63 - 1), help="Stop after this many I/Os."),
+    click.option("--ios", type=click.IntRange(1, 2**63 - 1), metavar="N", help="Stop after this many I/Os."),
     click.option(
         "--until-steady",
         metavar="FIGURE",
@@ -106,6 +114,7 @@ _how_long = together(
     click.option(
         "--ramp",
         type=FiniteRange(0, 10**6),
+        metavar="SECONDS",
         default=0,
         help="Seconds at the beginning that do not count.",
     ),
@@ -134,6 +143,7 @@ _engine = together(
     click.option(
         "--max-errors",
         type=click.IntRange(0, 2**63 - 1),
+        metavar="N",
         default=0,
         show_default=True,
         help="Go on over this many failed I/Os.",
@@ -142,11 +152,14 @@ _engine = together(
         "--interval",
         "interval_seconds",
         type=FiniteRange(0.01, 3600),
+        metavar="SECONDS",
         default=1.0,
         show_default=True,
         help="Seconds for each line of figures.",
     ),
-    click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of places and data; random."),
+    click.option(
+        "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of places and data; random."
+    ),
     click.option(
         "--capture",
         type=click.Path(path_type=Path, file_okay=False),

@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.io_figures import FURTHER_PERCENTILES, PERCENTILES, Figures, counted
+from openpts.cli.terminal import wrapped
 from openpts.runner.disturbed_steps import standstill_text
 from openpts.runner.io_errors import errors_text
 from openpts.runner.measurement_events import CaptureEnded, MeasurementStarted
@@ -37,10 +38,17 @@ def print_summary(
     console.print(_table(started, sample))
     console.print()
     for name, text in _lines(started, sample, alone):
-        # without rich's line breaks and blanks at the end: whoever reads a pipe wants neither
-        console.print(Text.assemble((f"{name:<11}", "bold"), text), soft_wrap=True)
+        _print_labelled(console, name, text)
     if capture is not None:
-        console.print(Text.assemble((f"{'capture':<11}", "bold"), _capture_text(capture)), soft_wrap=True)
+        _print_labelled(console, "capture", _capture_text(capture))
+
+
+def _print_labelled(console: Console, name: str, text: str) -> None:
+    """Without rich's line breaks and blanks at the end: whoever reads a pipe wants neither."""
+    label = f"{name:<11}"
+    line = Text(wrapped(label + text, console.file, " " * len(label)))
+    line.stylize("bold", 0, len(label))
+    console.print(line, soft_wrap=True)
 
 
 def latency_text(latency_ns: float | None) -> str:

@@ -9,7 +9,7 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from openpts.cli.log_lines import rate_text, time_text
+from openpts.cli.log_lines import elapsed_text, left_text, rate_text
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.progress import RunProgress
 from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
@@ -17,6 +17,7 @@ from openpts.cli.visible_console import VisibleConsole
 from openpts.runner.events import Event, Ticked
 
 _REFRESH_PER_S = 8
+_LONGEST_LABEL = "Steady state"
 
 
 class LiveDisplay:
@@ -52,17 +53,18 @@ class LiveDisplay:
 def render_panel(progress: RunProgress) -> Group:
     """Phase, step, rate, progress, time and steady state."""
     grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(style="bold", no_wrap=True, min_width=len(_LONGEST_LABEL))
     grid.add_column(no_wrap=True, overflow="ellipsis")
     grid.add_row("Phase", progress.phase)
     step = progress.step_text
     grid.add_row("Step", f"{progress.position + 1} of {len(progress.steps)}   {step}" if step else "-")
     grid.add_row("Now", rate_text(progress))
     grid.add_row("Done", ProgressBar(total=1.0, completed=progress.part_fraction, width=50))
-    grid.add_row("Time", time_text(progress))
+    grid.add_row("Time", elapsed_text(progress))
+    grid.add_row("", left_text(progress))
     # As many rows as there will ever be: a panel that grows would write over the line above it.
-    verdicts = steady_state_lines(progress)
+    verdicts = steady_state_lines(progress, limits=False)
     tracked = most_verdicts(progress.conditions) if progress.conditions else 0
     for row in range(max(tracked, len(verdicts))):
-        grid.add_row("" if row else "Steady state", verdicts[row] if row < len(verdicts) else "")
+        grid.add_row("" if row else _LONGEST_LABEL, verdicts[row] if row < len(verdicts) else "")
     return Group(Text(), grid)

@@ -127,15 +127,27 @@ def hang_text(io: OutstandingIo) -> str:
 
 
 def time_text(progress: RunProgress) -> str:
-    """Time since the start and the longest time left; of a simulated drive, its time and ours."""
+    """Time since the start and the longest time left."""
+    return ", ".join(filter(None, (elapsed_text(progress), left_text(progress))))
+
+
+def elapsed_text(progress: RunProgress) -> str:
+    """Time since the start; of a simulated drive, its time and ours."""
+    if progress.simulated:
+        return simulated_time_text(progress.engine_ns, progress.elapsed_s)
+    return f"{_duration_text(progress.elapsed_s)} elapsed"
+
+
+def left_text(progress: RunProgress) -> str:
+    """The longest time left, of a simulated drive its time and ours; empty where it can't be foreseen."""
     time_left = progress.time_left()
-    left = "" if time_left is None else f", {time_left.words} {_duration_text(time_left.seconds)} left"
-    if not progress.simulated:
-        return f"{_duration_text(progress.elapsed_s)} elapsed{left}"
-    if time_left is not None and progress.engine_ns:
-        waiting_s = time_left.seconds * progress.elapsed_s / (progress.engine_ns / NS_PER_S)
-        left = f"{left} (in {_duration_text(waiting_s)})"
-    return f"{simulated_time_text(progress.engine_ns, progress.elapsed_s)}{left}"
+    if time_left is None:
+        return ""
+    left = f"{time_left.words} {_duration_text(time_left.seconds)} left"
+    if not (progress.simulated and progress.engine_ns):
+        return left
+    waiting_s = time_left.seconds * progress.elapsed_s / (progress.engine_ns / NS_PER_S)
+    return f"{left} (in {_duration_text(waiting_s)})"
 
 
 def _duration_text(duration_s: float) -> str:

@@ -4,99 +4,64 @@ Commands are loaded when they are asked for. Reports take long to load, and help
 make them load them first thing.
 """
 
-import json
 import sys
-from importlib.metadata import version
 
 import click
 
-from openpts.cli.commands_on_demand import CommandsOnDemand
+from openpts.cli.commands_on_demand import CommandsOnDemand, Place
+from openpts.cli.complaints import fail, fail_for_lack_of_a_command, fail_for_words
+from openpts.cli.first_pages import FirstPages
 from openpts.cli.lasting_output import lasting
 from openpts.errors import OpenptsError
 from openpts.runner.stop_signals import terminate_as_interrupt
 
-_EXIT_CODES = """\b
-Exit codes
-  0  done (whether steady state was reached stands in the result)
-  1  a defect of openpts
-  2  an option or a value makes no sense
-  3  the target is missing, unusable or too small
-  4  refused: the device is in use, or not confirmed
-  5  no usable io_uring, or no fio where it is needed
-  6  the purge failed or could not be proven
-  7  an I/O failed during the run; what was measured is kept
-  8  a run folder can't be written or read
-  9  idle-flush: the drive did not come to rest in time
-130  stopped by the operator; what was measured is kept
-"""
-
-_EXAMPLES = """\b
-Examples
-  openpts devices
-      What drives there are, and whether they are free to be tested.
-  openpts run iops file:./scratch?size=4GiB --quick
-      A short run on a scratch file: nothing is erased, good for a first look.
-  openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL
-      The real thing: erases the drive and takes many hours.
-  openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml
-      Another test, with what a plan file says; options win over it.
-  openpts run cbw file:./scratch?size=1GiB --time-scale 1/300
-      All durations and repetitions shortened by the same factor, and listed in the report.
-  openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10
-      Random reads for ten seconds, every I/O timed: nothing is written without consent.
-  openpts run all sim:client-qlc --profile client --time-scale 1/60
-      The whole suite, one folder for each test and an index page over them.
-  openpts purge /dev/nvme0n1 --confirm-serial S3R1AL
-      Erase a drive by the best method that it has, and prove it: nothing is measured.
-  openpts plan xsr /dev/nvme0n1 --tbw 1.2PB
-      What a test would do, how long it takes and what it wears, without touching the drive.
-  openpts run iops sim:enterprise-tlc
-      The same test on a simulated drive in virtual time: minutes instead of hours, and no drive needed.
-  openpts io "sim:client-qlc?capacity=64GB&seed=2" --mix 0/100 --bs 128k --pattern sequential --fills 1
-      Fill a simulated drive of that capacity, and see when its cache ends.
-  openpts unlock /dev/sda
-      Take off the password that an ATA Security Erase which was killed has left on a drive.
-  openpts conformance openpts-runs/S3R1-20261120T220000Z-iops --only deviated
-      Hold a run against every requirement of the specification.
-  openpts report openpts-runs/S3R1-20261120T220000Z-iops
-      Make the report again from a run folder, on any machine.
-  openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish
-      One report of all tests of a suite, without the drive's serial number.
-  openpts verify openpts-runs/S3R1-20261120T220000Z-iops
-      Derive every number of a report again from its record.
-  openpts compare suite-a suite-b --label suite-a=old --label suite-b=new --html
-      Put the runs of two drives beside each other.
-"""
-
+_VERSION_LINE = "openpts %(version)s"
 
 # Where each command is; it is loaded when it is asked for, which for some takes half a second.
 _COMMANDS = {
-    "compare": "openpts.cli.compare:compare",
-    "conformance": "openpts.cli.conformance:conformance_command",
-    "crosscheck": "openpts.cli.crosscheck:crosscheck_command",
-    "devices": "openpts.cli.devices:devices",
-    "doctor": "openpts.cli.doctor:doctor",
-    "idle-flush": "openpts.cli.idle_flush:idle_flush",
-    "io": "openpts.cli.io:io",
-    "plan": "openpts.cli.plan:plan_command",
-    "plan-schema": "openpts.cli.plan_schema:plan_schema_command",
-    "purge": "openpts.cli.purge:purge",
-    "rehearse": "openpts.cli.rehearse:rehearse_command",
-    "report": "openpts.cli.report:report",
-    "run": "openpts.cli.run_commands:run",
-    "sim": "openpts.cli.sim:sim",
-    "unlock": "openpts.cli.unlock:unlock",
-    "verify": "openpts.cli.verify:verify",
+    "compare": Place("openpts.cli.compare:compare", "Put runs of one or several drives beside each other."),
+    "conformance": Place(
+        "openpts.cli.conformance:conformance_command",
+        "Hold a run against every requirement of the specification.",
+    ),
+    "crosscheck": Place(
+        "openpts.cli.crosscheck:crosscheck_command", "Compare the native engine with fio on a target."
+    ),
+    "devices": Place("openpts.cli.devices:devices", "List the drives, and what speaks against testing each."),
+    "doctor": Place("openpts.cli.doctor:doctor", "Tell what of this machine bears on measurements."),
+    "idle-flush": Place(
+        "openpts.cli.idle_flush:idle_flush", "Leave a drive alone until its background work is done."
+    ),
+    "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
+    "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
+    "plan-schema": Place(
+        "openpts.cli.plan_schema:plan_schema_command", "Print the JSON Schema of plan files."
+    ),
+    "purge": Place("openpts.cli.purge:purge", "Erase a drive by a method of its own, and prove it."),
+    "rehearse": Place(
+        "openpts.cli.rehearse:rehearse_command",
+        "Carry out a test on a simulated drive in place of a real one.",
+    ),
+    "report": Place("openpts.cli.report:report", "Make the report of runs again, from their folders alone."),
+    "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
+    "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
+    "unlock": Place(
+        "openpts.cli.unlock:unlock", "Take off a password that a run which was cut off has left."
+    ),
+    "verify": Place("openpts.cli.verify:verify", "Derive every number of a report again from its record."),
 }
 
 
 @click.group(
+    cls=FirstPages,
     commands=CommandsOnDemand(_COMMANDS),
+    invoke_without_command=True,
+    subcommand_metavar="COMMAND [ARGS]...",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
-    epilog=f"{_EXAMPLES}\n\n{_EXIT_CODES}",
 )
-@click.version_option(version("openpts"), message="openpts %(version)s")
-def cli() -> None:
+@click.version_option(None, "-V", "--version", package_name="openpts", message=_VERSION_LINE)
+@click.pass_context
+def cli(context: click.Context) -> None:
     """Measure what a solid-state drive really does once it has settled.
 
     openpts runs the tests of the SNIA Solid State Storage Performance Test Specification 2.0.1: it
@@ -106,20 +71,32 @@ def cli() -> None:
     A TEST ON A DRIVE DESTROYS ALL DATA ON IT. A drive is only touched when nothing uses it and its
     serial number was given.
     """
+    if context.invoked_subcommand is None:
+        click.echo(cli.first_page(context))
 
 
-@cli.command("help")
+@cli.command("version")
+def version_() -> None:
+    """Show the version."""
+    from importlib.metadata import version  # noqa: PLC0415 takes a fifth of the time of a start
+
+    click.echo(_VERSION_LINE % {"version": version("openpts")})
+
+
+@cli.command("help", short_help="Show the help of a command, such as `openpts help run iops`.")
 @click.argument("command", nargs=-1)
 @click.pass_context
 def help_(context: click.Context, command: tuple[str, ...]) -> None:
-    """Show the help of a command: `openpts help run iops`."""
+    """Show the help of COMMAND, such as `openpts help run iops`; without one, that of openpts."""
     parent = context.parent
     assert parent is not None  # noqa: S101 this command is always inside the group
     current: click.Command = cli
     for name in command:
-        found = current.get_command(parent, name) if isinstance(current, click.Group) else None
+        if not isinstance(current, click.Group):
+            raise click.UsageError(f"`{parent.command_path}` has no commands of its own.", ctx=parent)
+        found = current.get_command(parent, name)
         if found is None:
-            raise click.UsageError(f"there is no command {' '.join(command)!r}; `openpts help` lists all")
+            raise click.NoSuchCommand(name, possibilities=current.commands, ctx=parent)
         parent = click.Context(found, info_name=name, parent=parent)
         current = found
     click.echo(current.get_help(parent))
@@ -143,21 +120,13 @@ def _run() -> None:
     as_json = "--json" in sys.argv[1:]
     try:
         with terminate_as_interrupt():
-            exit_code = cli.main(standalone_mode=False)
+            exit_code = cli.main(prog_name="openpts", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        fail_for_lack_of_a_command(error)
     except click.ClickException as error:
-        fail(error.format_message(), exit_code=2, as_json=as_json)
+        fail_for_words(error, as_json=as_json)
     except click.Abort:
         fail("stopped by the operator", exit_code=130, as_json=as_json)
     except OpenptsError as error:
         fail(*error.complaints, exit_code=error.exit_code, as_json=as_json)
     sys.exit(exit_code if isinstance(exit_code, int) else 0)
-
-
-def fail(*reasons: str, exit_code: int, as_json: bool) -> None:
-    """End with a line on stderr for each reason; with ``--json`` the same as an object on stdout."""
-    lines = [" ".join(reason.split()) for reason in reasons]
-    for line in lines:
-        click.echo(f"openpts: {line}", err=True)
-    if as_json:
-        click.echo(json.dumps({"error": "; ".join(lines), "exit_code": exit_code}))
-    sys.exit(exit_code)

@@ -1,6 +1,7 @@
 """`openpts plan`: what a run will do, how long it takes and what it writes, without touching anything."""
 
 import json
+import sys
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from openpts.cli.guard_verdict import verdict_lines, verdict_object
 from openpts.cli.option_group import together
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
+from openpts.cli.terminal import wrapped
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.listing.look import verdict_on
 from openpts.device.targets.simulated_target import names_simulated
@@ -25,10 +27,11 @@ from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
 
+_BELOW_LABELS = " " * 12
 _above_zero = FiniteRange(min=0, min_open=True)
 
 
-@click.group("plan", cls=InOrder)
+@click.group("plan", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def plan_command() -> None:
     """Print what a test will do, without touching the target.
 
@@ -38,16 +41,18 @@ def plan_command() -> None:
     """
 
 
-_PURGE_OPTION = click.option("--purge", metavar="METHOD", help="As of a run.")
+_PURGE_OPTION = click.option(
+    "--purge", metavar="METHOD", help="Plan with this purge, as `openpts run` would carry it out."
+)
 
 _PLAN_OPTIONS = together(
     click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
-    click.option("--read-iops", type=_above_zero, help="Assumed random read IOPS at most."),
-    click.option("--write-iops", type=_above_zero, help="Assumed random write IOPS at most."),
+    click.option("--read-iops", type=_above_zero, metavar="IOPS", help="Assumed random read IOPS at most."),
+    click.option("--write-iops", type=_above_zero, metavar="IOPS", help="Assumed random write IOPS at most."),
     click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed read throughput at most."),
     click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed write throughput at most."),
-    click.option("--latency-us", type=_above_zero, help="Assumed time of a single I/O."),
+    click.option("--latency-us", type=_above_zero, metavar="US", help="Assumed time of a single I/O."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
 
@@ -104,19 +109,27 @@ def _print_plan(
         click.echo(json.dumps({**found, "safety": safety}, indent=2))
         return
     for line in plan_lines(plan, name, ledger, unopened.assumed, tbw, purge=by):
-        click.echo(line)
+        click.echo(wrapped(line, sys.stdout, _BELOW_LABELS))
     if verdict is not None:
         for line in verdict_lines(verdict):
-            click.echo(line)
+            click.echo(wrapped(line, sys.stdout, _BELOW_LABELS))
 
 
 def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> UnopenedTarget:
-    if (target is None) == (capacity is None):
-        raise UsageError("say what is to be planned for: a target, or --capacity, and not both")
-    if target is not None:
-        return UnopenedTarget.of(target, roots)
-    assert capacity is not None  # noqa: S101 one of both is there
-    return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
+    match target, capacity:
+        case None, None:
+            context = click.get_current_context()
+            raise click.MissingParameter(
+                "Say by one of them what to plan for.",
+                ctx=context,
+                param_hint=["TARGET", "--capacity"],
+                param_type="parameter",
+            )
+        case str(), None:
+            return UnopenedTarget.of(target, roots)
+        case None, str():
+            return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
+    raise UsageError("say what is to be planned for: a target, or --capacity, and not both")
 
 
 def _drive(

@@ -161,14 +161,14 @@ def stop_text(stop: StopRule) -> str:
 
 
 def _table_lines(plan: RunPlan) -> Iterator[str]:
-    yield f"{'part':<34}{'shortest':>16}{'longest':>16}{'writes at most':>18}"
+    yield f"{'part':<36}{'shortest':>14}{'longest':>14}{'writes at most':>16}"
     several = plan.longest[-1].cycle > 1 if plan.longest else False
     for part in plan.parts:
         name = _NAMES[part.part] if part.longest_applies == 1 else f"{_NAMES[part.part]}, {_applies(part)}"
         cycle = f"cycle {part.cycle}, " if several else ""
         yield (
-            f"{cycle + name:<34}{format_duration(part.shortest.duration_ns):>16}"
-            f"{format_duration(part.longest.duration_ns):>16}{format_capacity(part.longest.written_bytes):>18}"
+            f"{cycle + name:<36}{format_duration(part.shortest.duration_ns):>14}"
+            f"{format_duration(part.longest.duration_ns):>14}{format_capacity(part.longest.written_bytes):>16}"
         )
 
 

@@ -18,6 +18,7 @@ from openpts.cli.log_lines import purge_lines
 from openpts.cli.option_group import together
 from openpts.cli.purge_words import purge_choice
 from openpts.cli.table_console import table_console
+from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.guard.consent import Consent
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.errors import UsageError
@@ -120,7 +121,7 @@ class _Display:
 
     def hear(self, share: float | None, text: str) -> None:
         line = text if share is None else f"{share:.0%} {text}"
-        if self.stream.isatty():
+        if can_be_drawn_over(self.stream):
             self.clear()
             click.echo(line, file=self.stream, nl=False)
         elif time.monotonic() - self._told_s >= _TELL_EVERY_S:
@@ -128,5 +129,5 @@ class _Display:
             click.echo(line, file=self.stream)
 
     def clear(self) -> None:
-        if self.stream.isatty():
+        if can_be_drawn_over(self.stream):
             click.echo("\r\x1b[K", file=with_controls(self.stream), nl=False)

@@ -44,17 +44,24 @@ _drive_options = together(
     click.option("--class", "drive_class", metavar="PRESET", help="The preset that behaves most like it."),
     click.option("--capacity", metavar="SIZE", help="User capacity, such as 3.84TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
-    click.option("--random-write-iops", type=_above_zero, help="Rated 4 KiB random write IOPS."),
-    click.option("--random-read-iops", type=_above_zero, help="Rated 4 KiB random read IOPS."),
+    click.option(
+        "--random-write-iops", type=_above_zero, metavar="IOPS", help="Rated 4 KiB random write IOPS."
+    ),
+    click.option(
+        "--random-read-iops", type=_above_zero, metavar="IOPS", help="Rated 4 KiB random read IOPS."
+    ),
     click.option("--sequential-write", type=_above_zero, metavar="MB/s", help="Rated sequential write."),
     click.option("--sequential-read", type=_above_zero, metavar="MB/s", help="Rated sequential read."),
 )
 
-_NINES = click.option("--nines", type=click.IntRange(1, 9), help="Nines of a percentile that shall be shown.")
+_NINES = click.option(
+    "--nines", type=click.IntRange(1, 9), metavar="N", help="Nines of a percentile that shall be shown."
+)
 _rehearsal_options = together(
     click.option(
         "--scale",
         type=click.IntRange(1, MOST_SCALE),
+        metavar="N",
         help="One simulated page stands for so many; as many as bring the simulated part to 24 GB.",
     ),
     click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
@@ -63,7 +70,7 @@ _rehearsal_options = together(
 )
 
 
-@click.group("rehearse", cls=InOrder)
+@click.group("rehearse", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def rehearse_command() -> None:
     """Carry out a test on a simulated drive that stands for a real one, in virtual time."""
 
@@ -79,6 +86,7 @@ def _command(test: TestDefinition) -> click.Command:
     def command(
         *, scale: int | None, out: Path | None, no_report: bool, as_json: bool, **options: Any
     ) -> None:
+        _refuse_without_a_drive(options)
         subject = subject_of(_wishes(options), SystemRoots())
         choices = choices_of(test, options)
         plan = Plan(
@@ -112,6 +120,17 @@ def _command(test: TestDefinition) -> click.Command:
 
 for _test in ALL_TESTS.values():
     rehearse_command.add_command(_command(_test))
+
+
+def _refuse_without_a_drive(options: dict[str, Any]) -> None:
+    ways = {"like": "--like", "data_sheet": "--data-sheet", "drive_class": "--class"}
+    if all(options[name] is None for name in ways):
+        raise click.MissingParameter(
+            "Say by one of them which drive is meant.",
+            ctx=click.get_current_context(),
+            param_hint=list(ways.values()),
+            param_type="option",
+        )
 
 
 def _wishes(options: dict[str, Any]) -> Wishes:

@@ -12,11 +12,17 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
-@click.option("--html/--no-html", default=True, show_default=True, help="Interactive page, one file.")
-@click.option("--pdf/--no-pdf", default=True, show_default=True, help="Pages for print.")
-@click.option("--csv/--no-csv", default=True, show_default=True, help="Each table and series as a file.")
 @click.option(
-    "--out", type=click.Path(path_type=Path, file_okay=False), help="Where to write; the run folder itself."
+    "--html/--no-html", default=True, show_default=True, help="Write an interactive page, one file."
+)
+@click.option("--pdf/--no-pdf", default=True, show_default=True, help="Write pages for print.")
+@click.option(
+    "--csv/--no-csv", default=True, show_default=True, help="Write each table and series as a file."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    help="Write there instead of into the run folder.",
 )
 @click.option(
     "--style",
@@ -26,10 +32,14 @@ if TYPE_CHECKING:
     help="Short: the tables and plots that readers of TKperf know.",
 )
 @click.option(
-    "--paper", type=click.Choice(["a4", "us-letter"]), default="a4", show_default=True, help="Of the PDF."
+    "--paper",
+    type=click.Choice(["a4", "us-letter"]),
+    default="a4",
+    show_default=True,
+    help="Paper of the PDF.",
 )
 @click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
-@click.option("--embed-full", is_flag=True, help="Long series whole in the HTML instead of in buckets.")
+@click.option("--embed-full", is_flag=True, help="Put long series whole into the HTML instead of in buckets.")
 @click.option("--json", "as_json", is_flag=True, help="Print the runs' figures as one JSON object.")
 def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, **options: Any) -> None:
     """Make the report of runs again, from their folders alone.

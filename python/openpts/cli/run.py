@@ -17,6 +17,7 @@ from openpts.cli.plain_log import PlainLog
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
 from openpts.cli.telemetry_options import TELEMETRY_OPTIONS, telemetry_of
+from openpts.cli.terminal import can_be_drawn_over
 from openpts.cli.test_help import help_of
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.guard.consent import Consent
@@ -32,7 +33,7 @@ from openpts.runner.run import Order, run_test
 from openpts.vocabulary.scenario import Scenario
 
 
-@click.group(cls=InOrder)
+@click.group(cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def run() -> None:
     """Run a test. DESTROYS ALL DATA on the target."""
 
@@ -186,7 +187,7 @@ def run_and_log(test: TestDefinition, order: Order, stream: IO[str]) -> Path:
 @contextmanager
 def display_on(stream: IO[str]) -> Iterator[Listener]:
     """A live panel on a terminal, a plain log anywhere else."""
-    if stream.isatty():
+    if can_be_drawn_over(stream):
         with LiveDisplay(stream) as display:
             yield display.hear
     else:

@@ -16,6 +16,7 @@ from openpts.cli.sim_tables import (
     print_parameters,
     print_presets,
 )
+from openpts.cli.terminal import can_be_drawn_over
 from openpts.errors import UsageError
 from openpts.rehearsal.check import Checked, check_amplification, check_figures
 from openpts.simulation.presets import load_preset, shipped_presets
@@ -26,21 +27,24 @@ _FAILED = 1
 
 _HOW_TO_OWN = """\b
 Your own drive
-  openpts sim show enterprise-tlc --toml > mine.toml    copy a preset, and edit it
-  openpts sim check ./mine.toml                         hold it against the figures that it lists
-  openpts run iops sim:./mine.toml                      test it
+  openpts sim show enterprise-tlc --toml > mine.toml
+    Copy a preset, and edit it.
+  openpts sim check ./mine.toml
+    Hold it against the figures that it lists.
+  openpts run iops sim:./mine.toml
+    Test it.
 """
 
 
 @click.group(epilog=_HOW_TO_OWN)
 def sim() -> None:
-    """Show simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
+    """Show, check and serve simulated drives: `sim:NAME` works wherever a drive does, in virtual time."""
 
 
 sim.add_command(serve)
 
 
-@sim.command("list")
+@sim.command("list", short_help="List the presets that ship.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_(as_json: bool) -> None:
     """List the drives that ship: name, model, capacity, default scale and what they stand for."""
@@ -51,7 +55,7 @@ def list_(as_json: bool) -> None:
         print_presets(sys.stdout, presets)
 
 
-@sim.command()
+@sim.command(short_help="Show the parameters of a preset.")
 @click.argument("preset")
 @click.option("--toml", is_flag=True, help="Print the file itself, to copy and edit.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -82,7 +86,14 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
     metavar="SHARE",
     help="Compare write amplification with theory at this over-provisioning; may be repeated.",
 )
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=1, show_default=True, help="Seed.")
+@click.option(
+    "--seed",
+    type=click.IntRange(0, 2**63 - 1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Seed of places and data.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @click.pass_context
 def check(
@@ -100,8 +111,10 @@ def check(
     new drive and compared within the tolerance that stands beside it. The preset theory, or any with
     --over-provisioning, is compared with the theory of write amplification instead.
     """
-    if (preset_argument is None) == (preset_option is None):
-        raise UsageError("name one preset: `openpts sim list` lists those that ship")
+    if preset_argument is None and preset_option is None:
+        raise click.MissingParameter(ctx=context, param_hint="'PRESET'", param_type="argument")
+    if preset_argument is not None and preset_option is not None:
+        raise UsageError("PRESET and --preset are two forms of the same thing: give one of them")
     preset = load_preset(preset_argument or preset_option or "")
     if over_provisionings or preset.name == "theory":
         rows = [
@@ -117,9 +130,10 @@ def check(
     checked: list[Checked] = []
     for row in check_figures(preset, seed):
         checked.append(row)
-        if not as_json and sys.stdout.isatty():
-            click.echo("\r", nl=False, file=with_controls(sys.stderr))
-            click.echo(f"{len(checked)}/{len(preset.figures)} figures", nl=False, err=True)
+        if not as_json and can_be_drawn_over(sys.stderr):
+            click.echo("\r\x1b[K", nl=False, file=with_controls(sys.stderr))
+            if len(checked) < len(preset.figures):
+                click.echo(f"{len(checked)}/{len(preset.figures)} figures", nl=False, err=True)
     if as_json:
         click.echo(json.dumps([row.as_object() for row in checked], indent=2))
     else:

@@ -33,12 +33,13 @@ _HOW_TO_CONNECT: Final = """\b
 In another shell, as root
   modprobe nvme-tcp
   nvme discover -t tcp -a 127.0.0.1 -s 4420
-  nvme connect -t tcp -a 127.0.0.1 -s 4420 -n NQN     the name that is printed; gives /dev/nvmeXn1
+  nvme connect -t tcp -a 127.0.0.1 -s 4420 -n NQN
+    NQN is the name that is printed; it gives /dev/nvmeXn1.
   nvme disconnect -n NQN
 """
 
 
-@click.command("serve", epilog=_HOW_TO_CONNECT)
+@click.command("serve", short_help="Serve a preset by NVMe over TCP, until Ctrl-C.", epilog=_HOW_TO_CONNECT)
 @click.argument("preset")
 @click.option(
     "--nvme-tcp",

@@ -54,7 +54,7 @@ def preset_object(preset: Preset) -> dict[str, Any]:
 
 def print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
     """A line for each preset."""
-    table = _table("Name", "Model", ">Capacity", ">Scale", "Stands for")
+    table = _table("=Name", "Model", ">Capacity", ">Scale", "Stands for")
     for preset in presets:
         table.add_row(
             preset.name,
@@ -69,7 +69,7 @@ def print_presets(stream: IO[str], presets: Sequence[Preset]) -> None:
 def print_parameters(stream: IO[str], preset: Preset) -> None:
     """All parameters of a preset, with their units; assumed ones are marked."""
     _print(stream, f"{preset.name}: {preset.summary}", "")
-    table = _table("Parameter", ">Value", "Unit", "")
+    table = _table("=Parameter", ">Value", "Unit", "")
     for name, value in _parameters(preset.parameters):
         assumed = any(name == each or name.startswith(f"{each}.") for each in preset.assumed)
         table.add_row(name, _value_text(value), unit_of(name), "assumed" if assumed else "")
@@ -167,11 +167,13 @@ def _yes(holds: bool) -> str:
 
 
 def _table(*headings: str) -> Table:
-    """Columns by their headings; one that begins with ``>`` has numbers."""
+    """Columns by their headings; one that begins with ``>`` has numbers, with ``=`` what is copied."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False)
     for heading in headings:
         number = heading.startswith(">")
-        table.add_column(heading.removeprefix(">"), justify="right" if number else "left", no_wrap=number)
+        table.add_column(
+            heading.lstrip(">="), justify="right" if number else "left", no_wrap=heading[:1] in {">", "="}
+        )
     return table
 
 

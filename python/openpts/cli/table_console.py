@@ -1,13 +1,43 @@
 """Where tables are printed: a terminal, or a pipe, which nobody told how wide it is."""
 
+import io
 import os
-from typing import IO
+import re
+import sys
+from typing import IO, cast
 
 from rich.console import Console
 
+from openpts.cli.lasting_output import with_controls
 from openpts.cli.visible_console import VisibleConsole
 
 _PIPE_COLUMNS = 200
+_BLANKS_AT_THE_END = re.compile(" +\n")
+
+
+class _Trimmed(io.TextIOBase):
+    """A stream without the blanks that fill up the last cells: lines would be longer than what is in them."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream."""
+        return getattr(self._stream, "encoding", None) or "utf-8"
+
+    def write(self, text: str, /) -> int:
+        """Pass it on."""
+        self._stream.write(_BLANKS_AT_THE_END.sub("\n", text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass it on."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether a terminal is behind it."""
+        return self._stream.isatty()
 
 
 def table_console(stream: IO[str] | None = None, *, pipe_columns: int = _PIPE_COLUMNS) -> Console:
@@ -16,7 +46,8 @@ def table_console(stream: IO[str] | None = None, *, pipe_columns: int = _PIPE_CO
     Into a pipe it writes lines of ``pipe_columns``, unless ``COLUMNS`` says how long they may be: the 80
     that rich takes otherwise would cut what a script wants to read.
     """
-    console = VisibleConsole(stream, markup=False)
+    trimmed = cast("IO[str]", _Trimmed(with_controls(stream or sys.stdout)))
+    console = VisibleConsole(trimmed, markup=False)
     if not console.is_terminal and "COLUMNS" not in os.environ:
         console.width = pipe_columns
     return console

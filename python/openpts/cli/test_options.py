@@ -42,7 +42,7 @@ QUICK_OPTION = click.option(
     "its scale needs.",
 )
 SEED_OPTION = click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of offsets and data; random."
+    "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
 )
 
 

@@ -30,21 +30,24 @@ _WITHOUT_STEADY_STATE: Final = (
 )
 
 
-def steady_state_line(report: SteadyStateReport, label: str) -> str:
-    """One tracking variable's verdict in words, with the limits it was held against."""
+def steady_state_line(report: SteadyStateReport, label: str, *, limits: bool = True) -> str:
+    """One tracking variable's verdict in words, with the limits it was held against where there is room."""
+    range_limit, slope_limit = (
+        f" (limit {100 * limit:.0f} %)" if limits else "" for limit in (RANGE_LIMIT, SLOPE_LIMIT)
+    )
     return (
         f"{label}: {'steady' if report.steady else 'not steady'}, "
-        f"range {report.range_pct:.1f} % (limit {RANGE_LIMIT:.0%}), "
-        f"slope {report.slope_excursion_pct:.1f} % (limit {SLOPE_LIMIT:.0%})"
-    ).replace("%)", " %)")
+        f"range {report.range_pct:.1f} %{range_limit}, slope {report.slope_excursion_pct:.1f} %{slope_limit}"
+    )
 
 
-def steady_state_lines(progress: RunProgress) -> list[str]:
+def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[str]:
     """What is known about steady state in this cycle so far, a line per tracking variable."""
     judged = progress.judged
     if judged is not None:
         return [
-            steady_state_line(report, name) for name, report in zip(judged.names, judged.reports, strict=True)
+            steady_state_line(report, name, limits=limits)
+            for name, report in zip(judged.names, judged.reports, strict=True)
         ]
     conditions = progress.conditions
     if conditions is None or most_verdicts(conditions) == 0:

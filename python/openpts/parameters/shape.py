@@ -1,6 +1,5 @@
 """Whether a content has the keys, types and limits of a table: all that is wrong, not the first alone."""
 
-import difflib
 import math
 import re
 import typing
@@ -12,6 +11,7 @@ from typing import Any, Final, Union
 import msgspec
 from msgspec import Struct
 
+from openpts.near_word import near_word
 from openpts.parameters.places import Path
 
 _KINDS: Final = {
@@ -103,11 +103,11 @@ def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
     word = key.replace("-", "_").lower()
     tables = {name: table for name, hint in hints.items() if (table := _table_in(hint))}
     homes = [name for name, table in tables.items() if word in table.__struct_fields__]
-    near = difflib.get_close_matches(word, list(hints), n=1, cutoff=0.6)
+    near = near_word(word, hints)
     if homes:
         hint = f"{word} stands in {homes[0] if 'common' in homes else ' or '.join(homes)}"
     else:
-        hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(hints)}"
+        hint = f"did you mean {near}?" if near else f"known are {', '.join(hints)}"
     return f"unknown key {key}{where}: {hint}"
 
 

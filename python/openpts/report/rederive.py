@@ -44,7 +44,9 @@ def read_report(path: Path) -> Report:
     try:
         plain: Any = decode_json(read_file(path.parent, path.name), Any)
     except OSError as error:
-        raise RecordError(f"can't read {path}: {error.strerror}") from error
+        raise RecordError(
+            f"can't read {path}: {error.strerror}; name a report.json or the folder that holds it"
+        ) from error
     except msgspec.DecodeError as error:
         raise RecordError(f"can't read {path}: {error}") from error
     version = plain.get("schema_version") if isinstance(plain, dict) else None

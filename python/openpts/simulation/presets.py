@@ -14,6 +14,7 @@ from typing import Any, Final
 
 from openpts import _native
 from openpts.errors import UsageError
+from openpts.near_word import near_word
 
 SHIPPED: Final = "shipped"
 _SUFFIX: Final = ".toml"
@@ -76,11 +77,11 @@ def load_preset(name_or_path: str) -> Preset:
                 f"{name_or_path} names a drive: its preset alone is "
                 f"{name_or_path.removeprefix('sim:').partition('?')[0]!r}"
             )
-        names = ", ".join(file.name.removesuffix(_SUFFIX) for file in _shipped_files())
-        raise UsageError(
-            f"there is no preset {name_or_path!r}: there are {names}; "
-            "your own is named by its path, such as ./drive.toml"
-        )
+        names = [file.name.removesuffix(_SUFFIX) for file in _shipped_files()]
+        near = near_word(name_or_path, names)
+        ways = f"there are {', '.join(names)}; your own is named by its path, such as ./drive.toml"
+        hint = f"did you mean {near}?" if near else ways
+        raise UsageError(f"there is no preset {name_or_path!r}: {hint}")
     path = Path(name_or_path)
     try:
         with path.open("rb") as own:

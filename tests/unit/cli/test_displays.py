@@ -10,6 +10,7 @@ from openpts.cli import plain_log as plain_log_module
 from openpts.cli.live_display import LiveDisplay, render_panel
 from openpts.cli.plain_log import PlainLog
 from openpts.cli.progress import RunProgress
+from openpts.cli.run import display_on
 from openpts.engine.contract import OutstandingIo
 from openpts.journal import Entry, Kind, Owner
 from openpts.record.manifest import RunState
@@ -206,7 +207,8 @@ def test_the_live_panel_shows_round_step_rate_time_and_steady_state(clock: Clock
         "round 6 of at most 7",
         "28 of 56   RND 4 KiB 0/100",
         "24,690 IOPS, 101.1 MB/s",
-        "1.00 s elapsed, at most 1 min 24 s left",
+        "1.00 s elapsed",
+        "at most 1 min 24 s left",
         "RND 64 KiB RW65: not steady, range 46.4 %",
     ):
         assert part in text
@@ -220,3 +222,44 @@ def test_the_live_display_leaves_the_finished_lines_behind() -> None:
         display.hear(CycleEnded(1, CycleFinished(Outcome(5, 5))))
         display.hear(RunEnded(RunState.COMPLETE, None))
     assert "steady state reached in round 5" in stream.getvalue()
+
+
+def test_the_live_panel_fits_80_columns(clock: Clock) -> None:
+    """With the longest that stands in it: hours of a simulated drive, and verdicts on three variables."""
+    progress = RunProgress()
+    for event in (SIMULATED, begun(6, *(POINT,) * 56), judged(5)):
+        progress.hear(event)
+    clock.now_s += 3599
+    progress.hear(ticked(6, 0, POINT, step_elapsed_ns=23 * 3600 * NS_PER_S))
+    console = Console(width=80, file=io.StringIO(), record=True)
+    console.print(render_panel(progress))
+    text = console.export_text()
+    assert "Steady state" in text
+    assert "simulated 23 h 0 min in 59 min 59 s" in text
+    assert "…" not in text
+
+
+class Screen(io.StringIO):
+    """A stream that says it is a terminal."""
+
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("term", "is_drawn_over"), [("dumb", False), ("xterm", True)])
+def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
+    term: str, is_drawn_over: bool, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", term)
+    monkeypatch.setattr(plain_log_module, "time", clock)
+    screen = Screen()
+    with display_on(screen) as hear:
+        hear(STARTED)
+        hear(begun(1, POINT, POINT))
+        hear(ticked(1, 0, POINT, step_elapsed_ns=1))
+        clock.now_s += 3600
+        hear(ticked(1, 0, POINT, step_elapsed_ns=NS_PER_S, ios=1000, bytes=1000 * 4096))
+    assert ("\x1b[" in screen.getvalue(), "step 1 of 2" in screen.getvalue()) == (
+        is_drawn_over,
+        not is_drawn_over,
+    )

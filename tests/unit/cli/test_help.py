@@ -2,23 +2,15 @@
 
 import subprocess
 import sys
-from collections.abc import Iterator
 
 import click
 
-from openpts.cli.main import cli
-
-
-def commands(group: click.Group, path: str) -> Iterator[tuple[str, click.Command]]:
-    for name, command in group.commands.items():
-        yield f"{path} {name}", command
-        if isinstance(command, click.Group):
-            yield from commands(command, f"{path} {name}")
+from tests.support.command_tree import all_commands
 
 
 def test_every_command_and_every_option_says_what_it_does() -> None:
-    found = dict(commands(cli, "openpts"))
-    assert {"openpts sim check", "openpts rehearse", "openpts run iops"} <= set(found)
+    found = dict(all_commands())
+    assert {("sim", "check"), ("rehearse",), ("run", "iops")} <= set(found)
     for path, command in found.items():
         assert command.help, path
         for parameter in command.params:
@@ -34,6 +26,17 @@ def test_help_loads_nothing_that_only_reports_need() -> None:
     program = f"import sys, openpts.cli.main; print(sorted({heavy} & set(sys.modules)))"
     loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
     assert loaded.stdout == "[]\n"
+
+
+def test_the_first_pages_load_no_command() -> None:
+    others = "{'openpts._native', 'openpts.runner.run', 'openpts.pts.registry', 'openpts.cli.plan', 'rich'}"
+    program = (
+        "import sys; from openpts.cli.main import cli; "
+        "[cli.main(words, standalone_mode=False) for words in ([], ['--help'])]; "
+        f"print(sorted({others} & set(sys.modules)))"
+    )
+    loaded = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    assert loaded.stdout.splitlines()[-1] == "[]"
 
 
 def test_a_report_does_not_load_what_tests_drives() -> None:

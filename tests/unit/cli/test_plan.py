@@ -151,7 +151,6 @@ def test_a_plan_file_counts_and_options_win(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says", "kind"),
     [
-        ((), "a target, or --capacity", UsageError),
         (("sim:oracle", "--capacity", "1TB"), "not both", UsageError),
         (("sim:none",), "there is no preset", UsageError),
         (("/dev/none",), "doesn't exist", TargetError),

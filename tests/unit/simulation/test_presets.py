@@ -68,9 +68,14 @@ def test_a_users_own_file_is_read_by_its_path(tmp_path: Path) -> None:
 
 def test_an_unknown_name_lists_all_that_ship() -> None:
     with pytest.raises(UsageError) as caught:
-        load_preset("entreprise-tlc")
+        load_preset("nothing")
     for name in NAMES:
         assert name in str(caught.value)
+
+
+def test_an_unknown_name_that_is_nearly_one_gets_that_one() -> None:
+    with pytest.raises(UsageError, match=r"'entreprise-tlc': did you mean enterprise-tlc\?$"):
+        load_preset("entreprise-tlc")
 
 
 @pytest.mark.parametrize(

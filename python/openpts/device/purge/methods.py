@@ -24,6 +24,7 @@ from openpts.device.purge.sanitize_kind import SanitizeKind
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.errors import UsageError
+from openpts.near_word import near_word
 from openpts.programs import Answer, Run, run_program
 
 METHODS: Final[tuple[PurgeMethod, ...]] = (
@@ -81,5 +82,7 @@ def method_named(name: str) -> PurgeMethod:
     for method in METHODS:
         if method.name == name:
             return method
-    names = ", ".join(method.name for method in METHODS)
-    raise UsageError(f"{name!r} is no purge method: there are auto, none, {names}")
+    names = ["auto", "none", *(method.name for method in METHODS)]
+    near = near_word(name, names)
+    hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
+    raise UsageError(f"{name!r} is no purge method: {hint}")

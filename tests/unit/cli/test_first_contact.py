@@ -1,0 +1,304 @@
+"""What those see who type a command for the first time: alone, with ``--help``, with a wrong word.
+
+The snapshots are transcripts at 80 columns, a file for each command below ``openpts``. After a change that is
+meant: ``pytest tests/unit/cli/test_first_contact.py --snapshot-update``, and read the difference.
+"""
+
+import fcntl
+import io
+import os
+import pty
+import re
+import shlex
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Iterator
+from importlib.metadata import version
+from pathlib import Path
+
+import click
+import pytest
+from syrupy.assertion import SnapshotAssertion
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
+
+from openpts.cli.examples import EXAMPLES, FIRST_EXAMPLES, example_of
+from openpts.cli.main import cli, main
+from tests.support.command_tree import all_commands
+from tests.support.openpts_command import COMMAND
+
+TREE = dict(all_commands())
+# They need no words, and what they tell is that of the machine.
+TELL_OF_THE_MACHINE = {("devices",), ("doctor",)}
+# Longer than a screen, and held by tests of their own.
+PRINT_A_DOCUMENT = {("plan-schema",)}
+GROUPS_OF_TESTS = ("run", "plan", "rehearse")
+
+
+class Transcript(SingleFileSnapshotExtension):
+    _write_mode = WriteMode.TEXT
+    file_extension = "txt"
+
+
+@pytest.fixture
+def transcript(snapshot: SnapshotAssertion) -> SnapshotAssertion:
+    return snapshot.use_extension(Transcript)
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder_at_80_columns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
+    for command in TREE.values():  # click keeps the one of another test, which had no parent to give it "-h"
+        monkeypatch.setattr(command, "_help_option", None)
+    yield
+    assert not list(tmp_path.iterdir()), "words that make no sense leave nothing behind"
+
+
+def seen(*words: str) -> tuple[str, int]:
+    """Both streams as they follow each other, and the exit status."""
+    both = io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "argv", ["openpts", *words])
+        for stream in ("stdout", "stderr"):
+            patch.setattr(sys, stream, both)
+        with pytest.raises(SystemExit) as ended:
+            main()
+    code = ended.value.code
+    return everywhere(both.getvalue()), code if isinstance(code, int) else 0
+
+
+def everywhere(text: str) -> str:
+    """What is the same on every machine, in every version."""
+    return text.replace(version("openpts"), "VERSION").replace(os.environ["OPENPTS_STATE"], "STATE")
+
+
+def as_typed(*words: str, only: str | None = None) -> str:
+    text, code = seen(*words)
+    return f"$ {shlex.join(['openpts', *words])}\n{text if only is None else only}[{code}]\n"
+
+
+def entries(text: str) -> list[str]:
+    """The options of a help page."""
+    _, _, options = text.partition("\nOptions:\n")
+    return re.split(r"^(?=  -)", options, flags=re.MULTILINE)[1:]
+
+
+def without_what_iops_has(words: tuple[str, ...], text: str) -> str:
+    """A page of a test but for the options that the page of IOPS shows in the same words."""
+    known = set(entries(seen(words[0], "iops", "--help")[0]))
+    others = [entry for entry in entries(text) if entry not in known]
+    head, _, _ = text.partition("\nOptions:\n")
+    return f"{head}\nOptions beside those of {words[0]} iops:\n{''.join(others)}"
+
+
+def help_of(words: tuple[str, ...]) -> str:
+    text, _ = seen(*words, "--help")
+    is_like_iops = len(words) == 2 and words[0] in GROUPS_OF_TESTS and words[1] != "iops"
+    return as_typed(*words, "--help", only=without_what_iops_has(words, text) if is_like_iops else None)
+
+
+def first_contact(words: tuple[str, ...]) -> Iterator[str]:
+    if words not in TELL_OF_THE_MACHINE | PRINT_A_DOCUMENT:
+        yield as_typed(*words)
+    yield help_of(words)
+    yield as_typed(*words, "nope")
+    yield as_typed(*words, "--hepl")
+
+
+@pytest.mark.parametrize("top", ["openpts", *cli.list_commands(click.Context(cli))])
+def test_what_is_seen_at_80_columns(top: str, transcript: SnapshotAssertion) -> None:
+    below = [words for words in TREE if (*words, "openpts")[0] == top]
+    assert transcript == "\n".join(line for words in below for line in first_contact(words))
+
+
+@pytest.mark.parametrize("words", TREE, ids=" ".join)
+def test_every_command_has_a_page_that_fits(words: tuple[str, ...]) -> None:
+    page, code = seen(*words, "--help")
+    lines = page.splitlines()
+    assert (code, lines[0].startswith(" ".join(["Usage: openpts", *words]))) == (0, True)
+    assert not [line for line in lines if len(line) > 80 or line != line.rstrip()]
+    assert " RANGE" not in page, "click's name of a type says nothing of what is counted"
+    cut = [line for line in lines[1:] if line.endswith("...") and not line.startswith("  --")]
+    assert not cut, "the summary of a command is cut"
+
+
+@pytest.mark.parametrize("words", [words for words, found in TREE.items() if isinstance(found, click.Group)])
+def test_a_group_alone_shows_its_page(words: tuple[str, ...]) -> None:
+    alone, code = seen(*words)
+    if words:
+        page, _ = seen(*words, "--help")
+        assert (alone.removeprefix(page), code) == (
+            f"openpts: Missing command.\n  Example: {example_of(' '.join(['openpts', *words]))}\n",
+            2,
+        )
+    else:
+        assert (len(alone.splitlines()) < 24, code) == (True, 0)
+
+
+@pytest.mark.parametrize("words", TREE, ids=" ".join)
+def test_every_wrong_word_gets_a_reason_and_a_way_on(words: tuple[str, ...]) -> None:
+    text, code = seen(*words, "--hepl")
+    assert (code, text.count("openpts: ")) == (2, 1)
+    assert text.startswith("openpts: No such option '--hepl'. ")
+    assert "'--help'" in text.split("Did you mean")[1]
+    text, code = seen(*words, "nope")
+    if words != ("unlock",):  # which knows drives by serial numbers, and this may be one
+        assert code in {2, 3, 8}
+        assert text.startswith("openpts: ")
+
+
+@pytest.mark.parametrize("words", [*TELL_OF_THE_MACHINE, *PRINT_A_DOCUMENT], ids=" ".join)
+def test_what_needs_no_words_works_without(words: tuple[str, ...]) -> None:
+    text, code = seen(*words)
+    assert (code, text != "", text.startswith("openpts: ")) == (0, True, False)
+
+
+def needs_words(command: click.Command) -> bool:
+    return any(parameter.required for parameter in command.params)
+
+
+@pytest.mark.parametrize(
+    "words", [words for words, command in TREE.items() if needs_words(command)], ids=" ".join
+)
+def test_what_is_missing_is_said_with_usage_and_example(words: tuple[str, ...]) -> None:
+    path = " ".join(["openpts", *words])
+    text, code = seen(*words)
+    reason, usage, example = text.splitlines()
+    assert (code, reason.startswith("openpts: Missing argument '")) == (2, True)
+    assert usage.startswith(f"  Usage: {path} ")
+    assert example == f"  Example: {example_of(path)}"
+
+
+def commands_of_examples() -> list[str]:
+    shown = [command for command, _ in (*FIRST_EXAMPLES, *EXAMPLES)]
+    return list(dict.fromkeys([*shown, *(example_of(" ".join(["openpts", *words])) for words in TREE)]))
+
+
+@pytest.mark.parametrize("line", commands_of_examples())
+def test_examples_are_command_lines_that_click_takes(line: str) -> None:
+    program, *words = shlex.split(line)
+    assert program == "openpts"
+    context = click.Context(cli, info_name="openpts")
+    command: click.Command = cli
+    while isinstance(command, click.Group) and words:
+        name, found, words = command.resolve_command(context, words)
+        assert found is not None
+        context, command = click.Context(found, info_name=name, parent=context), found
+    assert not isinstance(command, click.Group) or command is cli
+    command.make_context(command.name, words, parent=context.parent)
+
+
+@pytest.mark.parametrize("test", [words[1] for words in TREE if words[:1] == ("plan",) and len(words) == 2])
+def test_the_example_of_a_test_can_be_carried_out(test: str) -> None:
+    _, _, _, *words = shlex.split(example_of(f"openpts run {test}"))
+    text, code = seen("plan", test, *words)
+    assert (code, "purge" in text or "round" in text or "step" in text) == (0, True), text
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("ruN",), "Did you mean 'run'?"),
+        (("iops",), "Did you mean `openpts plan iops`, `openpts rehearse iops`, `openpts run iops`?"),
+        (("serve",), "Did you mean `openpts sim serve`?"),
+        (("run", "ipos"), "Did you mean 'iops'? `openpts run --help` lists all."),
+        (("help", "run", "ipos"), "Did you mean 'iops'? `openpts run --help` lists all."),
+        (("help", "io", "now"), "`openpts io` has no commands of its own."),
+        (("run", "iops", "--profil", "client"), "Did you mean '--profile'? `openpts run iops --help` lists"),
+        (("run", "iops", "sim:client-qlv"), "there is no preset 'client-qlv': did you mean client-qlc?"),
+        (("sim", "show", "Enterprise-TCL"), "did you mean enterprise-tlc?"),
+        (("plan", "iops", "--capacity", "1TB", "--purge", "dicsard"), "did you mean discard?"),
+        (("run", "/dev/nvme0n1"), "Example: openpts run iops sim:enterprise-tlc"),
+    ],
+)
+def test_the_nearest_word_is_named(words: tuple[str, ...], says: str) -> None:
+    text, code = seen(*words)
+    assert (code, says in text) == (2, True), text
+
+
+@pytest.mark.parametrize("words", [("version",), ("-V",), ("--version",)])
+def test_the_version_is_told_in_each_way_that_is_tried(words: tuple[str, ...]) -> None:
+    assert seen(*words) == ("openpts VERSION\n", 0)
+
+
+@pytest.mark.parametrize("words", [(), ("--help",), ("run",)])
+def test_the_first_pages_fit_a_narrow_terminal(
+    words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "60")
+    commands = {command for command, _ in EXAMPLES}  # to be copied, so never broken
+    text, _ = seen(*words)
+    assert not [line for line in text.splitlines() if len(line) > 60 and line.strip() not in commands]
+
+
+TYPED_FIRST = [(), ("run",), ("run", "iops"), ("rn",), ("-V",)]
+
+
+@pytest.mark.parametrize("words", TYPED_FIRST, ids=" ".join)
+def test_a_terminal_and_a_pipe_show_the_same(words: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    in_process = seen(*words)
+    monkeypatch.delenv("COLUMNS")
+    assert at_a_terminal(*words) == in_process
+    assert in_a_pipe(*words) == in_process
+
+
+def test_a_terminal_breaks_long_reasons_between_words_and_a_pipe_does_not() -> None:
+    reason = (
+        "openpts: there is no preset 'nope': there are client-qlc, enterprise-tlc, log-block, mlc, oracle, "
+        "pslc, sata-reduction, theory, tlc; your own is named by its path, such as ./drive.toml\n"
+    )
+    assert in_a_pipe("sim", "show", "nope") == (reason, 2)
+    text, _ = at_a_terminal("sim", "show", "nope")
+    first, *others = text.splitlines()
+    assert " ".join([first, *(line.removeprefix("  ") for line in others)]) + "\n" == reason
+    assert len(others) == 2
+    assert all(len(line) <= 80 for line in (first, *others))
+
+
+def in_a_pipe(*words: str) -> tuple[str, int]:
+    done = subprocess.run(
+        [*COMMAND, *words],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+        timeout=60,
+    )
+    return everywhere(done.stdout), done.returncode
+
+
+def at_a_terminal(*words: str) -> tuple[str, int]:
+    """On a screen of 24 lines and 80 columns."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with subprocess.Popen([*COMMAND, *words], stdin=theirs, stdout=theirs, stderr=theirs) as process:
+        os.close(theirs)
+        text = b"".join(iter(lambda: _read(ours), b"")).decode().replace("\r\n", "\n")
+    os.close(ours)
+    return everywhere(text), process.returncode
+
+
+def _read(screen: int) -> bytes:
+    try:
+        return os.read(screen, 65536)
+    except OSError:  # the last process has closed it
+        return b""
+
+
+@pytest.mark.parametrize(
+    "words", [("sim", "list"), ("sim", "show", "mlc"), ("devices",), ("doctor",)], ids=" ".join
+)
+def test_tables_end_where_their_words_end(words: tuple[str, ...]) -> None:
+    text, _ = seen(*words)
+    assert [line for line in text.splitlines() if line != line.rstrip()] == []
+
+
+def test_a_plan_fits_80_columns_but_for_its_assumptions() -> None:
+    for test in ("iops", "cbw", "precon"):
+        text, code = seen("plan", test, "--capacity", "100TB")
+        labelled = ("assumed ", "deviation ", "purge ", "writes ", "    ")
+        _title, *lines = text.splitlines()
+        long = [line for line in lines if len(line) > 80 and not line.startswith(labelled)]
+        assert (code, long) == (0, [])

@@ -17,6 +17,7 @@ __all__ = [
     "StepResult",
     "StoppedError",
     "UnavailableError",
+    "WatchedTime",
     "build_info",
     "check_preset",
     "measure_overhead",

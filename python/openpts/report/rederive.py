@@ -52,7 +52,7 @@ def read_report(path: Path) -> Report:
     version = plain.get("schema_version") if isinstance(plain, dict) else None
     if version != SCHEMA_VERSION:
         raise RecordError(
-            f"{path} has report version {str(version)[:20]!r}, this openpts reads version {SCHEMA_VERSION}"
+            f"{path} has report version {str(version)[:20]}, this openpts reads version {SCHEMA_VERSION}"
         )
     try:
         report = msgspec.convert(plain, type=Report)

@@ -121,6 +121,11 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
             if isinstance(node, ast.Call) and ast.unparse(node.func).rpartition(".")[2] in names
         }
 
-    assert calling("with_controls") == {"cli/purge.py", "cli/sim.py", "cli/visible_console.py"}
+    assert calling("with_controls") == {
+        "cli/purge.py",
+        "cli/sim.py",
+        "cli/table_console.py",
+        "cli/visible_console.py",
+    }
     assert calling("Console") == set()
     assert "VisibleConsole(Console)" in (PACKAGE / "cli/visible_console.py").read_text()

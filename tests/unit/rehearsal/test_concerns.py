@@ -22,9 +22,7 @@ TB = 10**12
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    return read_run(
-        write_synthetic_run(tmp_path / "run", Synthetic(rounds=6, steady_round=6, histograms=False))
-    )
+    return read_run(write_synthetic_run(tmp_path / "run", Synthetic(rounds=6, steady_round=6)))
 
 
 def subject(preset: str = "enterprise-tlc", capacity_bytes: int = TB) -> Subject:

@@ -269,13 +269,19 @@ def test_files_that_keep_no_secret(tmp_path: Path) -> None:
     file = secrets(tmp_path, f"{HOST_NQN} {OF_NVME_CLI[0]}")
     for mode in (0o640, 0o604, 0o620):
         file.chmod(mode)
-        with pytest.raises(UsageError, match=f"mode {mode:o}.*chmod 600"):
-            serve_drive(order(auth_secrets=file))
+        with (
+            pytest.raises(UsageError, match=f"mode {mode:o}.*chmod 600"),
+            serve_drive(order(auth_secrets=file)),
+        ):
+            pass
     file.chmod(0o600)
     file.write_bytes(b"\xff")
-    with pytest.raises(UsageError, match="no text"):
-        serve_drive(order(auth_secrets=file))
-    with pytest.raises(UsageError, match="can't read the secrets"):
-        serve_drive(order(auth_secrets=tmp_path / "none"))
-    with pytest.raises(UsageError, match="can't read the secrets"):
-        serve_drive(order(auth_secrets=tmp_path))
+    with pytest.raises(UsageError, match="no text"), serve_drive(order(auth_secrets=file)):
+        pass
+    with (
+        pytest.raises(UsageError, match="can't read the secrets"),
+        serve_drive(order(auth_secrets=tmp_path / "none")),
+    ):
+        pass
+    with pytest.raises(UsageError, match="can't read the secrets"), serve_drive(order(auth_secrets=tmp_path)):
+        pass

@@ -29,6 +29,7 @@ from openpts.runner.events import (
 from openpts.runner.hangs import HangWatch
 from openpts.runner.io_errors import error_deviations, failure_text
 from openpts.runner.preparation import Preparation
+from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
@@ -181,26 +182,33 @@ class LiveDriver:
         # The device works again: now there is time to write down what it did before.
         self._write_down()
         self.emit(StepsStarted(cycle, apply))
-        samples = []
-        for place, step in zip(self._places(cycle, apply), steps, strict=True):
-            self._place = place
-            sample = self._wait_for(step)
-            samples.append(sample)
-            self._note_end(sample)
-            finished = StepFinished(place, sample)
-            self._unwritten.append(finished)
-            self._place = replace(place, position=place.position + 1)
-            self.emit(finished)
-            if sample.standstills:
-                self.emit(StoodStill(place, sample, may_repeat))
-            self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
-            if sample.state is not StepState.COMPLETE:
-                if apply.may_fail and sample.state is StepState.FAILED:
-                    break
-                raise RunFailedError(failure_text(sample))
-            if len(samples) < len(steps):
-                self._write_down()
+        samples: list[Sample] = []
+        # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
+        with StopSignals() as signals:
+            for place, step in zip(self._places(cycle, apply), steps, strict=True):
+                self._place = place
+                sample = self._wait_for(step, signals)
+                samples.append(sample)
+                self._keep(place, sample, may_repeat=may_repeat)
+                if sample.state is not StepState.COMPLETE:
+                    if apply.may_fail and sample.state is StepState.FAILED:
+                        break
+                    raise RunFailedError(failure_text(sample))
+                if len(samples) < len(steps):
+                    self._write_down()
+        if signals.wished:
+            raise KeyboardInterrupt
         return samples
+
+    def _keep(self, place: StepPlace, sample: Sample, *, may_repeat: bool) -> None:
+        self._note_end(sample)
+        finished = StepFinished(place, sample)
+        self._unwritten.append(finished)
+        self._place = replace(place, position=place.position + 1)
+        self.emit(finished)
+        if sample.standstills:
+            self.emit(StoodStill(place, sample, may_repeat))
+        self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
 
     def _places(self, cycle: int, apply: Apply) -> list[StepPlace]:
         """Steps that are asked for piece by piece, within one part and number, count on."""
@@ -211,8 +219,10 @@ class LiveDriver:
             StepPlace(cycle, apply.part, apply.number, first + index) for index in range(len(apply.steps))
         ]
 
-    def _wait_for(self, step: Step) -> Sample:
+    def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
         while True:
+            if signals.wished:
+                raise KeyboardInterrupt
             try:
                 sample = self.engine.poll(TICK_S)
             except EngineStoppedError as error:

@@ -1,5 +1,6 @@
 """The live driver where something fails: the run ends or goes on, and what was measured is kept."""
 
+import signal
 from collections.abc import Callable
 
 import pytest
@@ -9,6 +10,7 @@ from openpts.engine.contract import OutstandingIo
 from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.record.reader import read_run
 from openpts.runner.events import DeviationFound, IoHangs, StepFinished, Ticked
+from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Apply,
@@ -65,6 +67,21 @@ def test_ctrl_c_stops_the_engine_and_keeps_the_finished_steps(bench: Callable[..
         subject.driver.drive(short_test())
     assert "stop" in subject.engine.happened
     assert subject.steps() == [wipc(), in_round(1, 0)]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_while_a_step_is_handed_over_loses_none(
+    bench: Callable[..., Bench], number: signal.Signals
+) -> None:
+    def signalled(running: Step) -> Sample:
+        if block_size(running) == 512:
+            signal.raise_signal(number)
+        return complete(running)
+
+    subject = bench(signalled)
+    with pytest.raises(InterruptedRunError), terminate_as_interrupt():
+        subject.driver.drive(short_test())
+    assert subject.steps() == [wipc(), in_round(1, 0), in_round(1, 1)]
 
 
 def test_a_failed_purge_ends_the_run_before_any_io(bench: Callable[..., Bench]) -> None:

@@ -28,7 +28,7 @@ $(VENV)/.built: $(VENV)/.made $(shell find rust/src -name '*.rs') rust/Cargo.tom
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
-	$(BIN)/pip install --quiet --constraint constraints.txt --group dev
+	$(BIN)/pip install --quiet --constraint constraints.txt --group developers
 	@touch $@
 
 demo: $(VENV)/.built  ## an IOPS test at full length on a simulated drive, and a short one on a file (4 minutes)

@@ -17,6 +17,7 @@ from openpts.folder_files import write_files
 from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
 from openpts.report.drawing_pool import DrawingPool
+from openpts.report.earlier_report import left_behind, remove_unchanged
 from openpts.report.html import render_html
 from openpts.report.model import Report
 from openpts.report.part_reader import read_parts
@@ -173,10 +174,16 @@ def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport
     names = {ending: f"{name if ending.startswith('.') else of_data}{ending}" for ending in contents}
     sums = f"{name}.{SUMS_NAME}" if own else SUMS_NAME
     files = {names[ending]: content for ending, content in contents.items()}
-    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    left = left_behind(folder, sums, name, of_data, files)
+    is_same = left.pop(names[".json"], "") == checksums[names[".json"]]
+    listed = {**checksums, **left} if is_same else checksums
+    lines = [f"{checksum}  {name}\n" for name, checksum in listed.items()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_files(folder, {**files, sums: "".join(lines).encode()})
+        if not is_same:
+            remove_unchanged(folder, left)
     except OSError as error:
         raise RecordError(f"can't write the report into {folder}: {error.strerror}") from error
     paths = {ending: folder / name for ending, name in names.items()}

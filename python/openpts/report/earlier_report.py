@@ -39,11 +39,12 @@ def left_behind(folder: Path, sums: str, name: str, of_data: str, written: Itera
     }
 
 
-def remove_unchanged(folder: Path, files: Mapping[str, str]) -> None:
-    """Remove each that still has its checksum. Raises OSError."""
-    for name, checksum in files.items():
-        if checksum_of(folder, name) == checksum:
-            remove_file(folder, name)
+def remove_unchanged(folder: Path, files: Mapping[str, str]) -> list[str]:
+    """Remove each that still has its checksum, and return their names. Raises OSError."""
+    unchanged = [name for name, checksum in files.items() if checksum_of(folder, name) == checksum]
+    for name in unchanged:
+        remove_file(folder, name)
+    return unchanged
 
 
 def checksum_of(folder: Path, name: str) -> str:

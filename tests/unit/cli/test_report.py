@@ -223,7 +223,12 @@ def test_what_an_earlier_report_shows_otherwise_goes(whole_report: Path, tmp_pat
     add_a_line(run / "SHA256SUMS", f"{checksum}  data/earlier.csv\n")
     add_a_line(run / "SHA256SUMS", f"{'0' * 64}  ../precious.csv\n")
     (tmp_path / "precious.csv").write_text("precious")
-    assert run_cli("report", run, *FAST, "--redact").exit_code == 0
+    done = run_cli("report", run, *FAST, "--redact")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "openpts: removed report.html, report.pdf, data/earlier.csv: written with an earlier report, which "
+        "this one replaces\n"
+    )
     assert not any((run / name).exists() for name in ("report.html", "report.pdf", "data/earlier.csv"))
     assert (tmp_path / "precious.csv").read_text() == "precious"
     assert "report.html" not in (run / "SHA256SUMS").read_text()

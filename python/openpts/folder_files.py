@@ -72,6 +72,13 @@ def read_file(folder: Path, name: str) -> bytes:
         return file.read()
 
 
+def remove_file(folder: Path, name: str) -> None:
+    """Remove a regular file below the folder. Raises OSError for a link, a device, or a link on its way."""
+    with _opened(folder, _within(name).parent) as parent:
+        _check(name, stat.S_IFREG, parent)
+        os.unlink(_within(name).name, dir_fd=parent)
+
+
 def check_files(folder: Path, names: Iterable[str]) -> None:
     """Each of the names is a regular file or missing, before a library opens them. Raises OSError."""
     for name in names:

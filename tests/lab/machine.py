@@ -21,8 +21,14 @@ OPENPTS: Final = shlex.join(COMMAND)
 
 def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> subprocess.CompletedProcess[str]:
     """Run a shell script on a machine with these drives; what it puts into ``folder`` stays."""
+    command = lab_command(folder, *drives, script=script, timeout_s=timeout_s)
+    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s + 60, check=False)
+
+
+def lab_command(folder: Path, *drives: str, script: str, timeout_s: int) -> list[str]:
+    """What to start for that."""
     assert LAB is not None
-    command = [
+    return [
         LAB,
         "run",
         *drives,
@@ -35,4 +41,3 @@ def in_lab(folder: Path, *drives: str, script: str, timeout_s: int = 300) -> sub
         "-c",
         script,
     ]
-    return subprocess.run(command, capture_output=True, text=True, timeout=timeout_s + 60, check=False)

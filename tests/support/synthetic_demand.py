@@ -146,9 +146,15 @@ def _measured(wanted: SyntheticDemand, place: StepPlace, step: Step, state: Step
     if not complete:
         elapsed_ns //= 3
     failure = IoFailure("write", 81_920, 4096, "Input/output error (EIO)")
-    operations = _operations(stimulus, iops * elapsed_ns / NS_PER_S, mean_bytes, latency_ns)
-    ios = sum(operation.ios for operation in operations.values())
+    ios = round(iops * elapsed_ns / NS_PER_S)
     sizes, zones = _counts(stimulus, ios, wanted.moved)
+    moved_bytes = round(ios * mean_bytes)
+    if sizes:
+        moved_bytes = sum(
+            count * size.block_size_bytes for count, size in zip(sizes, stimulus.block_sizes, strict=True)
+        )
+    work = _Work(stimulus, ios, moved_bytes, latency_ns, elapsed_ns)
+    operations = work.until(elapsed_ns)
     cpu = CpuShares(2.5, 3.0 + stimulus.toio / 100, 7.4, 20 * NS_PER_S) if wanted.cpu else None
     return Sample(
         step=step,
@@ -160,7 +166,7 @@ def _measured(wanted: SyntheticDemand, place: StepPlace, step: Step, state: Step
         read=operations["read"],
         write=operations["write"],
         interval_ns=INTERVAL_NS,
-        intervals=tuple(_intervals(stimulus, iops, mean_bytes, latency_ns, elapsed_ns, cpu)),
+        intervals=tuple(work.intervals(cpu)),
         cpu=cpu,
         failure=failure if state is StepState.FAILED else None,
         ios_by_block_size=sizes,
@@ -181,46 +187,53 @@ def _length(stop: StopRule, bytes_per_s: float) -> tuple[int, str]:
             raise AssertionError(stop)
 
 
-def _intervals(
-    stimulus: Stimulus,
-    iops: float,
-    mean_bytes: float,
-    latency_ns: int,
-    elapsed_ns: int,
-    cpu: CpuShares | None,
-) -> Iterator[Interval]:
-    for index in range(-(-elapsed_ns // INTERVAL_NS)):
-        part_ns = min(INTERVAL_NS, elapsed_ns - index * INTERVAL_NS)
-        operations = _operations(stimulus, iops * part_ns / NS_PER_S, mean_bytes, latency_ns, histogram=False)
-        yield Interval(
-            index=index,
-            elapsed_ns=part_ns,
-            read=operations["read"],
-            write=operations["write"],
-            in_flight=stimulus.toio,
-            errors=0,
-            cpu=cpu,
-        )
+@dataclass(frozen=True)
+class _Work:
+    """All I/Os of a step, which come evenly: what is done until a moment, and between two."""
 
+    stimulus: Stimulus
+    ios: int
+    bytes: int
+    latency_ns: int
+    elapsed_ns: int
 
-def _operations(
-    stimulus: Stimulus, ios: float, mean_bytes: float, latency_ns: int, *, histogram: bool = True
-) -> dict[str, OperationSample]:
-    reads = round(ios * stimulus.read_pct / 100)
-    counts = {"read": reads, "write": round(ios) - reads}
-    return {
-        name: OperationSample(
-            count,
-            round(count * mean_bytes),
-            count * latency_ns,
-            latency_ns,
-            latency_ns,
-            _histogram(count, latency_ns) if histogram else b"",
-        )
-        if count
-        else NOTHING
-        for name, count in counts.items()
-    }
+    def until(self, end_ns: int, begin_ns: int = 0, *, histogram: bool = True) -> dict[str, OperationSample]:
+        before, after = self._done(begin_ns), self._done(end_ns)
+        found = {}
+        for name, (ios, moved_bytes) in after.items():
+            count = ios - before[name][0]
+            found[name] = NOTHING
+            if count:
+                found[name] = OperationSample(
+                    count,
+                    moved_bytes - before[name][1],
+                    count * self.latency_ns,
+                    self.latency_ns,
+                    self.latency_ns,
+                    _histogram(count, self.latency_ns) if histogram else b"",
+                )
+        return found
+
+    def intervals(self, cpu: CpuShares | None) -> Iterator[Interval]:
+        for index, begin_ns in enumerate(range(0, self.elapsed_ns, INTERVAL_NS)):
+            end_ns = min(begin_ns + INTERVAL_NS, self.elapsed_ns)
+            operations = self.until(end_ns, begin_ns, histogram=False)
+            yield Interval(
+                index=index,
+                elapsed_ns=end_ns - begin_ns,
+                read=operations["read"],
+                write=operations["write"],
+                in_flight=self.stimulus.toio,
+                errors=0,
+                cpu=cpu,
+            )
+
+    def _done(self, end_ns: int) -> dict[str, tuple[int, int]]:
+        """I/Os and bytes of each operation up to then, in whole numbers: what lies between two adds up."""
+        ios = self.ios * end_ns // self.elapsed_ns
+        reads = round(ios * self.stimulus.read_pct / 100)
+        of_all, of_reads = (self.bytes * count // self.ios if self.ios else 0 for count in (ios, reads))
+        return {"read": (reads, of_reads), "write": (ios - reads, of_all - of_reads)}
 
 
 def _histogram(ios: int, latency_ns: int) -> bytes:

@@ -20,7 +20,7 @@ from openpts.vocabulary.tuning import ChangeReport
 _STYLES: Final = {Grade.BAD: "bold red", Grade.UNKNOWN: "yellow", Grade.NOTE: "cyan", Grade.GOOD: "green"}
 _HEADINGS: Final = {
     Grade.BAD: "BAD: it falsifies what is to be shown",
-    Grade.UNKNOWN: "UNKNOWN: nobody tells",
+    Grade.UNKNOWN: "UNKNOWN: could not be read",
     Grade.NOTE: "NOTE: it moves results by little, or is only told",
     Grade.GOOD: "GOOD",
 }

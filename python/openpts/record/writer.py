@@ -21,6 +21,8 @@ from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepState
 
 DATABASE_NAME = "run.db"
+CAPTURE_FOLDER = "capture"
+"""Holds the files of single I/Os, where a test keeps them."""
 
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""

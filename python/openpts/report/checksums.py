@@ -1,18 +1,16 @@
 """Holds the files of a report against its SHA256SUMS: data, pages and the report itself."""
 
-import hashlib
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from openpts.folder_files import open_file, read_file
+from openpts.folder_files import read_file
 from openpts.report.csv_files import FOLDER, csv_name
+from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.model import Report
 from openpts.report.printable import printable
 from openpts.report.write import REPORT_NAME, SUMS_NAME
 
-_LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
 _DOCUMENTS: Final = (".json", ".html", ".pdf")
 
 
@@ -51,7 +49,7 @@ def _faults(
 ) -> Iterator[str]:
     listed: set[str] = set()
     for number, line in enumerate(lines, start=1):
-        match = _LINE.fullmatch(line)
+        match = LINE.fullmatch(line)
         name = match[2] if match else ""
         if match is None or name in listed or name not in expected:
             yield f"{sums}: line {number} is none of this report's: {printable(line[:200])}"
@@ -59,15 +57,6 @@ def _faults(
         listed.add(name)
         if not (folder / name).is_file():
             yield f"{name} is missing"
-        elif _sha256(folder, name) != match[1]:
+        elif checksum_of(folder, name) != match[1]:
             yield f"{name} was changed: {sums} has another checksum"
     yield from (f"{printable(name)} is not in {sums}" for name in found if name not in listed)
-
-
-def _sha256(folder: Path, name: str) -> str:
-    """Empty where the file can't be read, or is reached by a link, which no checksum is."""
-    try:
-        with open_file(folder, name) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
-    except OSError:
-        return ""

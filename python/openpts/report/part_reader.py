@@ -55,7 +55,7 @@ def read_parts(
             for part in future.result():
                 parts.append(part)
                 begin(part)
-    places = {str(folder): place for place, folder in enumerate(folders)}
+    places = {folder: place for place, folder in enumerate(folders)}
     return sorted(parts, key=lambda part: places[part.folder])
 
 
@@ -152,7 +152,7 @@ def _send_parts(folders: Iterable[Path], report_date: str, sending: Connection) 
             sending.send_bytes(_PART + msgspec.msgpack.encode(part))
         sending.send_bytes(_END)
     except RecordError as error:
-        sending.send_bytes(_FAILED + str(error).encode())
+        sending.send_bytes(_FAILED + os.fsencode(str(error)))
 
 
 def _received(end: Connection) -> list[RunPart]:
@@ -168,5 +168,5 @@ def _received(end: Connection) -> list[RunPart]:
             if kind == _END:
                 return parts
             if kind == _FAILED:
-                raise RecordError(content.decode())
+                raise RecordError(os.fsdecode(content))
             parts.append(msgspec.msgpack.decode(content, type=RunPart))

@@ -3,8 +3,10 @@
 It holds nothing of the run's steps: so it is small, and can be made in another process.
 """
 
+import os
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
@@ -30,16 +32,16 @@ from openpts.report.tests import REPORTS, reported_test
 class RunPart(msgspec.Struct, frozen=True):
     """``name`` tells the run from the others of the report: ``IOPS``, or ``IOPS 2`` where there are two.
 
-    ``title`` is that of its test, ``folder`` its run folder. ``verdicts``, ``summary`` and ``values`` are the
-    test's own; ``failures`` are I/Os that failed, ``health_alerts`` the red lines that the drive's own log
-    gives, ``drive`` what the cover says of the drive, ``applied`` the demands of the steps. ``sections`` are
-    the test's pages; the other pages are shared with other runs. ``host`` is None where there is no host to
-    audit.
+    ``title`` is that of its test, ``path`` that of its run folder, which need not be text. ``verdicts``,
+    ``summary`` and ``values`` are the test's own; ``failures`` are I/Os that failed, ``health_alerts`` the
+    red lines that the drive's own log gives, ``drive`` what the cover says of the drive, ``applied`` the
+    demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
+    ``host`` is None where there is no host to audit.
     """
 
     name: str
     title: str
-    folder: str
+    path: bytes
     manifest: Manifest
     deviation_count: int
     standing: Standing
@@ -56,6 +58,11 @@ class RunPart(msgspec.Struct, frozen=True):
     host: Page | None
     conditions: Page
     health: Page
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return Path(os.fsdecode(self.path))
 
     @property
     def test(self) -> str:
@@ -79,7 +86,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
     return RunPart(
         name=manifest.conditions.test.upper(),
         title=test.title,
-        folder=str(run.folder),
+        path=os.fsencode(run.folder),
         manifest=manifest,
         deviation_count=len(run.ledger),
         standing=standing,

@@ -17,6 +17,7 @@ from openpts.folder_files import write_files
 from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
 from openpts.report.drawing_pool import DrawingPool
+from openpts.report.earlier_report import left_behind, remove_unchanged
 from openpts.report.html import render_html
 from openpts.report.model import Report
 from openpts.report.part_reader import read_parts
@@ -31,6 +32,7 @@ from openpts.report.times import date_of
 
 SUMS_NAME = "SHA256SUMS"
 REPORT_NAME = "report"
+_MOST_NAMED: Final = 3
 
 
 class Style(StrEnum):
@@ -65,7 +67,8 @@ _DEFAULTS: Final = ReportOptions()
 class WrittenReport:
     """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted or can't be made.
 
-    ``notes`` are a line for each thing that can't, for want of a package, with the way to get it.
+    ``notes`` are a line for each thing that can't, for want of a package, with the way to get it, and one for
+    files of an earlier report that were removed.
     """
 
     json: Path
@@ -95,7 +98,7 @@ def write_report(
         contents = _contents(report, options, pool)
     beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
     written = _write(out or source.folder, report.stem if out else beside, contents)
-    return replace(written, notes=_missing_parts(options))
+    return replace(written, notes=(*written.notes, *_missing_parts(options)))
 
 
 def make_report(source: ReportSource, options: ReportOptions, pool: DrawingPool | None = None) -> Report:
@@ -125,7 +128,8 @@ def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS
     """Write a report that was made elsewhere, under its own name. Raises RecordError."""
     with _pool(options) as pool:
         contents = _contents(report, options, pool)
-    return replace(_write(folder, report.stem, contents), notes=_missing_parts(options))
+    written = _write(folder, report.stem, contents)
+    return replace(written, notes=(*written.notes, *_missing_parts(options)))
 
 
 def _missing_parts(options: ReportOptions) -> tuple[str, ...]:
@@ -173,12 +177,25 @@ def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport
     names = {ending: f"{name if ending.startswith('.') else of_data}{ending}" for ending in contents}
     sums = f"{name}.{SUMS_NAME}" if own else SUMS_NAME
     files = {names[ending]: content for ending, content in contents.items()}
-    lines = [f"{hashlib.sha256(content).hexdigest()}  {name}\n" for name, content in files.items()]
+    checksums = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+    left = left_behind(folder, sums, name, of_data, files)
+    is_same = left.pop(names[".json"], "") == checksums[names[".json"]]
+    listed = {**checksums, **left} if is_same else checksums
+    lines = [f"{checksum}  {name}\n" for name, checksum in listed.items()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         write_files(folder, {**files, sums: "".join(lines).encode()})
+        removed = [] if is_same else remove_unchanged(folder, left)
     except OSError as error:
         raise RecordError(f"can't write the report into {folder}: {error.strerror}") from error
     paths = {ending: folder / name for ending, name in names.items()}
     data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))
-    return WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, folder / sums)
+    written = WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, folder / sums)
+    return replace(written, notes=(_removed_note(removed),)) if removed else written
+
+
+def _removed_note(names: list[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMED]) + (
+        f" and {more} more" if (more := len(names) - _MOST_NAMED) > 0 else ""
+    )
+    return f"removed {shown}: written with an earlier report, which this one replaces"

@@ -8,6 +8,8 @@ from typing import Self
 from openpts.device.block_device import BlockDevice
 from openpts.device.cache.write_cache import read_write_cache
 from openpts.device.file_system import check_file_system, device_below
+from openpts.device.guard.at_work import at_work
+from openpts.device.guard.usage import read_usage
 from openpts.device.purge.choose import choose
 from openpts.device.purge.file_blocks import FILE_METHOD
 from openpts.device.purge.methods import method_named
@@ -135,7 +137,10 @@ class UnopenedTarget:
         return (not_a_purge(named[0].title),) if named and not named[0].is_purge else ()
 
     def purge_text(self, choice: PurgeChoice) -> str:
-        """What a run would purge it by, as far as it can be asked now; never raises."""
+        """What a run would purge it by, as far as it can be asked now; never raises.
+
+        A drive is not asked while a program may be at work on it: a question could break that off.
+        """
         if choice.left_out:
             return "none"
         if self.facts.kind is TargetKind.FILE:
@@ -143,6 +148,8 @@ class UnopenedTarget:
         if self.device is None:
             return "its own" if self.preset is not None else f"{choice}, as far as the drive has it"
         try:
+            if (busy := at_work(self.device, read_usage(self.device.roots))) is not None:
+                return f"not asked for: {busy}"
             chosen = choose(choice, self.device, frozenset())
         except OpenptsError as error:
             return f"would fail: {error}"

@@ -1,6 +1,8 @@
 """`openpts report` and `openpts verify`, as their user types them."""
 
+import hashlib
 import json
+import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -194,6 +196,75 @@ def test_verify_covers_the_files_of_a_report(
     assert isinstance(done.exception, RecordError), done.output
     assert told in str(done.exception)
     assert told in json.loads(done.output)["files"][0]
+
+
+@pytest.mark.parametrize("left_out", ["html", "pdf", "csv"])
+def test_what_a_report_leaves_out_stays_where_it_shows_the_same(
+    whole_report: Path, tmp_path: Path, left_out: str
+) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole_report, run)
+    before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
+    assert run_cli("report", run, f"--no-{left_out}").exit_code == 0
+    assert {path: path.read_bytes() for path in before if path.name != "SHA256SUMS"} == {
+        path: content for path, content in before.items() if path.name != "SHA256SUMS"
+    }
+    done = run_cli("verify", run)
+    assert done.exit_code == 0, done.output
+    flip_a_bit(next(run.rglob(f"*.{left_out}")))
+    assert f".{left_out} was changed" in str(run_cli("verify", run).exception)
+
+
+def test_what_an_earlier_report_shows_otherwise_goes(whole_report: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole_report, run)
+    (run / "data" / "earlier.csv").write_text("of a table that there is no more")
+    checksum = hashlib.sha256((run / "data" / "earlier.csv").read_bytes()).hexdigest()
+    add_a_line(run / "SHA256SUMS", f"{checksum}  data/earlier.csv\n")
+    add_a_line(run / "SHA256SUMS", f"{'0' * 64}  ../precious.csv\n")
+    (tmp_path / "precious.csv").write_text("precious")
+    done = run_cli("report", run, *FAST, "--redact")
+    assert done.exit_code == 0
+    assert done.stderr == (
+        "openpts: removed report.html, report.pdf, data/earlier.csv: written with an earlier report, which "
+        "this one replaces\n"
+    )
+    assert not any((run / name).exists() for name in ("report.html", "report.pdf", "data/earlier.csv"))
+    assert (tmp_path / "precious.csv").read_text() == "precious"
+    assert "report.html" not in (run / "SHA256SUMS").read_text()
+
+
+def test_an_earlier_file_that_was_changed_is_left_to_its_owner(whole_report: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole_report, run)
+    flip_a_bit(run / "report.html")
+    changed = (run / "report.html").read_bytes()
+    (run / "report.pdf").unlink()
+    (run / "report.pdf").symlink_to(whole_report / "report.pdf")
+    assert run_cli("report", run, *FAST, "--paper", "us-letter").exit_code == 0
+    assert (run / "report.html").read_bytes() == changed
+    assert (run / "report.pdf").is_symlink()
+    assert (whole_report / "report.pdf").is_file()
+    assert "report.html is not in SHA256SUMS" in str(run_cli("verify", run).exception)
+
+
+def test_a_file_that_was_deleted_is_not_listed_again(whole_report: Path, tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    shutil.copytree(whole_report, run)
+    (run / "report.pdf").unlink()
+    assert run_cli("report", run, "--no-pdf").exit_code == 0
+    assert run_cli("verify", run).exit_code == 0
+
+
+def test_the_path_of_a_run_folder_need_not_be_text(run_folder: Path, tmp_path: Path) -> None:
+    run = Path(os.fsdecode(bytes(tmp_path) + b"/run\xff"))
+    shutil.copytree(run_folder, run)
+    (run / "capture").mkdir()
+    (run / os.fsdecode(b"capture/\xff.parquet")).write_bytes(b"PAR1")
+    done = run_cli("report", run, *FAST, "--json")
+    assert done.exit_code == 0, done.output
+    assert json.loads(done.output)["run"] == str(run)
+    assert run_cli("verify", run, "--json").exit_code == 0
 
 
 def test_verify_takes_a_report_that_stands_alone(whole_report: Path, tmp_path: Path) -> None:

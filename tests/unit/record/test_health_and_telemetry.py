@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
-from openpts.record.reader import Run, stored_run
+from openpts.record.reader import Run, read_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
@@ -38,7 +38,7 @@ def kept(
         for position, one in enumerate(samples):
             writer.add_step(round_place(1, position), one)
         writer.close()
-        return stored_run(folder)
+        return read_run(folder)
 
 
 @WITH_A_DISK
@@ -90,7 +90,17 @@ def test_what_comes_with_intervals_stands_among_what_was_sampled() -> None:
         interval(1, second, None, None),
         interval(2, second // 2, 42.5, True),
     )
-    step = with_changes(sample(), started_ns=100, interval_ns=second, intervals=intervals)
+    step = with_changes(
+        sample(),
+        started_ns=100,
+        interval_ns=second,
+        intervals=intervals,
+        read=NOTHING,
+        trim=NOTHING,
+        flush=NOTHING,
+        ios_by_block_size=(),
+        ios_by_zone=(),
+    )
     between = TelemetryPoint(second + 200, "temperature_sensor_1_c", 55.0)
     run = kept(samples=[step], telemetry=[[between]])
     assert run.telemetry == (
@@ -106,8 +116,8 @@ def test_the_hosts_settings_are_those_of_before_and_of_after(tmp_path: Path) -> 
     writer = RunWriter.create(tmp_path / "run", manifest())
     before, after = {"turbo": Fact("on", "sysfs")}, {"turbo": Fact(None, "gone")}
     writer.update_manifest(host_before=before)
-    assert stored_run(tmp_path / "run").manifest.host_after == {}
+    assert read_run(tmp_path / "run").manifest.host_after == {}
     writer.update_manifest(host_after=after)
     writer.close()
-    kept_manifest = stored_run(tmp_path / "run").manifest
+    kept_manifest = read_run(tmp_path / "run").manifest
     assert (kept_manifest.host_before, kept_manifest.host_after) == (before, after)

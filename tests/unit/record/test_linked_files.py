@@ -94,7 +94,7 @@ def test_a_linked_report_is_not_verified(tmp_path: Path) -> None:
 
 def test_a_linked_capture_is_not_taken_for_one_of_the_run(folder: Path) -> None:
     part = part_of(made_up_run("xsr"), "2026-11-21T08:00:00Z")
-    moved = msgspec.structs.replace(part, folder=str(folder))
+    moved = msgspec.structs.replace(part, path=bytes(folder))
     (folder / "capture").mkdir()
     (folder / "capture" / "capture-0001.parquet").write_bytes(b"PAR1")
     (folder / "capture" / "capture-0002.parquet").symlink_to("/etc/passwd")
@@ -102,3 +102,7 @@ def test_a_linked_capture_is_not_taken_for_one_of_the_run(folder: Path) -> None:
         record_files([moved])
     (folder / "capture" / "capture-0002.parquet").unlink()
     assert [file.name for file in record_files([moved])] == ["run.db", "capture/capture-0001.parquet"]
+    (folder / "capture").rename(folder.parent / "elsewhere")
+    (folder / "capture").symlink_to("../elsewhere")
+    with pytest.raises(RecordError, match=r"can't read .*/capture: capture is a symbolic link"):
+        record_files([moved])

@@ -9,7 +9,7 @@ import pytest
 
 from openpts.errors import LostRecordError, OpenptsError, RecordError
 from openpts.record.manifest import RunState
-from openpts.record.reader import stored_run
+from openpts.record.reader import read_run
 from openpts.record.suite import SuiteState
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.ending import closing_record
@@ -62,7 +62,7 @@ def test_a_record_that_lost_its_log_alone_is_whole(tmp_path: Path) -> None:
         writer.add_step(round_place(1, 1), sample())
     with pytest.raises(LostRecordError):
         writer.close()
-    assert [step.place.position for step in stored_run(tmp_path / "run").steps] == [0, 1]
+    assert [step.place.position for step in read_run(tmp_path / "run").steps] == [0, 1]
 
 
 def test_the_end_of_a_lost_run_leaves_the_next_one_alone(tmp_path: Path) -> None:
@@ -78,21 +78,21 @@ def test_the_end_of_a_lost_run_leaves_the_next_one_alone(tmp_path: Path) -> None
         first.close()
     second.add_step(round_place(1, 1), sample())
     second.close()
-    assert len(stored_run(tmp_path / "run").steps) == 2
+    assert len(read_run(tmp_path / "run").steps) == 2
 
 
 def test_other_names_and_readers_are_no_loss(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
     (tmp_path / "run" / "notes").write_text("of the operator")
     (tmp_path / "another name").hardlink_to(tmp_path / "run" / DATABASE_NAME)
-    assert stored_run(tmp_path / "run").steps == ()
+    assert read_run(tmp_path / "run").steps == ()
     shutil.copytree(tmp_path / "run", tmp_path / "backup")
     with sqlite3.connect(tmp_path / "run" / DATABASE_NAME) as connection:
         connection.execute("SELECT * FROM step").fetchall()
     connection.close()
     writer.add_step(round_place(1, 0), sample())
     writer.close()
-    assert len(stored_run(tmp_path / "run").steps) == 1
+    assert len(read_run(tmp_path / "run").steps) == 1
 
 
 def test_a_test_of_a_suite_that_lost_its_record_has_failed(tmp_path: Path) -> None:

@@ -182,4 +182,7 @@ def test_operations_without_an_io_take_no_row(tmp_path: Path) -> None:
         for table in ("operation", "interval_operation")
     ]
     connection.close()
-    assert stored == [[("read",), ("trim",)], [("flush",), ("read",)]]
+    assert stored == [
+        [("flush",), ("read",), ("trim",)],
+        [("flush",), ("read",), ("read",), ("trim",)],
+    ]

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts._native import Histogram
 from openpts.errors import RecordError
 from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
-from openpts.record.reader import stored_run
+from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.deviation import Deviation
@@ -30,17 +31,19 @@ from openpts.vocabulary.facts import (
     WriteCacheReport,
 )
 from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
     Interval,
+    IoErrors,
     IoFailure,
     OperationSample,
     Sample,
     StepState,
 )
-from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 
 HOSTILE = "<b>\"'; DROP TABLE step; #import \x1b[31m ü 漢"
@@ -61,25 +64,37 @@ def manifest() -> Manifest:
     )
 
 
+def operation(block_size_bytes: int, *latencies_ns: int) -> OperationSample:
+    """As many I/Os of that size as there are latencies."""
+    histogram = Histogram()
+    for latency_ns in latencies_ns:
+        histogram.record(latency_ns, 1)
+    return OperationSample(
+        len(latencies_ns),
+        len(latencies_ns) * block_size_bytes,
+        sum(latencies_ns),
+        min(latencies_ns),
+        max(latencies_ns),
+        histogram.encode(),
+    )
+
+
 def intervals() -> tuple[Interval, ...]:
-    reads = OperationSample(1, 4096, 3, 3, 3, b"\x00 of an interval")
-    flush = OperationSample(1, 0, 2**40, 2**40, 2**40, b"\xff")
-    cpu = CpuShares(0.5, 1.5, 2.5, 10**8)
     return (
         Interval(
             index=0,
             elapsed_ns=10**9,
-            read=reads,
+            read=operation(4096, 3),
             write=NOTHING,
-            flush=flush,
+            flush=operation(0, 2**40),
             in_flight=128,
             errors=2,
-            cpu=cpu,
+            cpu=CpuShares(0.5, 1.5, 2.5, 10**8),
         ),
         Interval(
             index=1,
-            elapsed_ns=7,
-            read=NOTHING,
+            elapsed_ns=10**9,
+            read=operation(4096, 2**60, 2**61),
             write=NOTHING,
             in_flight=0,
             errors=0,
@@ -92,6 +107,7 @@ def intervals() -> tuple[Interval, ...]:
             elapsed_ns=7,
             read=NOTHING,
             write=NOTHING,
+            trim=operation(2**30, 2),
             in_flight=0,
             errors=0,
             cpu=None,
@@ -105,7 +121,11 @@ def round_place(number: int, position: int) -> StepPlace:
 
 
 def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = None) -> Sample:
-    stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 65, 4, 32, ActiveRange(0, 75))
+    stimulus = with_changes(
+        Stimulus.of(AccessPattern.RANDOM, 4096, 65, 4, 32, ActiveRange(0, 75)),
+        block_sizes=(BlockSize(512), BlockSize(4096, 2), BlockSize(2**30)),
+        placement=Zones((Zone(1, 25), Zone(2, 75))),
+    )
     return Sample(
         step=Step(stimulus, Duration.seconds(60)),
         state=state,
@@ -113,15 +133,17 @@ def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = No
         started_ns=5,
         elapsed_ns=60 * 10**9,
         gap_ns=45_000,
-        read=OperationSample(3, 3 * 4096, 2**62, 1, 2**61, b"\x00\xff histogram"),
+        read=operation(4096, 3, 2**60, 2**61),
         write=NOTHING,
-        trim=OperationSample(1, 10**9, 2, 2, 2, b"trims"),
+        trim=operation(2**30, 2),
+        flush=operation(0, 2**40),
         interval_ns=10**9,
         intervals=intervals(),
         cpu=CpuShares(1.5, 2.5, 3.5, 10**9),
         failure=failure,
-        ios_by_block_size=(2, 0, 2**40),
-        ios_by_zone=(0, 7),
+        errors=(IoErrors("write", "Input/output error (EIO)", 2, (0, 2**62)),),
+        ios_by_block_size=(0, 3, 1),
+        ios_by_zone=(0, 4),
     )
 
 
@@ -138,7 +160,7 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
     writer.add_deviations((DEVIATION, DEVIATION))
     writer.close()
 
-    run = stored_run(tmp_path / "run", interval_histograms=True)
+    run = read_run(tmp_path / "run", interval_histograms=True)
     assert run.manifest == manifest()
     assert [(step.place, step.sample) for step in run.steps] == [
         (wipc, preconditioning),
@@ -152,7 +174,7 @@ def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path: Path
     simulation = SimulationFacts(HOSTILE, "a drive", "page-mapped", 67, 10**9, 2**63 - 1, ("a.b", HOSTILE))
     target = TargetFacts(TargetKind.SIMULATED, "sim:x", "sim:x?scale=67", 67 * 10**9, 512, simulation)
     RunWriter.create(tmp_path / "run", replace(manifest(), target=target)).close()
-    assert stored_run(tmp_path / "run").manifest.target == target
+    assert read_run(tmp_path / "run").manifest.target == target
 
 
 def test_a_record_from_before_there_were_simulated_drives_can_be_read(tmp_path: Path) -> None:
@@ -166,7 +188,7 @@ def test_a_record_from_before_there_were_simulated_drives_can_be_read(tmp_path: 
     connection.commit()
     connection.close()
     assert changed == 1
-    assert stored_run(tmp_path / "run").manifest == manifest()
+    assert read_run(tmp_path / "run").manifest == manifest()
 
 
 def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
@@ -182,7 +204,7 @@ def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
     }
     writer.update_manifest(**changes)
     writer.close()
-    assert stored_run(tmp_path / "run").manifest == replace(manifest(), **changes)
+    assert read_run(tmp_path / "run").manifest == replace(manifest(), **changes)
 
 
 def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
@@ -197,7 +219,7 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
     for place in places:
         writer.add_step(place, sample())
     writer.close()
-    run = stored_run(tmp_path / "run")
+    run = read_run(tmp_path / "run")
     assert [step.place for step in run.steps] == places
     assert len(run.part(Part.ROUND)) == 8
     assert {step.place.cycle for step in run.part(Part.ROUND, cycle=2)} == {2}
@@ -211,7 +233,7 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
 
 def test_a_run_without_a_step_has_one_cycle(tmp_path: Path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
-    assert stored_run(tmp_path / "run").cycle_count == 1
+    assert read_run(tmp_path / "run").cycle_count == 1
 
 
 def test_the_folder_of_a_closed_run_holds_one_file(tmp_path: Path) -> None:
@@ -245,7 +267,7 @@ def test_every_step_that_was_added_survives_a_kill(tmp_path: Path) -> None:
     """
     killed = subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=False)
     assert killed.returncode == -signal.SIGKILL
-    run = stored_run(tmp_path / "run")
+    run = read_run(tmp_path / "run")
     assert len(run.steps) == 3
     assert run.manifest.state is RunState.RUNNING
 
@@ -260,7 +282,7 @@ def test_a_number_that_sqlite_cannot_hold_leaves_the_record_whole(tmp_path: Path
         )
     writer.add_step(round_place(1, 2), sample())
     writer.close()
-    assert [step.place.position for step in stored_run(tmp_path / "run").steps] == [0, 2]
+    assert [step.place.position for step in read_run(tmp_path / "run").steps] == [0, 2]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="drops root's rights to meet a folder that it may not write")
@@ -275,7 +297,7 @@ def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
     if child == 0:
         try:
             os.setuid(65534)
-            os._exit(0 if stored_run(tmp_path / "run").manifest == manifest() else 1)
+            os._exit(0 if read_run(tmp_path / "run").manifest == manifest() else 1)
         finally:
             os._exit(2)  # whatever happens: the child is no second pytest
     _, status = os.waitpid(child, 0)
@@ -284,10 +306,10 @@ def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
 
 def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
     with pytest.raises(RecordError, match="is no run folder"):
-        stored_run(tmp_path)
+        read_run(tmp_path)
     (tmp_path / DATABASE_NAME).write_bytes(b"this is no database, but long enough to look at" * 50)
     with pytest.raises(RecordError, match="can't read"):
-        stored_run(tmp_path)
+        read_run(tmp_path)
 
 
 @pytest.mark.parametrize("version", [1, 2, 99])
@@ -298,7 +320,7 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path, version: int) ->
     connection.execute(f"PRAGMA user_version = {version}")
     connection.close()
     with pytest.raises(RecordError, match=f"has record version {version}, this openpts reads"):
-        stored_run(tmp_path / "later")
+        read_run(tmp_path / "later")
 
 
 def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
@@ -316,7 +338,7 @@ def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) 
     connection.commit()
     connection.close()
     with pytest.raises(RecordError, match="holds nothing yet"):
-        stored_run(tmp_path / "run")
+        read_run(tmp_path / "run")
 
 
 def test_a_name_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.record.reader import stored_run
+from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.model import Figure, Page, Report, Section, Table, Verdict, points_of
 from openpts.report.summary import summarise
@@ -32,7 +32,7 @@ Make = Callable[[SyntheticDemand], Report]
 @pytest.fixture
 def made(tmp_path: Path) -> Make:
     def make(wanted: SyntheticDemand) -> Report:
-        run = stored_run(write_synthetic_demand(tmp_path / "run", wanted))
+        run = read_run(write_synthetic_demand(tmp_path / "run", wanted))
         return build_report(run, default_date(run))
 
     return make
@@ -116,7 +116,7 @@ def test_the_header_shows_cache_and_range_of_the_client_option(made: Make, profi
 @pytest.mark.proves("PTS-CBW-29..32", "PTS-CBW-34..36", "PTS-DIRTH-21..24", "PTS-DIRTH-26..28")
 def test_operating_points_are_those_of_the_hand(tmp_path: Path) -> None:
     """1024 outstanding wait 10.24 ms; 16 are the fewest that get 100,000 IOPS."""
-    run = stored_run(write_synthetic_demand(tmp_path / "run", SyntheticDemand("dirth")))
+    run = read_run(write_synthetic_demand(tmp_path / "run", SyntheticDemand("dirth")))
     figures = summarise(run)
     expected_iops = {1: 10_000, 4: 40_000}
     for point in figures["operating_points"]:

@@ -52,7 +52,7 @@ def test_a_part_survives_the_way_between_processes(test: str) -> None:
 def test_a_record_that_can_t_be_read_is_told_from_the_other_process(
     reports: Reports, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    broken = tmp_path / "broken"
+    broken = tmp_path / os.fsdecode(b"broken\xff")
     broken.mkdir()
     (broken / "run.db").write_bytes(b"no database")
     with pytest.raises(RecordError, match="broken"):
@@ -90,13 +90,13 @@ def test_the_largest_records_are_read_first_and_each_once(
 
     def part(folder: Path, _date: str) -> RunPart:
         taken.append(folder.name)
-        return msgspec.structs.replace(any_part, folder=str(folder))
+        return msgspec.structs.replace(any_part, path=bytes(folder))
 
     monkeypatch.setattr(part_reader, "read_for_report", lambda folder: folder)
     monkeypatch.setattr(part_reader, "part_of", part)
     parts = read([tmp_path / name for name in "edcba"], monkeypatch, 1)
     assert taken == list("abcde")
-    assert [Path(part.folder).name for part in parts] == list("edcba")
+    assert [part.folder.name for part in parts] == list("edcba")
 
 
 def test_several_processes_are_used_where_there_are_processors() -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.record.reader import Run, stored_run
+from openpts.record.reader import Run, read_run
 from openpts.runner.findings import findings
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
@@ -13,7 +13,7 @@ from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_dema
 
 
 def run_of(folder: Path, wanted: SyntheticDemand) -> Run:
-    return stored_run(write_synthetic_demand(folder / "run", wanted))
+    return read_run(write_synthetic_demand(folder / "run", wanted))
 
 
 def found(folder: Path, wanted: SyntheticDemand) -> dict[str, Deviation]:

@@ -6,6 +6,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.errors import TargetError, UsageError
+from openpts.runner import unopened_target
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB
@@ -57,6 +58,26 @@ def test_a_drive_is_asked_how_it_can_be_purged(server: SystemRoots) -> None:
     )
     (device.folder / "queue/discard_max_bytes").write_text("0\n")
     assert target.purge_text(PurgeChoice.AUTO).startswith("would fail: ")
+
+
+@pytest.mark.parametrize("node", ["/dev/nvme0n1", "/dev/nvme0n9"])
+def test_a_drive_that_is_being_erased_is_not_asked(
+    server: SystemRoots, monkeypatch: pytest.MonkeyPatch, node: str
+) -> None:
+    """A question that is answered late makes the kernel reset it in the middle of a format."""
+    device = BlockDevice.of_name("nvme0n1", server)
+    sibling = device.folder.with_name("nvme0n9")
+    sibling.mkdir()
+    (sibling / "size").write_text("8\n")
+    (server.proc / "4711/fd").mkdir(parents=True)
+    (server.proc / "4711/comm").write_text("nvme\n")
+    (server.proc / "4711/fd/5").symlink_to(node)
+    asked: list[object] = []
+    monkeypatch.setattr(unopened_target, "choose", lambda *words: asked.append(words))
+    told = UnopenedTarget._drive(device).purge_text(PurgeChoice.AUTO)
+    assert not asked
+    assert told.startswith("not asked for: ")
+    assert told.endswith("is open in process 4711 (nvme), which may be at work on it")
 
 
 def test_a_drive_without_a_medium_is_refused(server: SystemRoots) -> None:

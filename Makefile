@@ -39,8 +39,8 @@ demo: $(VENV)/.built  ## an IOPS test at full length on a simulated drive, and a
 	@$(BIN)/openpts run iops 'file:$(DEMO)/scratch?size=512MiB' --quick --out $(DEMO)/file; \
 	  status=$$?; rm -f $(DEMO)/scratch; exit $$status
 	@printf '%s\n' '' 'Open these:' \
-	  '  $(CURDIR)/$(DEMO)/simulated/report.html   steady state reached, 9 hours of test time' \
-	  '  $(CURDIR)/$(DEMO)/file/report.html        minutes instead of hours, and what that costs' \
+	  '  $(CURDIR)/$(DEMO)/simulated/report.html   full length: hours of test time, in virtual time' \
+	  '  $(CURDIR)/$(DEMO)/file/report.html        shortened: minutes of real I/O, and what that costs' \
 	  'With a drive whose data may be destroyed, as root:' \
 	  '  $(BIN)/openpts devices                    what each drive is, and whether it is free' \
 	  '  $(BIN)/openpts plan iops /dev/nvme0n1     how long the test takes, how much it writes' \

@@ -7,6 +7,8 @@ from typing import Final
 
 import msgspec
 
+from openpts.pages.model import SCHEMA_VERSION, Page, Report
+from openpts.pages.printable import brief, fact_text, printable
 from openpts.record.reader import Run
 from openpts.report.cover_page import cover_page
 from openpts.report.executive_page import executive_page
@@ -14,8 +16,6 @@ from openpts.report.files_page import RecordFile, files_page
 from openpts.report.glossary_page import glossary_page
 from openpts.report.header import drive_name
 from openpts.report.merge import merged_page
-from openpts.report.model import SCHEMA_VERSION, Page, Report
-from openpts.report.printable import brief, fact_text, printable
 from openpts.report.run_part import RunPart, in_order, part_of
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Final
 
 from openpts.folder_files import open_file, read_file
+from openpts.pages.model import Report
+from openpts.pages.printable import printable
 from openpts.report.csv_files import FOLDER, csv_name
-from openpts.report.model import Report
-from openpts.report.printable import printable
 from openpts.report.write import REPORT_NAME, SUMS_NAME
 
 _LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")

@@ -13,11 +13,8 @@ from openpts.analysis.cross_stimulus import (
     GroupSummary,
 )
 from openpts.analysis.minutes import Minute, pieces_between
-from openpts.report import cells, ticks
-from openpts.report.cross_stimulus_words import group_name, rate_cell
-from openpts.report.header_rows import demand_text
-from openpts.report.minutes_table import elapsed_cell, elapsed_column, minutes_axis
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.model import (
     Axis,
     Band,
     Block,
@@ -31,7 +28,10 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
-from openpts.report.ticks import TimeAxis
+from openpts.pages.ticks import TimeAxis
+from openpts.report.cross_stimulus_words import group_name, rate_cell
+from openpts.report.header_rows import demand_text
+from openpts.report.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.units import MB, format_duration, format_latency_ms
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.sample import Measured, Sample

@@ -13,9 +13,9 @@ from openpts.analysis.cross_stimulus import (
     GroupSummary,
     Recovery,
 )
-from openpts.report import cells
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.cross_stimulus_words import group_name, rate_cell
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.conditions import CrossStimulusConditions
 

@@ -2,8 +2,10 @@
 
 from msgspec.structs import replace
 
+from openpts.pages import cells
+from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.access_pattern_page import access_pattern_page
 from openpts.report.content import TestContent
 from openpts.report.demand_figures import demand_figures
@@ -27,10 +29,8 @@ from openpts.report.demand_words import (
 )
 from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import active_range_text, data_text, demand_text
-from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
 from openpts.report.standing import Standing
-from openpts.report.summary_table import key_value, summary_table
 from openpts.report.tracking_pages import (
     between_verdicts,
     tracking_rounds_page,

@@ -11,19 +11,19 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import minutes_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, response_times
+from openpts.pages import cells, ticks
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.printable import printable
 from openpts.record.reader import StepRecord
-from openpts.report import cells, ticks
 from openpts.report.confidence_page import histogram_figure, histogram_table, percentile_cell
 from openpts.report.demand_words import DemandRun, choice_rule, point_text
-from openpts.report.facts_table import items_table
 from openpts.report.minutes_table import (
     elapsed_column,
     minute_columns,
     minute_row,
     minutes_axis,
 )
-from openpts.report.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
-from openpts.report.printable import printable
 from openpts.report.steady_state_pages import PlotName
 from openpts.units import MB, format_duration, format_latency_ms
 from openpts.vocabulary.part import Part

@@ -9,10 +9,10 @@ from typing import Final
 
 from openpts.analysis.demand import PointResults
 from openpts.analysis.operating_points import OperatingPoint
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Mark, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.demand_words import DemandRun, choice_rule, choice_sentence
 from openpts.report.matrix_pages import values_of
-from openpts.report.model import Axis, Cell, Column, Figure, Mark, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.steady_state_pages import PlotName
 from openpts.units import MB, NS_PER_MS, format_latency_ms
 

@@ -11,14 +11,14 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
 from openpts.analysis.operating_points import OperatingPoint
+from openpts.pages import cells, ticks
+from openpts.pages.model import Band, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
 from openpts.record.reader import StepRecord
-from openpts.report import cells, ticks
 from openpts.report.demand_words import DemandRun, point_text, steady_state_sentence
 from openpts.report.metric import IOPS
 from openpts.report.minutes_table import elapsed_cell, elapsed_column, minute_row
-from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.steady_state_pages import height_over_rounds, round_columns
-from openpts.report.ticks import TimeAxis
 from openpts.report.window_page import Window, window_page
 from openpts.units import MB, format_capacity, format_duration
 from openpts.vocabulary.part import Part

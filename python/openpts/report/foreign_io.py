@@ -2,9 +2,9 @@
 
 from typing import Final
 
+from openpts.pages.model import Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
-from openpts.report.model import Verdict
 from openpts.report.telemetry_series import value_at
 from openpts.units import NS_PER_S, format_capacity
 

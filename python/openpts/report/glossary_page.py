@@ -2,8 +2,8 @@
 
 from typing import Final
 
-from openpts.report.facts_table import items_table
-from openpts.report.model import Page
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Page
 
 _TERMS: Final = (
     ("AR", "Active Range: the LBAs that the test may touch, as a share of those that a user can reach"),

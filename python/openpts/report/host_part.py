@@ -2,9 +2,9 @@
 
 from openpts.analysis.own_share import own_share
 from openpts.analysis.round_test import RoundTestResults
+from openpts.pages.model import Verdict
+from openpts.pages.printable import printable
 from openpts.record.reader import Run
-from openpts.report.model import Verdict
-from openpts.report.printable import printable
 from openpts.units import NS_PER_US
 from openpts.vocabulary.own_share import (
     KERNEL_THREADS,

@@ -8,13 +8,13 @@ from typing import Final
 import jinja2
 from markupsafe import Markup
 
+from openpts.pages.model import Block, Figure, Page, Report, Table
+from openpts.plots.inline_svg import inline_svg
+from openpts.plots.series import slot_of
+from openpts.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
+from openpts.plots.vega_bundle import javascript_bundle
 from openpts.report.embedded import embeddable, packed, plots_of
-from openpts.report.inline_svg import inline_svg
-from openpts.report.model import Block, Figure, Page, Report, Table
-from openpts.report.plot_series import slot_of
 from openpts.report.table_markup import rows_markup
-from openpts.report.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
-from openpts.report.vega_bundle import javascript_bundle
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SCRIPTS: Final = ("values", "views", "cursor", "tables", "page")

@@ -8,10 +8,10 @@ from typing import Final
 
 from openpts.analysis.idle_recovery import Access, SegmentSummary
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, Segment
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.model import Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
 from openpts.report.minutes_table import elapsed_cell, elapsed_column
-from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
-from openpts.report.ticks import TimeAxis
 from openpts.units import NS_PER_MS, NS_PER_S
 
 WAIT_COLOR: Final = 2

@@ -3,6 +3,8 @@
 from typing import Final
 
 from openpts.analysis.round_test import RoundTestResults
+from openpts.pages.model import Page, Section, Table
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -23,7 +25,6 @@ from openpts.report.matrix_pages import (
     plot_2d_page,
     tabular_page,
 )
-from openpts.report.model import Page, Section, Table
 from openpts.report.preparation_page import precondition_amount, preparation_page
 from openpts.report.repeatability_page import repeatability_page
 from openpts.report.round_results import analyse_cycle, round_figures
@@ -44,7 +45,6 @@ from openpts.report.steady_state_pages import (
     share_of_average_page,
     steady_state_sentence,
 )
-from openpts.report.summary_table import key_value, summary_table
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size
 from openpts.vocabulary.part import Part

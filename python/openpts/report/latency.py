@@ -6,8 +6,10 @@ from msgspec.structs import replace
 
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.round_test import RoundTestResults
+from openpts.pages import cells
+from openpts.pages.model import Cell, Page, Section, Table
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.confidence_page import Applied, confidence_page
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -34,7 +36,6 @@ from openpts.report.latency_pages import (
 from openpts.report.levels_page import levels_page
 from openpts.report.matrix_pages import Matrix
 from openpts.report.metric import MAX_LATENCY, METRICS
-from openpts.report.model import Cell, Page, Section, Table
 from openpts.report.preparation_page import precondition_amount, preparation_page
 from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import (
@@ -48,7 +49,6 @@ from openpts.report.round_words import (
 from openpts.report.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import PlotName, convergence_page, steady_state_sentence
-from openpts.report.summary_table import summary_table
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size, format_duration
 from openpts.vocabulary.conditions import LatencyConditions

@@ -7,10 +7,10 @@ from typing import Final
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.analysis.response_times import ResponseTimes
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.header_rows import data_text
 from openpts.report.matrix_pages import Matrix, absences_note, matrix_table, mix, values_of
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.report.steady_state_pages import PlotName
 from openpts.units import NS_PER_MS, block_size_kib, format_latency_ms

@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
-from openpts.report.model import Figure, Page, Section, Table, Verdict
+from openpts.pages.model import Figure, Page, Section, Table, Verdict
 
 _DEMAND_PAGES: Final = range(1, 16)
 

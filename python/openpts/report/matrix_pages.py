@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from openpts.analysis.matrix import MatrixCell
 from openpts.analysis.round_test import RoundTestResults
-from openpts.report import cells, ticks
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
 from openpts.units import block_size_kib
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint

@@ -18,8 +18,8 @@ from typing import Final
 import msgspec
 
 from openpts.errors import RecordError
+from openpts.plots.helper_signals import end_with_the_report, held_back
 from openpts.record.writer import DATABASE_NAME
-from openpts.report.helper_signals import end_with_the_report, held_back
 from openpts.report.run_part import RunPart, part_of
 from openpts.report.tests import read_for_report
 

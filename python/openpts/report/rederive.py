@@ -9,8 +9,8 @@ import msgspec
 
 from openpts.errors import RecordError
 from openpts.folder_files import read_file
+from openpts.pages.model import SCHEMA_VERSION, Report
 from openpts.record.decoding import decode_json
-from openpts.report.model import SCHEMA_VERSION, Report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, Style, make_report
 

@@ -1,9 +1,9 @@
 """What a report's shared pages need of a run's steps: the drive, failed I/Os, the demands applied."""
 
+from openpts.pages.model import Verdict
+from openpts.pages.printable import capitalised, fact_text, printable
 from openpts.record.reader import Run, StepRecord
 from openpts.report.header import KINDS, drive_name
-from openpts.report.model import Verdict
-from openpts.report.printable import capitalised, fact_text, printable
 from openpts.report.simulated_drive import simulation_items
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState

@@ -10,6 +10,8 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
+from openpts.pages.model import Page, Section, Table, Verdict
+from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.conformance_page import conformance_page
@@ -18,11 +20,9 @@ from openpts.report.host_page import host_page, no_audit
 from openpts.report.key_values import KeyValue, key_values
 from openpts.report.mandatory import missing_plots
 from openpts.report.merge import prefixed
-from openpts.report.model import Page, Section, Table, Verdict
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.run_facts import Applied, applied_demand, drive_items, failures
 from openpts.report.setup_page import setup_page
-from openpts.report.stacked_panels import with_aligned_panels
 from openpts.report.standing import Standing, requirements_of, standing_of
 from openpts.report.tests import REPORTS, reported_test
 

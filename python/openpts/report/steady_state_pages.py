@@ -8,10 +8,8 @@ from msgspec.structs import replace
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.report import cells, ticks
-from openpts.report.interface_limit import InterfaceLimit
-from openpts.report.metric import IOPS, Metric
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.model import (
     Axis,
     Band,
     Block,
@@ -25,6 +23,8 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
+from openpts.report.interface_limit import InterfaceLimit
+from openpts.report.metric import IOPS, Metric
 from openpts.units import block_size_kib, format_block_size
 from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVariable
 

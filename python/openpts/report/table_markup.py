@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from markupsafe import Markup, escape
 
-from openpts.report.model import Cell, Column, Table
+from openpts.pages.model import Cell, Column, Table
 
 
 def rows_markup(table: Table, titles: Mapping[str, str]) -> Markup:

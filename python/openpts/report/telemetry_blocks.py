@@ -6,11 +6,11 @@ from itertools import pairwise
 from statistics import fmean
 from typing import Final
 
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.foreign_io import foreign_io
-from openpts.report.model import Block, Cell, Column, Row, Table, Verdict
 from openpts.report.telemetry_panels import panels
 from openpts.report.telemetry_series import mean_over_time, quantity
 from openpts.units import NS_PER_S

@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import RecordError
+from openpts.pages.printable import printable
 from openpts.record.reader import Run, read_manifest, read_run
 from openpts.report import cross_stimulus, demand, idle_recovery, iops, latency, throughput, write_saturation
 from openpts.report.content import TestContent
 from openpts.report.practice import entropy, fill, lifetime, precon, profile, rotational, sustained, thermal
-from openpts.report.printable import printable
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,13 @@ from msgspec.structs import replace
 
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round, judge_window
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.interface_limit import interface_limit
 from openpts.report.lba_position_page import lba_position_page
 from openpts.report.matrix_pages import mix
 from openpts.report.metric import METRICS
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
 from openpts.report.preparation_page import preparation_page
 from openpts.report.round_words import verification_record
 from openpts.report.steady_state_pages import PlotName, convergence_page, rounds_reason

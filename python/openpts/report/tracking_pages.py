@@ -12,8 +12,10 @@ from openpts.analysis.minutes import Minute, minutes_of
 from openpts.analysis.other_minutes import OtherMinutes, other_minutes
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.tracking_rounds import TrackedStep, TrackingResults, analyse_tracking
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Band, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.metric import IOPS
 from openpts.report.minutes_table import (
     elapsed_cell,
@@ -22,10 +24,8 @@ from openpts.report.minutes_table import (
     minute_row,
     minutes_axis,
 )
-from openpts.report.model import Axis, Band, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.other_minutes import other_minutes_verdicts
 from openpts.report.steady_state_pages import PlotName, height_over_rounds, round_columns
-from openpts.report.ticks import TimeAxis
 from openpts.report.window_page import Window, window_page
 from openpts.vocabulary.conditions import DemandConditions, IdleRecoveryConditions, WriteSaturationConditions
 from openpts.vocabulary.part import Part

@@ -14,11 +14,12 @@ import msgspec
 
 from openpts.errors import RecordError
 from openpts.folder_files import write_files
+from openpts.pages.model import Report
+from openpts.plots.drawing_pool import DrawingPool
+from openpts.plots.svg import draw_figures, missing_plots_note
 from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
-from openpts.report.drawing_pool import DrawingPool
 from openpts.report.html import render_html
-from openpts.report.model import Report
 from openpts.report.part_reader import read_parts
 from openpts.report.pdf import missing_pdf_note, render_pdf
 from openpts.report.record_files import record_files
@@ -26,7 +27,6 @@ from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
-from openpts.report.svg import draw_figures, missing_plots_note
 from openpts.report.times import date_of
 
 SUMS_NAME = "SHA256SUMS"

@@ -8,8 +8,10 @@ from openpts.analysis.saturation import (
     SaturationResults,
     whole_pieces,
 )
+from openpts.pages import cells
+from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.confidence_page import Applied, confidence_page, percentile_cell
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -22,7 +24,6 @@ from openpts.report.header_rows import (
 )
 from openpts.report.histogram_figures import times_figures
 from openpts.report.metric import IOPS
-from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.other_minutes import other_minutes_figures
 from openpts.report.saturation_consistency_pages import consistency_pages
 from openpts.report.saturation_cycle import SaturationCycle
@@ -39,7 +40,6 @@ from openpts.report.saturation_pages import (
 from openpts.report.saturation_tables import preparation_page, zones_page
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import PlotName
-from openpts.report.summary_table import key_value, summary_table
 from openpts.report.transfer_size import with_transfer_size
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration

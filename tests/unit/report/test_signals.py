@@ -53,7 +53,7 @@ READING = """
 # a drawing is asked for and nobody takes it
 DRAWING = """
     import time
-    from openpts.report import drawing_pool
+    from openpts.plots import drawing_pool
     def ask(process, request):
         process._popen.stdin.write(request)
         process._popen.stdin.flush()

@@ -7,18 +7,18 @@ from typing import Any, Final
 
 from openpts.analysis.fill import Course, course_of, returned
 from openpts.analysis.rate_fall import Fall
+from openpts.pages import cells
+from openpts.pages.model import Cell, Section, Table
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Cell, Section, Table
 from openpts.report.practice.fill_bursts import bursts_page
 from openpts.report.practice.fill_idle import Rewrite, idle_page
 from openpts.report.practice.fill_pages import FillRun, breaks_sentence, curve_page, fall_cell
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.standing import Standing
-from openpts.report.summary_table import summary_table
 from openpts.units import MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.part import Part

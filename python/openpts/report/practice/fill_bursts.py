@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from openpts.report import cells, ticks
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.practice.methodology import nothing_page
 from openpts.units import GB, format_duration
 from openpts.vocabulary.sample import Sample

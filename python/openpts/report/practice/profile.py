@@ -7,13 +7,14 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from openpts.analysis.profile_rows import Score, as_ssd_score
+from openpts.pages import cells, ticks
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Axis, Block, Cell, Figure, Page, Series, Table, Verdict
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.content import TestContent
-from openpts.report.facts_table import items_table
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text
-from openpts.report.model import Axis, Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.practice.profile_tables import (
     MeasuredRow,
@@ -24,7 +25,6 @@ from openpts.report.practice.profile_tables import (
     value_text,
 )
 from openpts.report.practice.settling import settling_verdicts
-from openpts.report.summary_table import summary_table
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import ProfileConditions

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.analysis.zones import ZoneRate
+from openpts.pages import cells, ticks
+from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
-from openpts.report.model import Block, Cell, Column, Figure, Page, Row, Series, Table
 from openpts.report.practice.methodology import nothing_page
 from openpts.units import GB, MB, format_block_size
 from openpts.vocabulary.rotational_conditions import RotationalConditions

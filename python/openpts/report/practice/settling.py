@@ -1,8 +1,8 @@
 """What idle time before a measurement did: whether the drive had come to rest, judged again on the record."""
 
 from openpts.analysis.settling import judge, look_of
+from openpts.pages.model import Verdict
 from openpts.record.reader import Run
-from openpts.report.model import Verdict
 from openpts.units import format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.settling import SettlingRule

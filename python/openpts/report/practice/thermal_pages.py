@@ -5,8 +5,8 @@ from itertools import pairwise
 from typing import Final
 
 from openpts.analysis.throttling import HeatPoint, merged
-from openpts.report import cells, ticks
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.model import (
     Axis,
     Band,
     Block,
@@ -20,10 +20,10 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
+from openpts.pages.ticks import TimeAxis
 from openpts.report.practice.methodology import nothing_page
 from openpts.report.practice.thermal_run import COLD, DUTY_CYCLE, NAMES, WARM, Load, ThermalRun
 from openpts.report.practice.thermal_words import RULE, load_verdict
-from openpts.report.ticks import TimeAxis
 from openpts.units import MB, NS_PER_S, format_duration
 
 _COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 15

@@ -54,7 +54,6 @@ WRITES_TO_DESCRIPTORS = {
 WRITES_FILES_BY_NAME = {
     "folder_files.py": "a file that it has just made",
     "journal.py": "its own entries",
-    "report/part_reader.py": "a pipe",
     "report/pdf.py": "a folder of its own",
     "runner/array_device.py": "no file: it lets an engine open a device",
 }
@@ -100,8 +99,7 @@ STARTS_PROCESSES = {
     "engine/fio/installation.py": "fio --version",
     "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
     "host/sleep_inhibitor.py": "systemd-inhibit",
-    "plots/drawing_pool.py": "this program, to draw",
-    "report/part_reader.py": "copies of this process, to read runs",
+    "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/power_command.py": "the operator's own command",
 }
 CARRIES_OUT_PURGES = {

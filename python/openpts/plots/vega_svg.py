@@ -15,6 +15,7 @@ from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 # Without Vega a report holds its tables and the 3D columns, and says what is missing.
 vl_convert = optional_module("vl_convert")
 
+_ANY_PLOT = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}'
 _COORDINATES = re.compile(r' (?:d|transform|[xy][12]?|width|height)="[^"]*"')
 _LONG_FRACTION = re.compile(r"(\.\d\d)\d+")
 _DOT = re.compile(
@@ -50,6 +51,16 @@ def renderer() -> Any:
     """The Vega module, knowing our fonts."""
     vl_convert.register_font_directory(str(FONT_DIRECTORY))
     return vl_convert
+
+
+def is_rendering() -> bool:
+    """Whether Vega runs in this process, with threads that no fork of it would have."""
+    return renderer.cache_info().currsize > 0
+
+
+def start_renderer() -> None:
+    """Have Vega loaded before the first drawing is asked for."""
+    drawing(_ANY_PLOT)
 
 
 @cache

@@ -1,20 +1,21 @@
 """Drawings are kept under all that they depend on; whether they were kept, no report shows."""
 
 import os
+from concurrent.futures import Executor, Future
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
-from openpts.plots import drawing_cache, drawing_pool, theme, vega_svg
+from openpts.plots import drawing_cache, theme, vega_svg
 from openpts.plots.drawing_cache import anything_kept, kept_drawing, made_drawing
 from openpts.plots.drawing_pool import DrawingPool
 from openpts.plots.svg import draw_figures
+from openpts.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
 
 REPORT = gallery()
 SPEC = '{"mark":"point","data":{"values":[{"x":%d}]},"encoding":{"x":{"field":"x","type":"quantitative"}}}'
-NOWHERE = ("/nowhere/python",)
 
 
 @pytest.fixture(autouse=True)
@@ -31,27 +32,27 @@ def drawn_anew() -> dict[str, str]:
 
 
 def never_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vega_svg, "renderer", None)
-    monkeypatch.setattr(drawing_pool, "_COMMAND", NOWHERE)
+    monkeypatch.setattr(vega_svg, "drawing", None)
+    monkeypatch.setattr(drawing_cache, "drawing", None)
 
 
 def test_what_processes_drew_is_not_drawn_again(
     drawn_anew: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with DrawingPool(1) as pool:
-        assert draw_figures(REPORT, pool) == drawn_anew
+    with worker_processes() as workers:
+        assert draw_figures(REPORT, DrawingPool(workers)) == drawn_anew
     never_drawn(monkeypatch)
     assert draw_figures(REPORT) == drawn_anew
-    with DrawingPool(1) as pool:
-        assert draw_figures(REPORT, pool) == drawn_anew
+    with worker_processes() as workers:
+        assert draw_figures(REPORT, DrawingPool(workers)) == drawn_anew
 
 
 def test_figures_of_the_same_content_share_a_drawing(monkeypatch: pytest.MonkeyPatch) -> None:
     figure, table = all_figures()[0]
     first = draw_figures(gallery())[figure.id]
     never_drawn(monkeypatch)
-    with DrawingPool(1) as pool:
-        drawn = pool.plot_svg(replace(figure, id="another-id"), {table.id: table})
+    with worker_processes() as workers:
+        drawn = DrawingPool(workers).plot_svg(replace(figure, id="another-id"), {table.id: table})
     assert drawn == first.replace(f'="{figure.id}-', '="another-id-').replace(
         f"#{figure.id}-", "#another-id-"
     )
@@ -120,8 +121,12 @@ def test_those_that_were_not_used_for_longest_make_room(cache: Path, monkeypatch
     assert [bool(kept_drawing(SPEC % n)) for n in range(4)] == [True, False, True, True]
 
 
-def test_processes_start_only_for_what_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_asked_of_workers_that_is_kept() -> None:
+    class NoWorkers(Executor):
+        def submit(self, *_arguments: object, **_named: object) -> Future[object]:  # type: ignore[override]
+            pytest.fail("a process would be started")
+
     draw_figures(REPORT)
-    monkeypatch.setattr(drawing_pool, "_started", lambda: pytest.fail("a process was started"))
-    with DrawingPool(2) as pool:
-        draw_figures(REPORT, pool)
+    pool = DrawingPool(NoWorkers())
+    pool.prepare(libraries=False)
+    draw_figures(REPORT, pool)

@@ -7,6 +7,7 @@ import vl_convert
 
 from openpts.plots import vega_bundle
 from openpts.plots.drawing_pool import DrawingPool
+from openpts.plots.worker_processes import worker_processes
 
 BUNDLE = vl_convert.javascript_bundle()  # type: ignore[call-arg] # the stub lacks its default
 
@@ -36,8 +37,10 @@ def test_it_is_put_together_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_a_process_that_draws_puts_it_together(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with DrawingPool(1) as pool:
-        pool.begin_libraries()
+    with worker_processes() as workers:
+        pool = DrawingPool(workers)
+        pool.prepare(libraries=True)
+        pool.wait_for_libraries()
     never_made(monkeypatch)
     assert again() == BUNDLE
 

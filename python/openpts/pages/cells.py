@@ -32,6 +32,16 @@ def number_or(absent: str, value: float | None, decimals: int) -> Cell:
     return missing(absent) if value is None else number(value, decimals)
 
 
+def count(value: int) -> Cell:
+    """A number of things, with thousands commas."""
+    return Cell(f"{value:,}", float(value))
+
+
+def none() -> Cell:
+    """A place that belongs to another row or column."""
+    return Cell("-")
+
+
 def percent(value: float, decimals: int = 1, *, plus: bool = False) -> Cell:
     """A share in per cent; ``plus`` shows the sign of a difference."""
     return Cell(signed(value, decimals) if plus else fixed(value, decimals), value)

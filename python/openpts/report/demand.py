@@ -10,14 +10,7 @@ from openpts.report.access_pattern_page import access_pattern_page
 from openpts.report.content import TestContent
 from openpts.report.demand_figures import demand_figures
 from openpts.report.demand_histogram_pages import histogram_page, histogram_prewrite_page, histograms
-from openpts.report.demand_pages import (
-    cpu_page,
-    intensity_page,
-    points_page,
-    toio_bandwidth_page,
-    toio_page,
-    variation_plot_page,
-)
+from openpts.report.demand_pages import demand_pages, points_page, toio_pages
 from openpts.report.demand_rounds_pages import prewrites_page, variation_page, variation_window_page
 from openpts.report.demand_words import (
     COMPOSITE,
@@ -211,16 +204,13 @@ def _pages(demand: DemandRun) -> tuple[Page, ...]:
         prewrites_page(demand),
         variation_page(demand),
         variation_window_page(demand, _record(demand)),
-        variation_plot_page(demand),
-        intensity_page(demand),
-        cpu_page(demand),
+        *demand_pages(demand),
         *(
             page
             for histogram in histograms(demand)
             for page in (histogram_prewrite_page(demand, histogram), histogram_page(demand, histogram))
         ),
-        toio_page(demand),
-        toio_bandwidth_page(demand),
+        *toio_pages(demand),
         points_page(demand),
         *((pattern,) if pattern else ()),
     )

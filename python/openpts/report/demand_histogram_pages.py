@@ -13,6 +13,7 @@ from openpts.analysis.minutes import minutes_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, response_times
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.printable import printable
 from openpts.record.reader import StepRecord
@@ -24,7 +25,6 @@ from openpts.report.minutes_table import (
     minute_row,
     minutes_axis,
 )
-from openpts.report.steady_state_pages import PlotName
 from openpts.units import MB, format_duration, format_latency_ms
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState

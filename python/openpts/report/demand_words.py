@@ -6,10 +6,10 @@ from typing import Final
 from openpts.analysis.demand import DemandResults, analyse_demand
 from openpts.analysis.operating_points import OperatingPoint
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.header import of_cycle
-from openpts.report.steady_state_pages import PlotName
 from openpts.report.tracking_pages import TrackedPart, tracked_part
 from openpts.units import format_block_size, format_latency_ms
 from openpts.vocabulary.conditions import DemandConditions

@@ -5,6 +5,7 @@ from typing import Any, Final
 from openpts.analysis.idle_recovery import SegmentSummary
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, analyse_idle_recovery
 from openpts.pages import cells
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Cell, Page, Section, Table
 from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
@@ -28,7 +29,6 @@ from openpts.report.idle_recovery_pages import (
 from openpts.report.other_minutes import other_minutes_figures
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import PlotName
 from openpts.report.tracking_pages import (
     TrackedPart,
     between_verdicts,

@@ -3,6 +3,7 @@
 from typing import Final
 
 from openpts.analysis.round_test import RoundTestResults
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Page, Section, Table
 from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
@@ -39,12 +40,7 @@ from openpts.report.round_words import (
 )
 from openpts.report.secondary_pages import merged_tail_page, response_times_page
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import (
-    PlotName,
-    convergence_page,
-    share_of_average_page,
-    steady_state_sentence,
-)
+from openpts.report.steady_state_pages import convergence_page, share_of_average_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size
 from openpts.vocabulary.part import Part

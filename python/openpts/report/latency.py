@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.round_test import RoundTestResults
 from openpts.pages import cells
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Cell, Page, Section, Table
 from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
@@ -48,7 +49,7 @@ from openpts.report.round_words import (
 )
 from openpts.report.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import PlotName, convergence_page, steady_state_sentence
+from openpts.report.steady_state_pages import convergence_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size, format_duration
 from openpts.vocabulary.conditions import LatencyConditions

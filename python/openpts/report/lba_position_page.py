@@ -4,9 +4,9 @@ from typing import Final
 
 from openpts.analysis.lba_position import PositionBin, last_pass
 from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.record.reader import Run
-from openpts.report.steady_state_pages import PlotName
 from openpts.units import MB
 from openpts.vocabulary.part import Part
 

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.interface_limit import interface_limit
@@ -17,7 +18,7 @@ from openpts.report.matrix_pages import mix
 from openpts.report.metric import METRICS
 from openpts.report.preparation_page import preparation_page
 from openpts.report.round_words import verification_record
-from openpts.report.steady_state_pages import PlotName, convergence_page, rounds_reason
+from openpts.report.steady_state_pages import convergence_page, rounds_reason
 from openpts.report.window_page import Window, window_of, window_page
 from openpts.units import MIB, block_size_kib, format_block_size
 from openpts.vocabulary.conditions import Profile

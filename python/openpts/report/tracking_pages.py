@@ -13,6 +13,7 @@ from openpts.analysis.other_minutes import OtherMinutes, other_minutes
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.tracking_rounds import TrackedStep, TrackingResults, analyse_tracking
 from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Axis, Band, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.pages.ticks import TimeAxis
 from openpts.record.reader import Run
@@ -25,7 +26,7 @@ from openpts.report.minutes_table import (
     minutes_axis,
 )
 from openpts.report.other_minutes import other_minutes_verdicts
-from openpts.report.steady_state_pages import PlotName, height_over_rounds, round_columns
+from openpts.report.steady_state_pages import height_over_rounds, round_columns
 from openpts.report.window_page import Window, window_page
 from openpts.vocabulary.conditions import DemandConditions, IdleRecoveryConditions, WriteSaturationConditions
 from openpts.vocabulary.part import Part

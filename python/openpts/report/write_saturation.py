@@ -9,6 +9,7 @@ from openpts.analysis.saturation import (
     whole_pieces,
 )
 from openpts.pages import cells
+from openpts.pages.kit import PlotName
 from openpts.pages.model import Cell, Page, Section, Table, Verdict
 from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
@@ -39,7 +40,6 @@ from openpts.report.saturation_pages import (
 )
 from openpts.report.saturation_tables import preparation_page, zones_page
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import PlotName
 from openpts.report.transfer_size import with_transfer_size
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration

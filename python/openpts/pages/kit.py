@@ -43,6 +43,18 @@ class PlotName:
 
 
 @dataclass(frozen=True, slots=True)
+class Required:
+    """A plot or table that the specification demands: its page's id behind the section's name, its number."""
+
+    key: str
+    number: str
+
+    def named(self, prefix: str, title: str) -> PlotName:
+        """Its name in the section of that prefix."""
+        return PlotName(f"{prefix}-{self.key}", self.number, title)
+
+
+@dataclass(frozen=True, slots=True)
 class Col(Generic[T]):
     """A column, and its cell of a row's thing. ``place`` is the column's on an axis, where it has one."""
 
@@ -156,14 +168,16 @@ class Plot:
     part: str = "plot"
 
     def over(self, name: PlotName, shown: Table) -> Figure:
-        """The figure under the plot's name. Raises ValueError where there is nothing to plot."""
+        """The figure under the plot's name."""
         values = self._values(shown)
-        alt = self.alt.format(
-            count=len(values),
-            rows=len(shown.rows),
-            low=self._text(min(values)),
-            high=self._text(max(values)),
-        )
+        alt = self.alt
+        for word, text in (
+            ("{count}", str(len(values))),
+            ("{rows}", str(len(shown.rows))),
+            ("{low}", self._text(min(values, default=0.0))),
+            ("{high}", self._text(max(values, default=0.0))),
+        ):
+            alt = alt.replace(word, text)
         return Figure(
             id=f"{name.id}-{self.part}",
             number=name.number,

@@ -8,6 +8,7 @@ from openpts.pages import cells
 from openpts.pages.model import Cell, Page, Section, Table, Verdict
 from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
+from openpts.report import cross_stimulus_pages, cross_stimulus_tables
 from openpts.report.content import TestContent
 from openpts.report.cross_stimulus_pages import (
     group_page,
@@ -37,6 +38,8 @@ _NS_PER_MIN: Final = 60 * NS_PER_S
 _NO_STEADY_STATE: Final = "n.a."
 # A group lasts until its last I/O is answered: a little longer than planned, or shorter if nothing was.
 _WHOLE: Final = 0.99
+
+REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_tables.TABLE)
 
 
 def report(run: Run) -> TestContent:

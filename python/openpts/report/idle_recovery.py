@@ -5,7 +5,7 @@ from typing import Any, Final
 from openpts.analysis.idle_recovery import SegmentSummary
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, analyse_idle_recovery
 from openpts.pages import cells
-from openpts.pages.kit import PlotName
+from openpts.pages.kit import Required
 from openpts.pages.model import Cell, Page, Section, Table
 from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
@@ -22,6 +22,7 @@ from openpts.report.header_rows import (
 )
 from openpts.report.idle_recovery_gain_pages import cycles_page, gain_page
 from openpts.report.idle_recovery_pages import (
+    ALL_WAIT_STATES,
     all_wait_states_page,
     secondary_page,
     wait_state_page,
@@ -42,8 +43,9 @@ from openpts.units import NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.conditions import IdleRecoveryConditions
 from openpts.vocabulary.part import Part
 
-_PRECONDITIONING: Final = PlotName("hir-1", "Plot 11-1", "HIR IOPS v Time - Pre-conditioning")
-_WINDOW: Final = PlotName("hir-2", "Plot 11-2", "HIR Pre-conditioning Steady State Measurement Plot")
+REQUIRED: Final = (Required("1", "Plot 11-1"), Required("2", "Plot 11-2"), ALL_WAIT_STATES)
+_PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-conditioning")
+_WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Measurement Plot")
 
 
 def report(run: Run) -> TestContent:

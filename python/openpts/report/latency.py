@@ -7,7 +7,7 @@ from msgspec.structs import replace
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.round_test import RoundTestResults
 from openpts.pages import cells
-from openpts.pages.kit import PlotName
+from openpts.pages.kit import PlotName, Required
 from openpts.pages.model import Cell, Page, Section, Table
 from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
@@ -59,6 +59,17 @@ from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import TestPoint
 
 PREFIX: Final = "lat"
+
+
+def _window(index: int) -> Required:
+    """The plot of a tracking variable's window."""
+    return Required(f"window-{index + 1}", "Plot 9-2")
+
+
+_CONVERGENCE: Final = Required("convergence-rw0", "Plot 9-1")
+_TABLE: Final = Required("table", "Plot 9-3")
+_HISTOGRAM: Final = Required("clp", "Plot 9-4")
+REQUIRED: Final = (_CONVERGENCE, _window(0), _TABLE, _HISTOGRAM)
 BLOCK_SIZES_BYTES: Final = tuple(round(kib * KIB) for kib in BLOCK_SIZES_KIB)
 HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
@@ -166,9 +177,8 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
         *(
             window_page(
                 window_of(results, index, verification_record(results, "9.3.4")),
-                PlotName(
-                    f"{PREFIX}-window-{index + 1}",
-                    "Plot 9-2",
+                _window(index).named(
+                    PREFIX,
                     f"Steady State Measurement Window - RND/{format_block_size(v.block_size_bytes)}".replace(
                         " KiB", "KiB"
                     ),
@@ -182,23 +192,19 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
 def _convergence_pages(results: RoundTestResults, matrix: Matrix) -> tuple[Page, ...]:
     """Averages of the writes, which the specification asks for; then their maxima and the other mixes."""
     shown = (
-        (0, "Average", _MEAN_LATENCY),
-        (0, "Maximum", MAX_LATENCY),
-        (65, "Average", _MEAN_LATENCY),
-        (100, "Average", _MEAN_LATENCY),
+        (_CONVERGENCE, 0, "Average", _MEAN_LATENCY),
+        (Required("convergence-rw0-maximum", "Plot 9-1b"), 0, "Maximum", MAX_LATENCY),
+        (Required("convergence-rw65", "Plot 9-1c"), 65, "Average", _MEAN_LATENCY),
+        (Required("convergence-rw100", "Plot 9-1d"), 100, "Average", _MEAN_LATENCY),
     )
     pages = [
         convergence_page(
             results,
-            PlotName(
-                f"{PREFIX}-convergence-rw{read_pct}{'' if what == 'Average' else '-maximum'}",
-                f"Plot 9-1{letter}",
-                f"Steady State Convergence Plot - {what} Latency - {mix_title(read_pct)}",
-            ),
+            plot.named(PREFIX, f"Steady State Convergence Plot - {what} Latency - {mix_title(read_pct)}"),
             measured_points(matrix, read_pct),
             metric,
         )
-        for (read_pct, what, metric), letter in zip(shown, ("", "b", "c", "d"), strict=True)
+        for plot, read_pct, what, metric in shown
     ]
     return (pages[0], *(replace(page, mandatory=False) for page in pages[1:]))
 
@@ -209,9 +215,8 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
     return (
         tabular_page(
             matrix,
-            PlotName(
-                f"{PREFIX}-table",
-                "Plot 9-3",
+            _TABLE.named(
+                PREFIX,
                 "Ave, 5 9s, Max Response Times & IOPS - ALL RW Mix & BS - Tabular Data",
             ),
             run.manifest.target.sector_bytes,
@@ -220,9 +225,8 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
         confidence_page(
             times,
             Applied(HISTOGRAM_WORKLOAD, demand(results), _nines(run)),
-            PlotName(
-                f"{PREFIX}-clp",
-                "Plot 9-4",
+            _HISTOGRAM.named(
+                PREFIX,
                 "Response Time Histogram - Confidence Level Plot - RND 4KiB RW0",
             ),
         ),

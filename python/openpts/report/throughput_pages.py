@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, values_of
+from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Row, Series, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.interface_limit import interface_limit
 from openpts.report.lba_position_page import lba_position_page
@@ -27,6 +27,10 @@ from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import TestPoint, TrackingVariable
 
 READ_PCTS: Final = (0, 100)
+_CONVERGENCE: Final = (Required("write", "Plot 8-1"), Required("read", "Plot 8-2"))
+_WINDOW: Final = Required("window", "Plot 8-3")
+LARGE: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-4"), Required("bars", "Plot 8-6"))
+OTHERS: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-5"), Required("bars", "Plot 8-7"))
 _METRIC: Final = METRICS[SteadyFigure.THROUGHPUT]
 _BAR_COLOR: Final = 2
 
@@ -78,13 +82,14 @@ def cycle_pages(run: Run, cycle: Cycle) -> tuple[Page, ...]:
     """All pages in the order of 8.3; Plots 8-4 and 8-6 are those of 1024 KiB, 8-5 and 8-7 of other sizes."""
     large = cycle.size_bytes >= MIB
     compact = cycle.size_text.replace(" ", "")
-    table = _table(cycle, "Plot 8-4" if large else "Plot 8-5")
+    tabular, bars = LARGE[-2:] if large else OTHERS[-2:]
+    table = _table(cycle, tabular.number)
     return (
         _preparation(run, cycle),
         *_convergence(run, cycle, compact),
         _write_window(cycle),
-        _tabular_page(run, cycle, table),
-        _bars_page(cycle, table, "Plot 8-6" if large else "Plot 8-7"),
+        _tabular_page(run, cycle, table, tabular),
+        _bars_page(cycle, table, bars),
         lba_position_page(
             run,
             cycle.number,
@@ -116,25 +121,19 @@ def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
     return tuple(
         convergence_page(
             cycle.results,
-            PlotName(
-                f"{cycle.prefix}-{name.lower()}",
-                f"Plot 8-{number}",
-                f"Throughput Test - SS Convergence - {name} {compact}",
-            ),
+            plot.named(cycle.prefix, f"Throughput Test - SS Convergence - {name} {compact}"),
             [cycle.point(read_pct)],
             _METRIC,
             limit=limit,
         )
-        for number, (read_pct, name) in enumerate(zip(READ_PCTS, ("Write", "Read"), strict=True), start=1)
+        for read_pct, name, plot in zip(READ_PCTS, ("Write", "Read"), _CONVERGENCE, strict=True)
     )
 
 
 # PTS-TP-18, 26, 27
 def _write_window(cycle: Cycle) -> Page:
     """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
-    name = PlotName(
-        f"{cycle.prefix}-window", "Plot 8-3", f"Steady State Measurement Window - SEQ/{cycle.size_text}"
-    )
+    name = _WINDOW.named(cycle.prefix, f"Steady State Measurement Window - SEQ/{cycle.size_text}")
     if not cycle.results.conditions.tracking:
         sentence = Verdict(f"Writes of {cycle.title} were not tracked in this run.", "fail")
         return Page(name.id, name.title, (sentence,), mandatory=True)
@@ -168,40 +167,37 @@ def _read_window(cycle: Cycle) -> Page:
 
 
 # PTS-TP-19, 28, 29
-def _tabular_page(run: Run, cycle: Cycle, table: Table) -> Page:
+def _tabular_page(run: Run, cycle: Cycle, table: Table, plot: Required) -> Page:
     """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
     enterprise = run.manifest.conditions.profile is Profile.ENTERPRISE
-    return Page(
-        f"{cycle.prefix}-tabular",
-        f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data",
-        (table, Verdict(f"Each cell: {_averaging(cycle)}.")),
-        mandatory=True,
-    )
+    title = f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data"
+    return page(plot.named(cycle.prefix, title), table, Verdict(f"Each cell: {_averaging(cycle)}."))
 
 
 # PTS-TP-31, 32
-def _bars_page(cycle: Cycle, table: Table, number: str) -> Page:
+def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
     """Plots 8-6 and 8-7: writes and reads side by side (8.3.7.3, 8.3.7.4)."""
-    page_id, title = f"{cycle.prefix}-bars", "Throughput - ALL RW Mix & BS - 2D Plot"
-    values = [cell.value for cell in table.rows[0].cells if cell.value is not None]
-    if not values:
-        nothing = Verdict("No Round was completed: there is nothing to plot.", "fail")
-        return Page(page_id, title, (nothing,), mandatory=True)
-    names = tuple(column.label for column in table.columns)
-    texts = zip(names, table.rows[0].cells, strict=True)
-    figure = Figure(
-        id=f"{page_id}-plot",
-        number=number,
-        title=f"{title} - {cycle.title}",
+    name = required.named(cycle.prefix, "Throughput - ALL RW Mix & BS - 2D Plot")
+    if not values_of(shown):
+        return page(name, NO_ROUND)
+    names = tuple(column.label for column in shown.columns)
+    texts = zip(names, shown.rows[0].cells, strict=True)
+    plot = Plot(
         kind="bars",
-        table_id=table.id,
         x=Axis("R/W mix %", "category", (0, len(names)), (), names),
-        y=ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
-        alt=f"{title}, {cycle.title}: " + "; ".join(f"{name} {cell.text} MB/s" for name, cell in texts) + ".",
+        y=lambda values: ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
         series=(Series(cycle.title, "row", (0,), _BAR_COLOR, style="bars"),),
+        alt="",
         height_px=320,
     )
-    return Page(page_id, title, (figure, Repeat(table.id)), mandatory=True)
+    figure = replace(
+        plot.over(name, shown),
+        title=f"{name.title} - {cycle.title}",
+        alt=f"{name.title}, {cycle.title}: "
+        + "; ".join(f"{of} {cell.text} MB/s" for of, cell in texts)
+        + ".",
+    )
+    return page(name, figure, Repeat(shown.id))
 
 
 def _table(cycle: Cycle, number: str) -> Table:

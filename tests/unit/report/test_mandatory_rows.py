@@ -219,9 +219,9 @@ def test_each_page_that_is_taken_away_is_missed_by_its_number(name: str) -> None
     report = report_of(name, Profile.ENTERPRISE)
     for section in report.sections:
         required = REQUIRED_PLOTS.get(section.test) or REQUIRED_PLOTS[name]
-        for number, key in required:
-            missing = missing_plots(without(report, f"{section.test}-{key}").sections)
-            assert missing == [f"{section.title}: {number} is missing"]
+        for plot in required:
+            missing = missing_plots(without(report, f"{section.test}-{plot.key}").sections)
+            assert missing == [f"{section.title}: {plot.number} is missing"]
 
 
 def test_a_page_with_a_plot_of_another_number_does_not_count() -> None:

@@ -3,11 +3,10 @@
 import math
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from openpts.pages.model import Axis, Figure, Series, Table, bars_of, points_of
-from openpts.plots.axes import Spec, field, place, shows
-from openpts.plots.envelope import distinct, envelope
+from openpts.plots.axes import Spec, field, place, shares, shows, value_at
 from openpts.plots.line_labels import drawn_last, placed, visible
 from openpts.plots.theme import MARKERS
 
@@ -23,6 +22,7 @@ _DIGITS: Final = 7
 _MARKER: Final = 42
 _BOLD_MARKER: Final = 62
 _CLOSE: Final = 150  # points of a series from which on markers would hide its line
+Point = tuple[float, float]
 
 
 def series_layers(figure: Figure, table: Table, interactive: bool, *, right: bool) -> list[Spec]:
@@ -204,3 +204,42 @@ def _envelope(series: Series, figure: Figure, data: Spec) -> list[Spec]:
 def _brief(value: float) -> float:
     """To more digits than a picture can show, but few enough for a small file."""
     return float(f"{value:.{_DIGITS}g}") if math.isfinite(value) else value
+
+
+class Column(NamedTuple):
+    """The values of a series between two places of x; ``x`` is in the middle between them."""
+
+    x: float
+    low: float
+    high: float
+    mean: float
+
+
+def envelope(points: Sequence[Point], x: Axis, columns: int) -> list[Column]:
+    """One column for each of so many equal parts of the axis that holds a point: no spike is lost."""
+    found: dict[int, list[float]] = {}
+    part_of = shares(x)
+    for where, value in points:
+        if 0 <= (part := part_of(where)) <= 1:
+            found.setdefault(min(columns - 1, int(part * columns)), []).append(value)
+    return [
+        Column(
+            value_at((number + 0.5) / columns, x),
+            min(values),
+            max(values),
+            min(max(math.fsum(values) / len(values), min(values)), max(values)),
+        )
+        for number, values in sorted(found.items())
+    ]
+
+
+def distinct(points: Sequence[Point], x: Axis, y: Axis, size: tuple[int, int]) -> list[Point]:
+    """The points that don't lie on another one in a picture of so many pixels: the first of each pixel."""
+    width, height = size
+    seen: dict[tuple[int, int], Point] = {}
+    across_of, up_of = shares(x), shares(y)
+    for point in points:
+        across, up = across_of(point[0]), up_of(point[1])
+        if math.isfinite(across) and math.isfinite(up):
+            seen.setdefault((round(across * width), round(up * height)), point)
+    return list(seen.values())

@@ -13,17 +13,18 @@ from typing import Final
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.folder_files import write_files
+from openpts.folder_files import open_file, write_files
 from openpts.pages.model import Report
 from openpts.plots.drawing_pool import DrawingPool
 from openpts.plots.svg import draw_figures, missing_plots_note
 from openpts.plots.worker_processes import worker_processes
+from openpts.record.writer import DATABASE_NAME
 from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
+from openpts.report.files_page import RecordFile
 from openpts.report.html import render_html
 from openpts.report.part_reader import begin_parts, packed_part, parts_as_made, unpacked_part
 from openpts.report.pdf import missing_pdf_note, render_pdf
-from openpts.report.record_files import record_files
 from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
@@ -32,6 +33,8 @@ from openpts.report.times import date_of
 
 SUMS_NAME = "SHA256SUMS"
 REPORT_NAME = "report"
+# The log beside the database is there only of a run that was killed, or that still goes on.
+_PATTERNS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", "**/*.parquet")
 
 
 class Style(StrEnum):
@@ -198,3 +201,27 @@ def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport
     paths = {ending: folder / name for ending, name in names.items()}
     data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))
     return WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, folder / sums)
+
+
+def record_files(parts: Sequence[RunPart]) -> list[RecordFile]:
+    """Database and captures of each run; of several runs, under their test IDs. Raises RecordError."""
+    files = [
+        (f"{part.manifest.test_id}/" if len(parts) > 1 else "", Path(part.folder), path)
+        for part in parts
+        for pattern in _PATTERNS
+        for path in sorted(Path(part.folder).glob(pattern))
+        if path.lstat().st_size  # an empty log comes and goes with those who read
+    ]
+    with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
+        return list(threads.map(lambda file: _record_file(*file), files))
+
+
+def _record_file(prefix: str, folder: Path, path: Path) -> RecordFile:
+    name = str(path.relative_to(folder))
+    try:
+        with open_file(folder, name) as file:
+            digest = hashlib.file_digest(file, "sha256")
+            size_bytes = file.tell()
+    except OSError as error:
+        raise RecordError(f"can't read {path}: {error.strerror}") from error
+    return RecordFile(f"{prefix}{name}", size_bytes, digest.hexdigest())

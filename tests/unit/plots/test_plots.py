@@ -28,8 +28,8 @@ from openpts.pages.model import (
     points_of,
 )
 from openpts.plots.axes import place, share
-from openpts.plots.envelope import distinct, envelope
 from openpts.plots.labels_above import labels_above
+from openpts.plots.series import distinct, envelope
 from openpts.plots.svg import draw_figures
 from openpts.plots.text_width import text_width_px
 from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from openpts.errors import RecordError
 from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict
 from openpts.report.build import build_report
-from openpts.report.mandatory import REQUIRED_PLOTS, missing_plots
+from openpts.report.run_part import REQUIRED_PLOTS, missing_plots
 from openpts.report.standing import Standing
 from openpts.report.tests import REPORTS, reported_test
 from openpts.vocabulary.conditions import IopsConditions, Profile, WriteSaturationConditions

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from openpts.pages import cells
 from openpts.pages.model import (
     HEIGHT_PX,
+    WIDTH_PX,
     Axis,
     Band,
     Block,
@@ -164,6 +165,7 @@ class Plot:
     palette: str = "series"
     depth_title: str = ""
     height_px: int = HEIGHT_PX
+    width_px: int = WIDTH_PX
     zoom_group: str = ""
     part: str = "plot"
 
@@ -194,6 +196,7 @@ class Plot:
             palette=self.palette,
             depth_title=self.depth_title,
             height_px=self.height_px,
+            width_px=self.width_px,
             zoom_group=self.zoom_group,
         )
 

@@ -14,6 +14,7 @@ import msgspec
 
 SCHEMA_VERSION: Final = 2
 HEIGHT_PX: Final = 380  # of a plot: a field that holds this very object is left out of report.json
+WIDTH_PX: Final = 720
 
 
 class Cell(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -179,7 +180,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
     palette: str = "series"
     depth_title: str = ""
     height_px: int = HEIGHT_PX
-    width_px: int = 720
+    width_px: int = WIDTH_PX
     zoom_group: str = ""
     sides_px: tuple[float, float] = (0, 0)
     transfer_bytes: int = 0

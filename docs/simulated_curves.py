@@ -14,7 +14,7 @@ import vl_convert
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedEngine
 from openpts.engine.simulated_drive import SimulatedDrive
-from openpts.report.theme import FONT_DIRECTORY, LIGHT, vega_config
+from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import default_scale
 from openpts.units import KIB, MIB, NS_PER_S

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.report.foreign_io import foreign_io
+from openpts.report.telemetry_blocks import foreign_io
 from openpts.units import NS_PER_S
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 

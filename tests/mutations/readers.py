@@ -16,6 +16,7 @@ from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.parameters.tables import TABLES
+from openpts.plots.worker_processes import worker_processes
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import DATABASE_NAME
@@ -199,7 +200,8 @@ def everything_beside(other: Path) -> Callable[[Path], object]:
     def read(path: Path) -> object:
         folder = path.parent
         conformance_of(read_run(folder))
-        make_report(ReportSource((folder,), folder), ReportOptions())
+        with worker_processes() as workers:
+            make_report(ReportSource((folder,), folder), ReportOptions(), workers)
         comparison = compare_runs(read_entries([other, folder]), "")
         return build_comparison(comparison), comparison_figures(comparison)
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from openpts.pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Verdict
 from openpts.report.summary import summarise
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import Profile

@@ -9,10 +9,10 @@ from msgspec.structs import replace
 from openpts.analysis.settling import Look
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
+from openpts.pages.model import Verdict
 from openpts.practice.settling import SettlingCourse, settle
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Verdict
 from openpts.report.times import default_date
 from openpts.runner.bench import device_under_test
 from openpts.units import KIB, NS_PER_S

@@ -6,15 +6,15 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.suite import run_all
+from openpts.pages.model import Cell, Figure, Page, Report, Table, Verdict
+from openpts.plots.svg import draw_figures
 from openpts.record.reader import Run
 from openpts.report.build import build_combined
 from openpts.report.html import render_html
-from openpts.report.model import Cell, Figure, Page, Report, Table, Verdict
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
-from openpts.report.svg import draw_figures
 from openpts.report.tests import read_for_report
 from tests.support.oracle_presets import write_oracle
 

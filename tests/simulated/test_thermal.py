@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Verdict
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, MB

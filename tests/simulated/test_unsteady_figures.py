@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.pages.model import Report, Row
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.key_values import key_values
-from openpts.report.model import Report, Row
 from openpts.report.summary import summarise
 from openpts.report.tests import reported_test
 from openpts.runner.run import Adjust

@@ -6,10 +6,10 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from openpts.pages.model import Report
 from openpts.pts.workloads import WORKLOADS
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
-from openpts.report.model import Report
 from openpts.report.sources import ReportSource
 from openpts.report.summary import summarise
 from openpts.report.times import default_date

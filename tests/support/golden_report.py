@@ -16,8 +16,7 @@ from unittest import mock
 
 import numpy as np
 
-from openpts.report import html
-from openpts.report.model import (
+from openpts.pages.model import (
     SCHEMA_VERSION,
     Cell,
     Column,
@@ -34,9 +33,10 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
+from openpts.pages.ticks import linear_axis
+from openpts.plots.svg import draw_figures
+from openpts.report import html
 from openpts.report.pdf import render_pdf
-from openpts.report.svg import draw_figures
-from openpts.report.ticks import linear_axis
 from tests.support.sample_figures import (
     category_axis,
     confidence,

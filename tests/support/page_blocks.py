@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Final
 
+from openpts.pages.model import Page, Row, Table, Verdict
 from openpts.record.reader import Run
-from openpts.report.model import Page, Row, Table, Verdict
 from openpts.vocabulary.facts import Fact, Facts
 
 NO_SETTINGS: Final = "Host Set-up Audit: not reported (the record holds no settings of the host)."

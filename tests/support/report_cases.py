@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from openpts.pages.model import Report
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
-from openpts.report.model import Report
 from openpts.report.times import default_date
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import SimulationFacts, TargetKind

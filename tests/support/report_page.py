@@ -6,9 +6,9 @@ from typing import Any
 
 import msgspec
 
+from openpts.pages.model import Figure, Report, Table
+from openpts.plots.svg import draw_figures
 from openpts.report.html import render_html
-from openpts.report.model import Figure, Report, Table
-from openpts.report.svg import draw_figures
 from tests.support.browser import Browser
 
 # What the page would save, instead of a dialog: name and content of each file.

@@ -4,8 +4,8 @@ import math
 import random
 from collections.abc import Sequence
 
-from openpts.report import ticks
-from openpts.report.model import (
+from openpts.pages import ticks
+from openpts.pages.model import (
     Axis,
     Band,
     Cell,

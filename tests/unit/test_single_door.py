@@ -54,7 +54,6 @@ WRITES_TO_DESCRIPTORS = {
 WRITES_FILES_BY_NAME = {
     "folder_files.py": "a file that it has just made",
     "journal.py": "its own entries",
-    "report/part_reader.py": "a pipe",
     "report/pdf.py": "a folder of its own",
     "runner/array_device.py": "no file: it lets an engine open a device",
 }
@@ -63,7 +62,7 @@ CHANGES_NAMES = {
     "device/targets/scratch_file.py": "a scratch file that it made",
     "folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
-    "report/kept_drawings.py": "drawings that make room",
+    "plots/drawing_cache.py": "drawings that make room",
 }
 MAKES_FOLDERS = {
     "cli/io.py": "for a capture",
@@ -72,7 +71,7 @@ MAKES_FOLDERS = {
     "journal.py": "its own",
     "journal_turn.py": "the journal's",
     "record/writer.py": "a run's",
-    "report/kept_files.py": "for what is kept",
+    "plots/kept_files.py": "for what is kept",
     "report/write.py": "where the operator wants a report",
     "runner/capture.py": "a run's",
     "runner/demand.py": "for a capture",
@@ -100,8 +99,7 @@ STARTS_PROCESSES = {
     "engine/fio/installation.py": "fio --version",
     "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
     "host/sleep_inhibitor.py": "systemd-inhibit",
-    "report/drawing_pool.py": "this program, to draw",
-    "report/part_reader.py": "copies of this process, to read runs",
+    "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/power_command.py": "the operator's own command",
 }
 CARRIES_OUT_PURGES = {
@@ -186,7 +184,7 @@ def test_modules_that_reach_the_system_go_by_their_own_names() -> None:
             elif isinstance(node, ast.ImportFrom) and str(node.module).partition(".")[0] in watched:
                 assert {(node.module, alias.name) for alias in node.names} <= harmless, name
     assert _modules(lambda node: _called(node) in {"__import__", "eval", "exec"}) == set()
-    by_name = {"cli/commands_on_demand.py", "report/optional.py"}  # commands, and libraries of reports
+    by_name = {"cli/commands_on_demand.py", "plots/optional.py"}  # commands, and libraries of reports
     assert _modules(lambda node: _called(node) == "import_module") == by_name
 
 

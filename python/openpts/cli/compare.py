@@ -12,7 +12,7 @@ from openpts.cli.report import print_notes
 from openpts.errors import UsageError
 
 if TYPE_CHECKING:
-    from openpts.report.model import Report
+    from openpts.pages.model import Report
 
 _OUT = Path("openpts-comparison")
 

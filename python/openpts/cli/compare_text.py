@@ -6,9 +6,9 @@ from rich.console import Console
 from rich.table import Table
 
 from openpts.cli.table_console import table_console
+from openpts.pages.model import Cell, Report, Verdict
+from openpts.pages.model import Table as ReportTable
 from openpts.report.compare.contenders import RunComparison
-from openpts.report.model import Cell, Report, Verdict
-from openpts.report.model import Table as ReportTable
 
 _PIPE_COLUMNS = 150
 _DIFFERING = "-differing"

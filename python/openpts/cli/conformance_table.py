@@ -11,8 +11,8 @@ from openpts.cli.table_console import table_console
 from openpts.conformance.catalogue import SECTION_TITLES
 from openpts.conformance.conformance import Conformance, count_line
 from openpts.conformance.finding import Status
+from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest
-from openpts.report.printable import printable
 
 _STYLES: Final = {
     Status.MET: "green",

@@ -13,9 +13,9 @@ from openpts.analysis.distribution import (
     has_shares,
     period_shares,
 )
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.record.reader import Run, StepRecord
-from openpts.report import cells
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.units import format_block_size
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Zones

@@ -7,20 +7,54 @@ from typing import Final
 
 import msgspec
 
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import SCHEMA_VERSION, Page, Report
+from openpts.pages.printable import brief, fact_text, printable
 from openpts.record.reader import Run
 from openpts.report.cover_page import cover_page
 from openpts.report.executive_page import executive_page
 from openpts.report.files_page import RecordFile, files_page
-from openpts.report.glossary_page import glossary_page
 from openpts.report.header import drive_name
 from openpts.report.merge import merged_page
-from openpts.report.model import SCHEMA_VERSION, Page, Report
-from openpts.report.printable import brief, fact_text, printable
 from openpts.report.run_part import RunPart, in_order, part_of
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"
 _LONGEST_STEM: Final = 120
+_TERMS: Final = (
+    ("AR", "Active Range: the LBAs that the test may touch, as a share of those that a user can reach"),
+    ("ART", "Average response time: mean time from submission to completion of an I/O"),
+    (
+        "Confidence level",
+        "Share of I/Os that were completed within a response time; the same as a percentile",
+    ),
+    ("Conformant", "A finished run at full length on a raw drive, with no deviation in its ledger"),
+    (
+        "Deviation",
+        "Whatever was done otherwise than the specification asks, with what follows for comparisons",
+    ),
+    ("Drive fill", "User data written, in units of the user capacity"),
+    ("DUT", "Device under test"),
+    ("FOB", "Fresh out of the box: as after a purge"),
+    ("GB, MB/s", "Powers of ten: 1 GB = 10^9 bytes"),
+    ("IOPS", "I/Os completed per second"),
+    ("KiB, MiB", "Powers of two: 1 KiB = 1,024 bytes; sizes of transfers"),
+    ("Measurement Window", "The five Rounds over which steady state was found, or the last five"),
+    ("MRT", "Maximum response time of all I/Os"),
+    ("n 9s", "Percentile of n nines: 3 9s is 99.9 %. Stated only where at least 10^n I/Os were timed"),
+    ("Preconditioning", "Writes before the measurement that bring the drive into a defined state"),
+    ("Purge", "Bringing the drive as near as possible to never having been used"),
+    ("QD", "Queue depth: I/Os that each thread keeps in flight"),
+    ("RND, SEQ", "Random, sequential"),
+    ("Round", "One pass through all test points"),
+    ("RW 65", "65 per cent of the I/Os are reads; 65/35 is the same with the writes"),
+    ("Steady state", "Range at most 20 % and slope at most 10 % of the average over the Measurement Window"),
+    ("TC", "Thread count"),
+    ("TGBW", "Total GB written since the purge"),
+    ("TOIO, OIO", "I/Os in flight in total: TC times QD"),
+    ("Tracking variable", "The figure by which steady state is judged"),
+    ("WCD, WCE", "Volatile write cache disabled, enabled"),
+)
 
 
 # PTS-FLOW-10
@@ -125,3 +159,8 @@ def _stem(parts: Sequence[RunPart]) -> str:
 def _digest(report: Report) -> str:
     """Eight digits that tell two reports apart, on paper as well."""
     return hashlib.sha256(msgspec.json.encode(report)).hexdigest()[:8]
+
+
+def glossary_page() -> Page:
+    """The same in every report, for readers who do not live with its terms and signs (PTS 2.1, 2.2)."""
+    return Page("glossary", "Glossary", (items_table("glossary-terms", "Terms", _TERMS),))

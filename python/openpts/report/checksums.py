@@ -5,10 +5,10 @@ from pathlib import Path
 from typing import Final
 
 from openpts.folder_files import read_file
+from openpts.pages.model import Report
+from openpts.pages.printable import printable
 from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
-from openpts.report.model import Report
-from openpts.report.printable import printable
 from openpts.report.write import REPORT_NAME, SUMS_NAME
 
 _DOCUMENTS: Final = (".json", ".html", ".pdf")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from openpts.report.printable import printable
+from openpts.pages.printable import printable
 from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.test_conditions import TestConditions
 

@@ -15,9 +15,9 @@ from openpts.analysis.response_times import (
     nines_percentile,
     nines_supported,
 )
-from openpts.report import cells, ticks
-from openpts.report.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
-from openpts.report.steady_state_pages import PlotName
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import NS_PER_MS, format_duration, format_latency_ms
 
 SURE_COUNT_FACTOR: Final = 1.5

@@ -2,9 +2,9 @@
 
 from openpts.conformance.conformance import Conformance
 from openpts.conformance.finding import Status
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import printable
 from openpts.record.reader import Run
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import printable
 from openpts.report.readings import readings_for
 from openpts.report.standing import Standing
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from openpts.report.model import Section, Table, Verdict
+from openpts.pages.model import Section, Table, Verdict
 from openpts.report.standing import Standing
 
 

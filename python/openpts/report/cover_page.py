@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Column, Page, Section, Table, Verdict
+from openpts.pages.printable import capitalised, fact_text, person_text, printable
 from openpts.record.manifest import Manifest, RunState
-from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time, of_cycle, purge_method, write_cache
-from openpts.report.model import Cell, Column, Page, Section, Table, Verdict
-from openpts.report.printable import capitalised, fact_text, person_text, printable
 from openpts.report.run_part import RunPart
 from openpts.report.standing import state_sentence
 from openpts.report.trend_figures import trend_figures

@@ -4,8 +4,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from openpts.analysis.cross_stimulus import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
+from openpts.pages import cells
+from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
+from openpts.report import cross_stimulus_pages, cross_stimulus_tables
 from openpts.report.content import TestContent
 from openpts.report.cross_stimulus_pages import (
     group_page,
@@ -25,9 +28,7 @@ from openpts.report.header_rows import (
     head_line,
     segments_text,
 )
-from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
-from openpts.report.summary_table import summary_table
 from openpts.units import MB, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
@@ -37,6 +38,8 @@ _NS_PER_MIN: Final = 60 * NS_PER_S
 _NO_STEADY_STATE: Final = "n.a."
 # A group lasts until its last I/O is answered: a little longer than planned, or shorter if nothing was.
 _WHOLE: Final = 0.99
+
+REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_tables.TABLE)
 
 
 def report(run: Run) -> TestContent:

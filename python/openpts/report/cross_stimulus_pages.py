@@ -13,17 +13,13 @@ from openpts.analysis.cross_stimulus import (
     GroupSummary,
 )
 from openpts.analysis.minutes import Minute, pieces_between
-from openpts.report import cells, ticks
-from openpts.report.cross_stimulus_words import group_name, rate_cell
-from openpts.report.header_rows import demand_text
-from openpts.report.minutes_table import elapsed_cell, elapsed_column, minutes_axis
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, Required, page, table, values_of
+from openpts.pages.model import (
     Axis,
     Band,
-    Block,
     Cell,
     Column,
-    Figure,
     Mark,
     Page,
     Row,
@@ -31,7 +27,10 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
-from openpts.report.ticks import TimeAxis
+from openpts.pages.ticks import TimeAxis
+from openpts.report.cross_stimulus_words import group_name, rate_cell
+from openpts.report.header_rows import demand_text
+from openpts.report.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.units import MB, format_duration, format_latency_ms
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.sample import Measured, Sample
@@ -41,6 +40,10 @@ _INTERVAL_COLOR: Final = 6
 _MINUTES_BEFORE: Final = 10
 _MINUTES_AFTER: Final = 60
 _VALUES: Final = "xsr-values"
+_WHOLE: Final = Required("1", "Plot 12-1")
+_TRANSITIONS: Final = tuple(Required(f"transition-{n}", f"Plot 12-1.{n}") for n in (1, 2))
+_TIMES: Final = Required("4", "Plot 12-2")
+REQUIRED: Final = (_WHOLE, *_TRANSITIONS, _TIMES)
 _Placed = tuple[int, Cell, bool]  # when, throughput, whether it is a minute's
 
 
@@ -72,41 +75,29 @@ _QUANTITIES: Final = (
 
 def throughput_page(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Page:
     """Throughput of all access groups over time (Plot 12-1)."""
-    title = "XSR Throughput v Time - All Access Groups"
-    table = _minutes_table(results)
-    blocks: list[Block] = []
-    if table.rows:
-        blocks.append(_course("xsr-1", "Plot 12-1", title, table, results, conditions, _THROUGHPUT, 400))
-    blocks += [Verdict(_course_text(results, conditions)), table]
-    return Page("xsr-1", title, tuple(blocks), mandatory=True)
+    name = _WHOLE.named("xsr", "XSR Throughput v Time - All Access Groups")
+    shown = _all_minutes(results)
+    figure = _course(results, conditions, _THROUGHPUT, shown, 400).over(name, shown) if shown.rows else None
+    return page(name, figure, Verdict(_course_text(results, conditions)), shown)
 
 
 def group_page(group: GroupSummary, conditions: CrossStimulusConditions) -> Page:
     """One access group by itself (12.3.2)."""
-    name = f"xsr-group-{group.number}"
-    title = f"XSR Throughput v Time - Access Group {group.number}: {group_name(group.number, conditions)}"
+    name = PlotName(
+        f"xsr-group-{group.number}",
+        f"Plot X-XSR-G{group.number}",
+        f"XSR Throughput v Time - Access Group {group.number}: {group_name(group.number, conditions)}",
+    )
     time = minutes_axis(group.minutes)
-    table = Table(
-        id=f"{name}-values",
-        title="Values plotted: each minute",
-        head=elapsed_column(time),
-        columns=_COLUMNS,
-        rows=tuple(Row(elapsed_cell(minute.end_ns, time), _minute_cells(minute)) for minute in group.minutes),
-        printed=False,
-    )
-    values = _column(table, _THROUGHPUT.column)
-    figure = Figure(
-        id=f"{name}-plot",
-        number=f"Plot X-XSR-G{group.number}",
-        title=title,
-        kind="lines",
-        table_id=table.id,
+    placed = [(minute.end_ns, minute) for minute in group.minutes]
+    shown = _minutes_table(f"{name.id}-values", placed, time)
+    plot = Plot(
         x=time.axis,
-        y=_throughput_axis(values),
-        alt=f"{title}: {_span_text(values, 'MB/s')}",
+        y=_throughput_axis,
         series=(Series("1 min", "column", (_THROUGHPUT.column,), _COLOR, style="line"),),
+        alt=_span_text(_column(shown, _THROUGHPUT.column), "MB/s"),
     )
-    return Page(name, title, (figure, Verdict(_summary_text(group)), table), mandatory=True)
+    return page(name, plot.over(name, shown), Verdict(_summary_text(group)), shown)
 
 
 def transition_page(
@@ -118,80 +109,63 @@ def transition_page(
 ) -> Page:
     """The change from group ``number`` to the next, enlarged, from the intervals as they were measured."""
     names = (group_name(number, conditions), group_name(number + 1, conditions))
-    title = f"XSR enlarged: {names[0]} to {names[1]}"
-    name = f"xsr-transition-{number}"
+    name = _TRANSITIONS[number - 1].named("xsr", f"XSR enlarged: {names[0]} to {names[1]}")
     if len(results.groups) <= number:
-        reason = Verdict(f"Access group {number + 1} was not reached.", "fail")
-        return Page(name, title, (reason,), mandatory=True)
+        return page(name, Verdict(f"Access group {number + 1} was not reached.", "fail"))
     first_ns, last_ns = -_MINUTES_BEFORE * conditions.minute_ns, _MINUTES_AFTER * conditions.minute_ns
     time = ticks.time_axis("Time from the change", first_ns, last_ns)
-    table = _transition_table(
-        f"{name}-values",
+    shown = _transition_table(
+        f"{name.id}-values",
         [
             *_intervals(before, after, (first_ns, last_ns)),
             *_minutes(results.groups[number - 1], results.groups[number], (first_ns, last_ns)),
         ],
         time,
     )
-    values = [*_column(table, 0), *_column(table, 1)]
-    figure = Figure(
-        id=f"{name}-plot",
-        number=f"Plot 12-1.{number}",
-        title=title,
-        kind="lines",
-        table_id=table.id,
+    span = _span_text(values_of(shown), "MB/s")
+    plot = Plot(
         x=time.axis,
-        y=_throughput_axis(values),
-        alt=f"{title}: {_span_text(values, 'MB/s')}",
+        y=_throughput_axis,
         series=(
             Series("as measured", "column", (0,), _INTERVAL_COLOR, style="line"),
             Series("1 min", "column", (1,), _COLOR, style="mean", emphasis=True),
         ),
+        alt=span,
         marks=_recovery_mark(results, time, last_ns) if number == 2 else (),
     )
-    return Page(
-        name,
-        title,
-        (figure, Verdict(f"Intervals as measured: {_span_text(values, 'MB/s')}"), table),
-        mandatory=True,
-    )
+    return page(name, plot.over(name, shown), Verdict(f"Intervals as measured: {span}"), shown)
 
 
 def response_times_page(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Page:
     """Throughput, ART and MRT over the same time (Plot 12-2)."""
-    title = "XSR Throughput, ART & MRT v Time"
+    name = _TIMES.named("xsr", "XSR Throughput, ART & MRT v Time")
     if not results.groups:
-        return _nothing("xsr-4", title)
-    table = _minutes_table(results)
-    figures = tuple(
-        _course("xsr-4", "Plot 12-2", f"{title}: {q.name}", table, results, conditions, q, 175)
-        for q in _QUANTITIES
+        return _nothing(name.id, name.title)
+    shown = _all_minutes(results)
+    panels = (
+        _course(results, conditions, quantity, shown, 175).over(
+            PlotName(name.id, name.number, f"{name.title}: {quantity.name}"), shown
+        )
+        for quantity in _QUANTITIES
     )
-    return Page("xsr-4", title, figures, mandatory=True)
+    return page(name, *panels)
 
 
-def _course(  # noqa: PLR0917 a figure has as many facts
-    page_id: str,
-    number: str,
-    title: str,
-    table: Table,
+def _course(
     results: CrossStimulusResults,
     conditions: CrossStimulusConditions,
     quantity: _Quantity,
+    shown: Table,
     height_px: int,
-) -> Figure:
-    values = _column(table, quantity.column)
+) -> Plot:
     time = _whole_time(results)
-    return Figure(
-        id=f"{page_id}-{quantity.id}-plot",
-        number=number,
-        title=title,
-        kind="lines",
-        table_id=table.id,
+    values = _column(shown, quantity.column)
+    return Plot(
+        part=f"{quantity.id}-plot",
         x=time.axis,
-        y=quantity.axis(values),
-        alt=f"{title}: {_span_text(values, 'MB/s' if quantity is _THROUGHPUT else 'ms')}",
+        y=quantity.axis,
         series=(Series(f"{quantity.name}, 1 min", "column", (quantity.column,), _COLOR, style="line"),),
+        alt=_span_text(values, "MB/s" if quantity is _THROUGHPUT else "ms"),
         bands=tuple(
             Band(
                 "x",
@@ -207,36 +181,31 @@ def _course(  # noqa: PLR0917 a figure has as many facts
     )
 
 
-_COLUMNS: Final = (Column("Throughput (MB/s)"), Column("ART (ms)"), Column("MRT (ms)"), Column("IOPS"))
-
-
 def _whole_time(results: CrossStimulusResults) -> TimeAxis:
     return ticks.time_axis("Time", 0, max((group.end_ns for group in results.groups), default=0))
 
 
-def _minutes_table(results: CrossStimulusResults) -> Table:
-    time = _whole_time(results)
-    return Table(
-        id=_VALUES,
-        title="Values plotted: each minute",
-        head=elapsed_column(time),
-        columns=_COLUMNS,
-        rows=tuple(
-            Row(elapsed_cell(group.start_ns + minute.end_ns, time), _minute_cells(minute))
-            for group in results.groups
-            for minute in group.minutes
-        ),
-        printed=False,
-    )
+def _all_minutes(results: CrossStimulusResults) -> Table:
+    placed = [
+        (group.start_ns + minute.end_ns, minute) for group in results.groups for minute in group.minutes
+    ]
+    return _minutes_table(_VALUES, placed, _whole_time(results))
 
 
-def _minute_cells(minute: Minute) -> tuple[Cell, ...]:
-    return (
-        rate_cell(minute.bandwidth_bytes_per_s),
-        cells.latency(minute.mean_latency_ns),
-        cells.latency(minute.max_latency_ns),
-        cells.number(minute.iops, 0),
+def _minutes_table(table_id: str, placed: Sequence[tuple[int, Minute]], time: TimeAxis) -> Table:
+    """Each minute with the moment of its end."""
+    head: Col[tuple[int, Minute]] = Col(
+        elapsed_column(time).label, lambda one: elapsed_cell(one[0], time), width=0
     )
+    return table(table_id, "Values plotted: each minute", head, _COLUMNS, placed, printed=False)
+
+
+_COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = (
+    Col("Throughput (MB/s)", lambda one: rate_cell(one[1].bandwidth_bytes_per_s)),
+    Col("ART (ms)", lambda one: cells.latency(one[1].mean_latency_ns)),
+    Col("MRT (ms)", lambda one: cells.latency(one[1].max_latency_ns)),
+    Col("IOPS", lambda one: cells.number(one[1].iops, 0)),
+)
 
 
 def _transition_table(table_id: str, placed: Sequence[_Placed], time: TimeAxis) -> Table:

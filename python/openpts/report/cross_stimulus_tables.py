@@ -13,20 +13,22 @@ from openpts.analysis.cross_stimulus import (
     GroupSummary,
     Recovery,
 )
-from openpts.report import cells
+from openpts.pages import cells
+from openpts.pages.kit import Required, page
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.cross_stimulus_words import group_name, rate_cell
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.conditions import CrossStimulusConditions
 
 _NS_PER_MIN: Final = 60 * NS_PER_S
+TABLE: Final = Required("5", "Plot 12-3")
 
 
 def table_page(results: CrossStimulusResults, conditions: CrossStimulusConditions, head_line: str) -> Page:
     """Throughput, ART, MRT of each group, average and peak, and the recovery time (Plot 12-3)."""
-    title = "XSR Table: TP, ART, MRT and BW Recovery Time"
+    name = TABLE.named("xsr", "XSR Table: TP, ART, MRT and BW Recovery Time")
     if not results.groups:
-        return Page("xsr-5", title, (Verdict("No access group was begun.", "fail"),), mandatory=True)
+        return page(name, Verdict("No access group was begun.", "fail"))
     columns = [
         Column(
             f"{format_duration(group.end_ns - group.start_ns)}, {kind} {group_name(group.number, conditions)}"
@@ -45,14 +47,14 @@ def table_page(results: CrossStimulusResults, conditions: CrossStimulusCondition
     )
     table = Table(
         id="xsr-table",
-        title=f"Plot 12-3 - Recovery (Min): {_recovery_text(results.peak_recovery_ns)}",
+        title=f"{name.number} - Recovery (Min): {_recovery_text(results.peak_recovery_ns)}",
         head=Column("", align="left", width=0.6),
         columns=tuple(columns),
         rows=rows,
         note="Peaks are the best minute's throughput and the worst minute's ART; MRT is that of any I/O. "
         "Recovery: from the end of group 2 to the end of group 3's best minute, as 12.1 asks.",
     )
-    return Page("xsr-5", title, (Verdict(head_line), table, *_recovery_blocks(results)), mandatory=True)
+    return page(name, Verdict(head_line), table, *_recovery_blocks(results))
 
 
 def secondary_page(

@@ -1,7 +1,7 @@
 """Cells and names that the pages of XSR share."""
 
-from openpts.report import cells
-from openpts.report.model import Cell
+from openpts.pages import cells
+from openpts.pages.model import Cell
 from openpts.units import MB
 from openpts.vocabulary.conditions import CrossStimulusConditions
 

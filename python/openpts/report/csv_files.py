@@ -5,7 +5,7 @@ import io
 from collections.abc import Sequence
 from typing import Final
 
-from openpts.report.model import Cell, Report, Table
+from openpts.pages.model import Cell, Report, Table
 
 FOLDER: Final = "data"
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from openpts.report import cells
-from openpts.report.model import Cell, Column, Row, Table
-from openpts.report.printable import printable
+from openpts.pages import cells
+from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.printable import printable
 from openpts.units import format_capacity
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_check import DataCheck

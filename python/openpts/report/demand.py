@@ -2,20 +2,15 @@
 
 from msgspec.structs import replace
 
+from openpts.pages import cells
+from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.access_pattern_page import access_pattern_page
 from openpts.report.content import TestContent
 from openpts.report.demand_figures import demand_figures
 from openpts.report.demand_histogram_pages import histogram_page, histogram_prewrite_page, histograms
-from openpts.report.demand_pages import (
-    cpu_page,
-    intensity_page,
-    points_page,
-    toio_bandwidth_page,
-    toio_page,
-    variation_plot_page,
-)
+from openpts.report.demand_pages import demand_pages, points_page, toio_pages
 from openpts.report.demand_rounds_pages import prewrites_page, variation_page, variation_window_page
 from openpts.report.demand_words import (
     COMPOSITE,
@@ -27,10 +22,8 @@ from openpts.report.demand_words import (
 )
 from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import active_range_text, data_text, demand_text
-from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
 from openpts.report.standing import Standing
-from openpts.report.summary_table import key_value, summary_table
 from openpts.report.tracking_pages import (
     between_verdicts,
     tracking_rounds_page,
@@ -211,16 +204,13 @@ def _pages(demand: DemandRun) -> tuple[Page, ...]:
         prewrites_page(demand),
         variation_page(demand),
         variation_window_page(demand, _record(demand)),
-        variation_plot_page(demand),
-        intensity_page(demand),
-        cpu_page(demand),
+        *demand_pages(demand),
         *(
             page
             for histogram in histograms(demand)
             for page in (histogram_prewrite_page(demand, histogram), histogram_page(demand, histogram))
         ),
-        toio_page(demand),
-        toio_bandwidth_page(demand),
+        *toio_pages(demand),
         points_page(demand),
         *((pattern,) if pattern else ()),
     )

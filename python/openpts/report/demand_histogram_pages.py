@@ -11,20 +11,20 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import minutes_of
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, response_times
+from openpts.pages import cells, ticks
+from openpts.pages.facts_table import items_table
+from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.printable import printable
 from openpts.record.reader import StepRecord
-from openpts.report import cells, ticks
 from openpts.report.confidence_page import histogram_figure, histogram_table, percentile_cell
 from openpts.report.demand_words import DemandRun, choice_rule, point_text
-from openpts.report.facts_table import items_table
 from openpts.report.minutes_table import (
     elapsed_column,
     minute_columns,
     minute_row,
     minutes_axis,
 )
-from openpts.report.model import Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
-from openpts.report.printable import printable
-from openpts.report.steady_state_pages import PlotName
 from openpts.units import MB, format_duration, format_latency_ms
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
@@ -66,9 +66,9 @@ def histogram_prewrite_page(demand: DemandRun, histogram: Histogram) -> Page:
     name = demand.names.plot(histogram.prewrite_plot, suffix=histogram.suffix)
     minutes = minutes_of([step.sample for step in steps], demand.conditions.minute_ns)
     if not minutes:
-        return Page(name.id, name.title, (_absence(demand, histogram, "pre-writes"),), mandatory=True)
+        return page(name, _absence(demand, histogram, "pre-writes"))
     time = minutes_axis(minutes)
-    table = Table(
+    shown = Table(
         id=f"{name.id}-values",
         title="Every minute of the pre-writes",
         head=elapsed_column(time),
@@ -76,28 +76,17 @@ def histogram_prewrite_page(demand: DemandRun, histogram: Histogram) -> Page:
         rows=tuple(minute_row(minute, time, demand.conditions.minute_ns) for minute in minutes),
         printed=False,
     )
-    values = [row.cells[0].value for row in table.rows if row.cells[0].value is not None]
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    plot = Plot(
         x=time.axis,
-        y=ticks.linear_axis("IOPS", 0, max(values)),
-        alt=f"{name.title}: {len(values)} minutes, from {cells.fixed(min(values), 0)} to "
-        f"{cells.fixed(max(values), 0)} IOPS.",
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
         series=(Series("IOPS", "column", (0,), _VALUE_COLOR, style="spline"),),
+        alt="{count} minutes, from {low} to {high} IOPS.",
     )
     demanded = steps[0].sample.step.stimulus
     at = f" TC{demanded.tc}-QD{demanded.qd}" if demanded else ""
     lead = Verdict(f"P{histogram.prewrite_plot} {demand.writes}{at} - pre-writes, IOPS vs time")
-    return Page(
-        name.id,
-        name.title,
-        (lead, figure, _prewrite_facts(name.id, steps), *_unfinished(steps), table),
-        mandatory=True,
-    )
+    facts = _prewrite_facts(name.id, steps)
+    return page(name, lead, plot.over(name, shown), facts, *_unfinished(steps), shown)
 
 
 def histogram_page(demand: DemandRun, histogram: Histogram) -> Page:
@@ -105,7 +94,7 @@ def histogram_page(demand: DemandRun, histogram: Histogram) -> Page:
     name = demand.names.plot(histogram.histogram_plot, suffix=histogram.suffix)
     step = measured_histogram(demand, histogram.number)
     if step is None or step.sample.step.stimulus is None:
-        return Page(name.id, name.title, (_absence(demand, histogram, "histogram"),), mandatory=True)
+        return page(name, _absence(demand, histogram, "histogram"))
     stimulus = step.sample.step.stimulus
     times = response_times([step.sample])
     facts = _facts(demand, name.id, step, times)
@@ -116,21 +105,11 @@ def histogram_page(demand: DemandRun, histogram: Histogram) -> Page:
     )
     if not times.bins:
         reason = Verdict("Histogram: n/a (no response time was recorded).", "fail")
-        return Page(name.id, name.title, (lead, reason, facts), mandatory=True)
-    table = histogram_table(f"{name.id}-values", times)
-    return Page(
-        name.id,
-        name.title,
-        (
-            lead,
-            _figure(name, table, times),
-            Verdict(_legend(at, times)),
-            *((Verdict(choice_rule(demand)),) if histogram.number == 1 else ()),
-            facts,
-            table,
-        ),
-        mandatory=True,
-    )
+        return page(name, lead, reason, facts)
+    shown = histogram_table(f"{name.id}-values", times)
+    figure, legend = _figure(name, shown, times), Verdict(_legend(at, times))
+    rule = Verdict(choice_rule(demand)) if histogram.number == 1 else None
+    return page(name, lead, figure, legend, rule, facts, shown)
 
 
 def _figure(name: PlotName, table: Table, times: ResponseTimes) -> Figure:

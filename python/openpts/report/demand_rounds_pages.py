@@ -5,20 +5,21 @@ PTS Table 13-3 and Plot 14-1 (3 to 5): PTS-CBW-46 to 48, PTS-DIRTH-38 to 40.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.analysis.minutes import Minute, minutes_of
-from openpts.analysis.operating_points import OperatingPoint
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, grid, page
+from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
 from openpts.record.reader import StepRecord
-from openpts.report import cells, ticks
 from openpts.report.demand_words import DemandRun, point_text, steady_state_sentence
 from openpts.report.metric import IOPS
 from openpts.report.minutes_table import elapsed_cell, elapsed_column, minute_row
-from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.steady_state_pages import height_over_rounds, round_columns
-from openpts.report.ticks import TimeAxis
 from openpts.report.window_page import Window, window_page
 from openpts.units import MB, format_capacity, format_duration
 from openpts.vocabulary.part import Part
@@ -49,24 +50,16 @@ def prewrites_page(demand: DemandRun) -> Page:
     name = demand.names.plot(3)
     prewrites = _prewrites(demand)
     if not prewrites:
-        return Page(name.id, name.title, (Verdict("No pre-write was begun.", "fail"),), mandatory=True)
+        return page(name, Verdict("No pre-write was begun.", "fail"))
     time = ticks.time_axis("Time in pre-writes, one behind the other", 0, prewrites[-1].end_ns)
-    table = _prewrites_table(f"{name.id}-values", prewrites, time, demand.conditions.minute_ns)
-    groups = _groups(prewrites)
-    values = [cell.value for row in table.rows for cell in row.cells[: len(groups)] if cell.value is not None]
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    shown = _prewrites_table(f"{name.id}-values", prewrites, time, demand.conditions.minute_ns)
+    plot = Plot(
         x=time.axis,
-        y=ticks.linear_axis("IOPS", 0, max(values, default=0.0)),
-        alt=f"{name.title}: {len(prewrites)} pre-writes of {len(values)} minutes in all, from "
-        f"{cells.fixed(min(values, default=0.0), 0)} to {cells.fixed(max(values, default=0.0), 0)} IOPS.",
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values, default=0.0)),
         series=tuple(
-            Series(label, "column", (column,), column, style="points") for column, label in enumerate(groups)
+            Series(label, "column", (n,), n, style="points") for n, label in enumerate(_groups(prewrites))
         ),
+        alt=f"{len(prewrites)} pre-writes of {{count}} minutes in all, from {{low}} to {{high}} IOPS.",
         bands=tuple(
             Band(
                 "x",
@@ -83,7 +76,7 @@ def prewrites_page(demand: DemandRun) -> Page:
         f"P3 {demand.writes} TC{conditions.precondition_tc}-QD{conditions.precondition_qd} - pre-writes "
         "before each Round, numbered on top."
     )
-    return Page(name.id, name.title, (lead, figure, _summary(demand, prewrites), table), mandatory=True)
+    return page(name, lead, plot.over(name, shown), _summary(demand, prewrites), shown)
 
 
 def _prewrites(demand: DemandRun) -> list[_Prewrite]:
@@ -180,47 +173,32 @@ def variation_page(demand: DemandRun) -> Page:
     lead = Verdict(f"P4 {demand.pattern} TC{results.tracked.tc} - IOPS vs Round, every QD")
     sentence = steady_state_sentence(demand)
     if not results.rounds:
-        return Page(name.id, name.title, (lead, sentence), mandatory=True)
+        return page(name, lead, sentence)
     points = [point for point in results.points if point.tc == results.tracked.tc]
-    table = _rounds_table(f"{name.id}-values", demand, points)
-    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    rounds = range(len(results.rounds))
+    shown = grid(
+        f"{name.id}-values",
+        f"Values plotted: IOPS at TC {results.tracked.tc} in each Round",
+        Col("QD", lambda point: cells.count(point.qd), width=0),
+        zip(round_columns([n + 1 for n in rounds]), rounds, strict=True),
+        points,
+        cell=lambda point, n: cells.number(results.iops_by_round(point)[n], 0),
+        printed=200,
+    )
+    plot = Plot(
         x=ticks.rounds_axis(len(results.rounds)),
-        y=ticks.amount_axis("IOPS", values),
-        alt=f"{name.title}: {len(points)} queue depths over Rounds 1 to {len(results.rounds)}, from "
-        f"{cells.fixed(min(values), 0)} to {cells.fixed(max(values), 0)} IOPS. {sentence.text}",
+        y=partial(ticks.amount_axis, "IOPS"),
         series=tuple(
             Series(f"QD {point.qd}", "row", (line,), line, style="spline", emphasis=point == results.tracked)
             for line, point in enumerate(points)
         ),
+        alt=f"{{rows}} queue depths over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} IOPS. "
+        f"{sentence.text}",
         bands=window_band(demand),
         palette="mix",
         height_px=height_over_rounds(len(results.rounds)),
     )
-    return Page(name.id, name.title, (lead, figure, sentence, table), mandatory=True)
-
-
-def _rounds_table(table_id: str, demand: DemandRun, points: Sequence[OperatingPoint]) -> Table:
-    results = demand.results
-    return Table(
-        id=table_id,
-        title=f"Values plotted: IOPS at TC {results.tracked.tc} in each Round",
-        head=Column("QD", width=0),
-        columns=round_columns(range(1, len(results.rounds) + 1)),
-        rows=tuple(
-            Row(
-                Cell(str(point.qd), float(point.qd)),
-                tuple(cells.number(iops, 0) for iops in results.iops_by_round(point)),
-            )
-            for point in points
-        ),
-        printed=len(points) * len(results.rounds) <= 200,
-    )
+    return page(name, lead, plot.over(name, shown), sentence, shown)
 
 
 def window_band(demand: DemandRun) -> tuple[Band, ...]:

@@ -6,10 +6,10 @@ from typing import Final
 from openpts.analysis.demand import DemandResults, analyse_demand
 from openpts.analysis.operating_points import OperatingPoint
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages.kit import PlotName, Required
+from openpts.pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.header import of_cycle
-from openpts.report.model import Verdict
-from openpts.report.steady_state_pages import PlotName
 from openpts.report.tracking_pages import TrackedPart, tracked_part
 from openpts.units import format_block_size, format_latency_ms
 from openpts.vocabulary.conditions import DemandConditions
@@ -31,11 +31,16 @@ class Names:
     def plot(self, number: int, *, detail: str = "", suffix: str = "") -> PlotName:
         """The name of plot 1 to 15; ``suffix`` tells pages of the same plot apart."""
         title = f"{self.titles[number - 1]} - {detail}" if detail else self.titles[number - 1]
-        return PlotName(
-            f"{self.prefix}-{number}{suffix}",
-            f"Plot {self.section}-{number + self.plots_before}{suffix}",
-            title,
-        )
+        return self._required(number, suffix).named(self.prefix, title)
+
+    @property
+    def required(self) -> tuple[Required, ...]:
+        """All plots that the specification demands."""
+        return tuple(self._required(number) for number in range(1, len(self.titles) + 1))
+
+    def _required(self, number: int, suffix: str = "") -> Required:
+        plot = number + self.plots_before
+        return Required(f"{number}{suffix}", f"Plot {self.section}-{plot}{suffix}")
 
 
 _HISTOGRAMS: Final = (

@@ -12,9 +12,9 @@ from typing import Final
 
 import msgspec
 
-from openpts.report.model import Block, Cell, Page, Report, Row, Table
-from openpts.report.theme import DARK, LIGHT, WEB_FONTS, vega_config
-from openpts.report.vega_lite import vega_lite_spec
+from openpts.pages.model import Block, Cell, Page, Report, Row, Table
+from openpts.plots.theme import DARK, LIGHT, WEB_FONTS, vega_config
+from openpts.plots.vega_lite import vega_lite_spec
 
 _MOST_ROWS: Final = 5_000
 _LEVEL: Final = 6  # the best one takes four times as long for a fortieth of the size

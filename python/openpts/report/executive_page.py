@@ -4,6 +4,9 @@ from collections.abc import Iterable, Sequence
 
 from msgspec.structs import replace
 
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import printable
 from openpts.record.manifest import RunState
 from openpts.report.cover_page import (
     health_verdicts,
@@ -11,10 +14,7 @@ from openpts.report.cover_page import (
     purge_and_cache,
     with_pages,
 )
-from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time
-from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import printable
 from openpts.report.run_part import RunPart
 from openpts.report.standing import state_sentence
 from openpts.report.trend_figures import trend_figures

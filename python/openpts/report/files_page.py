@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from openpts.pages.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
+from openpts.pages.printable import printable
 from openpts.report.csv_files import csv_name
-from openpts.report.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
-from openpts.report.printable import printable
 
 
 @dataclass(frozen=True, slots=True)

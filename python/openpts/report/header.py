@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import Final, TypeVar
 
+from openpts.pages.model import Header, HeaderGroup, HeaderRow
+from openpts.pages.printable import NOT_REPORTED, brief, fact_text, person_text, printable, value_text
 from openpts.record.manifest import Manifest
-from openpts.report.model import Header, HeaderGroup, HeaderRow
-from openpts.report.printable import NOT_REPORTED, brief, fact_text, person_text, printable, value_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetKind, WriteCacheReport
 

@@ -1,8 +1,8 @@
 """Fields of the common header that tests share: range, demand, data pattern, deviations (PTS Annex A)."""
 
+from openpts.pages.printable import brief, printable
 from openpts.record.reader import Run
 from openpts.report.header import of_cycle, write_cache
-from openpts.report.printable import brief, printable
 from openpts.units import block_size_kib, format_capacity
 from openpts.vocabulary.conditions import BaseConditions
 from openpts.vocabulary.data_pattern import RandomData, RandomOnce

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Final, NamedTuple
 
 from openpts.analysis.health_change import COUNTERS, change, write_amplification
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import NOT_REPORTED, capitalised, fact_text, printable
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
-from openpts.report import cells
-from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import NOT_REPORTED, capitalised, fact_text, printable
 from openpts.units import GB, MIB
 
 

@@ -2,11 +2,11 @@
 
 import msgspec
 
+from openpts.pages import cells
+from openpts.pages.facts_table import sourced_table
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import NOT_REPORTED, fact_text, printable
 from openpts.record.reader import Run
-from openpts.report import cells
-from openpts.report.facts_table import sourced_table
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import NOT_REPORTED, fact_text, printable
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.host_advice.advice import BOTH, NEITHER, Advice, Grade, Suits
 from openpts.vocabulary.host_advice.drive_queue import NUMA_NODE, THREADS

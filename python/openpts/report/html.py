@@ -6,15 +6,14 @@ from pathlib import Path
 from typing import Final
 
 import jinja2
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
+from openpts.pages.model import Block, Cell, Column, Figure, Page, Report, Table
+from openpts.plots.inline_svg import inline_svg
+from openpts.plots.series import slot_of
+from openpts.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
+from openpts.plots.vega_bundle import javascript_bundle
 from openpts.report.embedded import embeddable, packed, plots_of
-from openpts.report.inline_svg import inline_svg
-from openpts.report.model import Block, Figure, Page, Report, Table
-from openpts.report.plot_series import slot_of
-from openpts.report.table_markup import rows_markup
-from openpts.report.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
-from openpts.report.vega_bundle import javascript_bundle
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 _SCRIPTS: Final = ("values", "views", "cursor", "tables", "page")
@@ -134,3 +133,42 @@ def _script() -> str:
 
 def _text(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def rows_markup(table: Table, titles: Mapping[str, str]) -> Markup:
+    """The table's body; ``titles`` are those of the pages that cells may link to, by id.
+
+    A report has ten thousand cells, too many for a template's macro. Cells stand right unless their class
+    says otherwise: most hold numbers.
+    """
+    head_class = _class(table.head, "", usual="left")
+    lines = []
+    for row in table.rows:
+        cells = (
+            f"<td{_class(column, cell.tone, usual='right')}>{_content(cell, titles)}</td>"
+            for column, cell in zip(table.columns, row.cells, strict=True)
+        )
+        lines.append(
+            f'<tr><th scope="row"{head_class}>{_content(row.head, titles)}</th>{"".join(cells)}</tr>'
+        )
+    return Markup("\n".join(lines))  # noqa: S704 - every text is escaped below
+
+
+def _class(column: Column, tone: str, *, usual: str) -> str:
+    words = " ".join(word for word in (column.align if column.align != usual else "", tone) if word)
+    return f' class="{escape(words)}"' if words else ""
+
+
+def _content(cell: Cell, titles: Mapping[str, str]) -> str:
+    text = str(escape(cell.text))
+    if cell.link in titles:
+        text = _link(cell, titles[cell.link], text)
+    elif cell.struck:
+        text = f'<s>{text}</s><span class="unseen"> (struck through: not kept)</span>'
+    return f"{text}<small>{escape(cell.note)}</small>" if cell.note else text
+
+
+def _link(cell: Cell, title: str, text: str) -> str:
+    """Without a text of its own a link is short, with the page's title for those who hover or listen."""
+    name = "" if cell.text else f' aria-label="{escape(title)}" title="{escape(title)}"'
+    return f'<a href="#{escape(cell.link)}"{name}>{text or "show"}</a>'

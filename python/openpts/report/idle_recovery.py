@@ -4,8 +4,11 @@ from typing import Any, Final
 
 from openpts.analysis.idle_recovery import SegmentSummary
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, analyse_idle_recovery
+from openpts.pages import cells
+from openpts.pages.kit import Required
+from openpts.pages.model import Cell, Page, Section, Table
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
@@ -19,16 +22,14 @@ from openpts.report.header_rows import (
 )
 from openpts.report.idle_recovery_gain_pages import cycles_page, gain_page
 from openpts.report.idle_recovery_pages import (
+    ALL_WAIT_STATES,
     all_wait_states_page,
     secondary_page,
     wait_state_page,
 )
-from openpts.report.model import Cell, Page, Section, Table
 from openpts.report.other_minutes import other_minutes_figures
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import PlotName
-from openpts.report.summary_table import key_value, summary_table
 from openpts.report.tracking_pages import (
     TrackedPart,
     between_verdicts,
@@ -42,8 +43,9 @@ from openpts.units import NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.conditions import IdleRecoveryConditions
 from openpts.vocabulary.part import Part
 
-_PRECONDITIONING: Final = PlotName("hir-1", "Plot 11-1", "HIR IOPS v Time - Pre-conditioning")
-_WINDOW: Final = PlotName("hir-2", "Plot 11-2", "HIR Pre-conditioning Steady State Measurement Plot")
+REQUIRED: Final = (Required("1", "Plot 11-1"), Required("2", "Plot 11-2"), ALL_WAIT_STATES)
+_PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-conditioning")
+_WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Measurement Plot")
 
 
 def report(run: Run) -> TestContent:

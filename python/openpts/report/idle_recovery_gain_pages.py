@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from openpts.analysis.comparison import gain_pct
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, Segment
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.idle_recovery_pages import WAIT_COLOR, baseline_rule, gains_text, highest_iops, idle_text
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import NS_PER_MS, NS_PER_S
 
 _GAIN, _LOW_GAIN, _HIGH_GAIN = 4, 5, 6

@@ -8,102 +8,106 @@ from typing import Final
 
 from openpts.analysis.idle_recovery import Access, SegmentSummary
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, Segment
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, Required, grid, page, table
+from openpts.pages.model import HEIGHT_PX, Band, Cell, Column, Page, Rule, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
 from openpts.report.minutes_table import elapsed_cell, elapsed_column
-from openpts.report.model import Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
-from openpts.report.ticks import TimeAxis
 from openpts.units import NS_PER_MS, NS_PER_S
 
 WAIT_COLOR: Final = 2
 RETURN_COLOR: Final = 0
+_NO_WAIT_STATE: Final = Verdict(
+    "No wait state was run: the test ends where its preconditioning is not steady (PTS 11.2).", "fail"
+)
+ALL_WAIT_STATES: Final = Required("3", "Plot 11-3")
 
 
 def all_wait_states_page(results: IdleRecoveryResults, title: str) -> Page:
     """IOPS of each access over time, wait states shaded, with the baseline (Plot 11-3)."""
+    name = ALL_WAIT_STATES.named("hir", title)
     if not results.segments:
-        return _nothing_page("hir-3", title)
+        return page(name, _NO_WAIT_STATE)
     time = ticks.time_axis("Time", 0, results.segments[-1].ended_ns)
-    table = _accesses_table("hir-3-values", results.segments, time)
-    figure = Figure(
-        id="hir-3-plot",
-        number="Plot 11-3",
-        title=title,
-        kind="lines",
-        table_id=table.id,
-        x=time.axis,
-        y=ticks.linear_axis("IOPS", 0, highest_iops(results)),
-        alt=f"{title}: {len(table.rows):,} accesses. {gains_text(results)}",
-        series=_series(),
-        rules=baseline_rule(results),
-        bands=tuple(
-            Band(
-                "x",
-                time.place(segment.began_ns),
-                time.place(segment.ended_ns),
-                "window" if number % 2 == 0 else "allowed",
-                _state_name(segment),
-            )
-            for number, segment in enumerate(results.segments)
-        ),
-        height_px=420,
+    shown = _accesses_table(f"{name.id}-values", results.segments, time)
+    bands = tuple(
+        Band(
+            "x",
+            time.place(segment.began_ns),
+            time.place(segment.ended_ns),
+            "window" if number % 2 == 0 else "allowed",
+            f"WS {segment.state.number}: {idle_text(segment)}",
+        )
+        for number, segment in enumerate(results.segments)
     )
-    return Page("hir-3", title, (figure, Verdict(gains_text(results)), table), mandatory=True)
+    plot = _accesses_plot(
+        results, time, f"{len(shown.rows):,} accesses. {gains_text(results)}", bands=bands, height_px=420
+    )
+    return page(name, plot.over(name, shown), Verdict(gains_text(results)), shown)
 
 
 def wait_state_page(results: IdleRecoveryResults, segment: Segment) -> Page:
     """One wait state and its return to baseline, access by access (11.3.2)."""
-    name = f"hir-ws{segment.state.number}"
-    title = (
-        f"HIR IOPS v Time - Wait State {segment.state.number} "
-        f"({idle_text(segment)} idle) and Return to Baseline"
+    number = segment.state.number
+    name = PlotName(
+        f"hir-ws{number}",
+        f"Plot X-HIR-WS{number}",
+        f"HIR IOPS v Time - Wait State {number} ({idle_text(segment)} idle) and Return to Baseline",
     )
     time = ticks.time_axis("Time", segment.began_ns, segment.ended_ns)
-    table = _accesses_table(f"{name}-values", (segment,), time)
-    figure = Figure(
-        id=f"{name}-plot",
-        number=f"Plot X-HIR-WS{segment.state.number}",
-        title=title,
-        kind="lines",
-        table_id=table.id,
+    shown = _accesses_table(f"{name.id}-values", (segment,), time)
+    alt = f"{len(segment.active)} accesses with pauses, {len(segment.returned)} without."
+    return page(name, _accesses_plot(results, time, alt).over(name, shown), *_edges(segment), shown)
+
+
+def _accesses_plot(
+    results: IdleRecoveryResults,
+    time: TimeAxis,
+    alt: str,
+    *,
+    bands: tuple[Band, ...] = (),
+    height_px: int = HEIGHT_PX,
+) -> Plot:
+    return Plot(
         x=time.axis,
         y=ticks.linear_axis("IOPS", 0, highest_iops(results)),
-        alt=f"{title}: {len(segment.active)} accesses with pauses, {len(segment.returned)} without.",
-        series=_series(),
+        series=(
+            Series("Access A (with pauses)", "column", (0,), WAIT_COLOR, style="points"),
+            Series("Access C (return to baseline)", "column", (1,), RETURN_COLOR, style="points"),
+        ),
+        alt=alt,
         rules=baseline_rule(results),
+        bands=bands,
+        height_px=height_px,
     )
-    return Page(name, title, (figure, *_edges(segment), table), mandatory=True)
 
 
 def secondary_page(results: IdleRecoveryResults, title: str, head_line: str) -> Page:
     """IOPS, response times and processor use of the baseline and of each wait state (Plot 11-5)."""
     columns = [("Baseline", results.baseline)]
     columns += [(f"WS {segment.state.number}", segment.active_summary) for segment in results.segments]
-    table = Table(
-        id="hir-4-values",
-        title="HIR Secondary Metrics",
-        head=Column("", align="left", width=1.2),
-        columns=tuple(Column(name) for name, _ in columns),
-        rows=tuple(
-            Row(Cell(name), tuple(_secondary_cell(name, summary) for _, summary in columns))
-            for name in ("IOPS", "ART (ms)", "MRT (ms)", "Avg Power (mW)", "CPU Sys (%)", "CPU IO Wait (%)")
+    shown = grid(
+        "hir-4-values",
+        "HIR Secondary Metrics",
+        Col("", cells.words, align="left", width=1.2),
+        [(Column(name), summary) for name, summary in columns],
+        _SECONDARY,
+        cell=lambda name, summary: (
+            cells.missing("not reached") if summary is None else _SECONDARY[name](summary)
         ),
         note="IOPS of a wait state count its active time only.",
     )
-    return Page("hir-4", title, (Verdict(head_line), table), mandatory=True)
+    return page(PlotName("hir-4", "", title), Verdict(head_line), shown)
 
 
-def _secondary_cell(name: str, summary: SegmentSummary | None) -> Cell:
-    if summary is None:
-        return cells.missing("not reached")
-    values: dict[str, Callable[[], Cell]] = {
-        "IOPS": lambda: cells.number(summary.iops, 0),
-        "ART (ms)": lambda: cells.latency(summary.art_ns),
-        "MRT (ms)": lambda: cells.latency(summary.mrt_ns),
-        "Avg Power (mW)": cells.no_power,
-        "CPU Sys (%)": lambda: cells.cpu_share(summary.cpu_sys_pct, 2),
-        "CPU IO Wait (%)": lambda: cells.cpu_share(summary.cpu_iowait_pct, 2),
-    }
-    return values[name]()
+_SECONDARY: Final[dict[str, Callable[[SegmentSummary], Cell]]] = {
+    "IOPS": lambda summary: cells.number(summary.iops, 0),
+    "ART (ms)": lambda summary: cells.latency(summary.art_ns),
+    "MRT (ms)": lambda summary: cells.latency(summary.mrt_ns),
+    "Avg Power (mW)": lambda _summary: cells.no_power(),
+    "CPU Sys (%)": lambda summary: cells.cpu_share(summary.cpu_sys_pct, 2),
+    "CPU IO Wait (%)": lambda summary: cells.cpu_share(summary.cpu_iowait_pct, 2),
+}
 
 
 def _edges(segment: Segment) -> tuple[Verdict, ...]:
@@ -121,44 +125,25 @@ def _edges(segment: Segment) -> tuple[Verdict, ...]:
 
 
 def _accesses_table(table_id: str, segments: Sequence[Segment], time: TimeAxis) -> Table:
-    return Table(
-        id=table_id,
-        title="Values plotted: each access at its end",
-        head=elapsed_column(time),
-        columns=(
-            Column("IOPS, with pauses"),
-            Column("IOPS, return to baseline"),
-            Column("ART (ms)"),
-            Column("MRT (ms)"),
-        ),
-        rows=tuple(
-            _access_row(access, time, returned=returned)
-            for segment in segments
-            for returned, of_segment in ((False, segment.active), (True, segment.returned))
-            for access in of_segment
-        ),
-        printed=False,
+    """Each access with whether it is one of the return to baseline."""
+    nothing = Cell("")
+    accesses = [
+        (access, returned)
+        for segment in segments
+        for returned, of_segment in ((False, segment.active), (True, segment.returned))
+        for access in of_segment
+    ]
+    columns: list[Col[tuple[Access, bool]]] = [
+        Col("IOPS, with pauses", lambda one: nothing if one[1] else cells.number(one[0].iops, 0)),
+        Col("IOPS, return to baseline", lambda one: cells.number(one[0].iops, 0) if one[1] else nothing),
+        Col("ART (ms)", lambda one: cells.latency(one[0].art_ns)),
+        Col("MRT (ms)", lambda one: cells.latency(one[0].mrt_ns)),
+    ]
+    head: Col[tuple[Access, bool]] = Col(
+        elapsed_column(time).label, lambda one: elapsed_cell(one[0].ended_ns, time), width=0
     )
-
-
-def _access_row(access: Access, time: TimeAxis, *, returned: bool) -> Row:
-    iops, nothing = cells.number(access.iops, 0), Cell("")
-    return Row(
-        elapsed_cell(access.ended_ns, time),
-        (
-            nothing if returned else iops,
-            iops if returned else nothing,
-            cells.latency(access.art_ns),
-            cells.latency(access.mrt_ns),
-        ),
-    )
-
-
-def _series() -> tuple[Series, ...]:
-    return (
-        Series("Access A (with pauses)", "column", (0,), WAIT_COLOR, style="points"),
-        Series("Access C (return to baseline)", "column", (1,), RETURN_COLOR, style="points"),
-    )
+    title = "Values plotted: each access at its end"
+    return table(table_id, title, head, columns, accesses, printed=False)
 
 
 def baseline_rule(results: IdleRecoveryResults) -> tuple[Rule, ...]:
@@ -179,10 +164,6 @@ def idle_text(segment: Segment) -> str:
     return f"{segment.state.idle_ns / NS_PER_S:g} s"
 
 
-def _state_name(segment: Segment) -> str:
-    return f"WS {segment.state.number}: {idle_text(segment)}"
-
-
 def gains_text(results: IdleRecoveryResults) -> str:
     """What each wait state gains, in a sentence."""
     if results.baseline is None:
@@ -193,8 +174,3 @@ def gains_text(results: IdleRecoveryResults) -> str:
         if (gain := results.gain_pct(segment)) is not None
     )
     return f"IOPS against the baseline of {cells.fixed(results.baseline.iops, 0)}: {gains}."
-
-
-def _nothing_page(page_id: str, title: str) -> Page:
-    sentence = "No wait state was run: the test ends where its preconditioning is not steady (PTS 11.2)."
-    return Page(page_id, title, (Verdict(sentence, "fail"),), mandatory=True)

@@ -4,8 +4,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.pages.printable import fact_text
 from openpts.record.manifest import Manifest
-from openpts.report.printable import fact_text
 
 _PCIE: Final = re.compile(r"Gen (\d) x(\d+)")
 _SERIAL: Final = re.compile(r"^(?:SATA|SAS|SATA behind SAS), (\d+(?:\.\d+)?) Gb")

@@ -3,6 +3,9 @@
 from typing import Final
 
 from openpts.analysis.round_test import RoundTestResults
+from openpts.pages.kit import Required
+from openpts.pages.model import Page, Section, Table
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -23,7 +26,6 @@ from openpts.report.matrix_pages import (
     plot_2d_page,
     tabular_page,
 )
-from openpts.report.model import Page, Section, Table
 from openpts.report.preparation_page import precondition_amount, preparation_page
 from openpts.report.repeatability_page import repeatability_page
 from openpts.report.round_results import analyse_cycle, round_figures
@@ -38,13 +40,7 @@ from openpts.report.round_words import (
 )
 from openpts.report.secondary_pages import merged_tail_page, response_times_page
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import (
-    PlotName,
-    convergence_page,
-    share_of_average_page,
-    steady_state_sentence,
-)
-from openpts.report.summary_table import key_value, summary_table
+from openpts.report.steady_state_pages import convergence_page, share_of_average_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size
 from openpts.vocabulary.part import Part
@@ -52,6 +48,23 @@ from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint
 
 PREFIX: Final = "iops"
+
+
+def _window(index: int) -> Required:
+    """The plot of a tracking variable's window."""
+    return Required(f"a{index + 3}", f"Plot A.{index + 3}")
+
+
+_CONVERGENCE: Final = {
+    0: Required("a1-rw0", "Plot A.1"),
+    65: Required("a1-rw65", "Plot A.1b"),
+    100: Required("a1-rw100", "Plot A.1c"),
+}
+_TRACKED: Final = Required("a2", "Plot A.2")
+_TABLE: Final = Required("a6", "Plot A.6")
+_PLOT_2D: Final = Required("a7", "Plot A.7")
+_COLUMNS_3D: Final = Required("a8", "Plot A.8")
+REQUIRED: Final = (*_CONVERGENCE.values(), _TRACKED, *map(_window, range(3)), _TABLE, _PLOT_2D, _COLUMNS_3D)
 BLOCK_SIZES_BYTES: Final = tuple(int(kib * KIB) for kib in (0.5, 4, 8, 16, 32, 64, 128, 1024))
 READ_PCTS: Final = (0, 5, 35, 50, 65, 95, 100)
 _KEY_READ_PCTS: Final = (0, 65, 100)
@@ -152,24 +165,16 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
         *(
             convergence_page(
                 results,
-                PlotName(
-                    f"{PREFIX}-a1-rw{read_pct}",
-                    f"Plot A.1{letter}",
-                    f"{convergence} - RW {mix(read_pct)}" if letter else convergence,
-                ),
+                plot.named(PREFIX, f"{convergence} - RW {mix(read_pct)}" if read_pct else convergence),
                 _measured_points(results, read_pct),
             )
-            for read_pct, letter in ((0, ""), (65, "b"), (100, "c"))
+            for read_pct, plot in _CONVERGENCE.items()
         ),
-        share_of_average_page(results, PlotName(f"{PREFIX}-a2", "Plot A.2", window)),
+        share_of_average_page(results, _TRACKED.named(PREFIX, window)),
         *(
             window_page(
                 window_of(results, index, verification_record(results, "7.3.4")),
-                PlotName(
-                    f"{PREFIX}-a{index + 3}",
-                    f"Plot A.{index + 3}",
-                    f"{window} - {short_name(variable)}",
-                ),
+                _window(index).named(PREFIX, f"{window} - {short_name(variable)}"),
             )
             for index, variable in enumerate(results.conditions.tracking)
         ),
@@ -186,11 +191,12 @@ def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
     matrix = Matrix(
         results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, _head_line(run, results)
     )
-    table = iops_table(matrix, "Plot A.6", run.manifest.target.sector_bytes)
+    tabular = _TABLE.named(PREFIX, "IOPS - ALL RW Mix & BS - Tabular Data")
+    table = iops_table(matrix, tabular.number, run.manifest.target.sector_bytes)
     return (
-        tabular_page(matrix, table, "IOPS - ALL RW Mix & BS - Tabular Data", heat_number="Plot X-IOPS-1"),
-        plot_2d_page(matrix, table, "Plot A.7", "IOPS - All RW Mix & BS - 2D Plot"),
-        columns_3d_page(matrix, table, "Plot A.8", "IOPS - All RW Mix & BS - 3D Columns"),
+        tabular_page(matrix, table, tabular, heat_number="Plot X-IOPS-1"),
+        plot_2d_page(table, _PLOT_2D.named(PREFIX, "IOPS - All RW Mix & BS - 2D Plot")),
+        columns_3d_page(table, _COLUMNS_3D.named(PREFIX, "IOPS - All RW Mix & BS - 3D Columns")),
         response_times_page(matrix, _SECONDARY_TITLE),
         merged_tail_page(matrix, f"{_SECONDARY_TITLE} (2)"),
         repeatability_page(matrix, "Plot X-IOPS-2", "IOPS Round Repeatability"),

@@ -11,10 +11,10 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages import cells
+from openpts.pages.model import Cell
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
-from openpts.report.model import Cell
 from openpts.units import KIB, NS_PER_MS, format_latency_ms
 from openpts.vocabulary.better import Better
 

@@ -4,10 +4,15 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.own_share import own_share
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.round_test import RoundTestResults
+from openpts.pages import cells
+from openpts.pages.kit import PlotName, Required
+from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts.pages.printable import printable
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.confidence_page import Applied, confidence_page
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -21,7 +26,6 @@ from openpts.report.header_rows import (
     segments_text,
 )
 from openpts.report.histogram_figures import times_figures
-from openpts.report.host_part import host_part
 from openpts.report.latency_pages import (
     BLOCK_SIZES_KIB,
     READ_PCTS,
@@ -34,7 +38,6 @@ from openpts.report.latency_pages import (
 from openpts.report.levels_page import levels_page
 from openpts.report.matrix_pages import Matrix
 from openpts.report.metric import MAX_LATENCY, METRICS
-from openpts.report.model import Cell, Page, Section, Table
 from openpts.report.preparation_page import precondition_amount, preparation_page
 from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import (
@@ -47,20 +50,37 @@ from openpts.report.round_words import (
 )
 from openpts.report.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import PlotName, convergence_page, steady_state_sentence
-from openpts.report.summary_table import summary_table
+from openpts.report.steady_state_pages import convergence_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
-from openpts.units import KIB, format_block_size, format_duration
+from openpts.units import KIB, NS_PER_US, format_block_size, format_duration
 from openpts.vocabulary.conditions import LatencyConditions
+from openpts.vocabulary.own_share import (
+    KERNEL_THREADS,
+    LIMIT_PCT,
+    NO_KERNEL_THREADS,
+    own_latency_ns,
+    share_text,
+)
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import TestPoint
 
 PREFIX: Final = "lat"
+_CONVERGENCE: Final = Required("convergence-rw0", "Plot 9-1")
+_TABLE: Final = Required("table", "Plot 9-3")
+_HISTOGRAM: Final = Required("clp", "Plot 9-4")
 BLOCK_SIZES_BYTES: Final = tuple(round(kib * KIB) for kib in BLOCK_SIZES_KIB)
 HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
+
+
+def _window(index: int) -> Required:
+    """The plot of a tracking variable's window."""
+    return Required(f"window-{index + 1}", "Plot 9-2")
+
+
+REQUIRED: Final = (_CONVERGENCE, _window(0), _TABLE, _HISTOGRAM)
 
 
 def report(run: Run) -> TestContent:
@@ -165,9 +185,8 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
         *(
             window_page(
                 window_of(results, index, verification_record(results, "9.3.4")),
-                PlotName(
-                    f"{PREFIX}-window-{index + 1}",
-                    "Plot 9-2",
+                _window(index).named(
+                    PREFIX,
                     f"Steady State Measurement Window - RND/{format_block_size(v.block_size_bytes)}".replace(
                         " KiB", "KiB"
                     ),
@@ -181,23 +200,19 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
 def _convergence_pages(results: RoundTestResults, matrix: Matrix) -> tuple[Page, ...]:
     """Averages of the writes, which the specification asks for; then their maxima and the other mixes."""
     shown = (
-        (0, "Average", _MEAN_LATENCY),
-        (0, "Maximum", MAX_LATENCY),
-        (65, "Average", _MEAN_LATENCY),
-        (100, "Average", _MEAN_LATENCY),
+        (_CONVERGENCE, 0, "Average", _MEAN_LATENCY),
+        (Required("convergence-rw0-maximum", "Plot 9-1b"), 0, "Maximum", MAX_LATENCY),
+        (Required("convergence-rw65", "Plot 9-1c"), 65, "Average", _MEAN_LATENCY),
+        (Required("convergence-rw100", "Plot 9-1d"), 100, "Average", _MEAN_LATENCY),
     )
     pages = [
         convergence_page(
             results,
-            PlotName(
-                f"{PREFIX}-convergence-rw{read_pct}{'' if what == 'Average' else '-maximum'}",
-                f"Plot 9-1{letter}",
-                f"Steady State Convergence Plot - {what} Latency - {mix_title(read_pct)}",
-            ),
+            plot.named(PREFIX, f"Steady State Convergence Plot - {what} Latency - {mix_title(read_pct)}"),
             measured_points(matrix, read_pct),
             metric,
         )
-        for (read_pct, what, metric), letter in zip(shown, ("", "b", "c", "d"), strict=True)
+        for plot, read_pct, what, metric in shown
     ]
     return (pages[0], *(replace(page, mandatory=False) for page in pages[1:]))
 
@@ -208,9 +223,8 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
     return (
         tabular_page(
             matrix,
-            PlotName(
-                f"{PREFIX}-table",
-                "Plot 9-3",
+            _TABLE.named(
+                PREFIX,
                 "Ave, 5 9s, Max Response Times & IOPS - ALL RW Mix & BS - Tabular Data",
             ),
             run.manifest.target.sector_bytes,
@@ -219,9 +233,8 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
         confidence_page(
             times,
             Applied(HISTOGRAM_WORKLOAD, demand(results), _nines(run)),
-            PlotName(
-                f"{PREFIX}-clp",
-                "Plot 9-4",
+            _HISTOGRAM.named(
+                PREFIX,
                 "Response Time Histogram - Confidence Level Plot - RND 4KiB RW0",
             ),
         ),
@@ -255,3 +268,36 @@ def _matrix(run: Run, results: RoundTestResults) -> Matrix:
     demanded = f"T{conditions.tc}/Q{conditions.qd}"
     line = head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}")
     return Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)
+
+
+def host_part(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
+    """The engine's own share of the averages, and whether kernel threads carry out the target's I/O.
+
+    Nothing of what the record does not hold: of simulated drives, and of records from before it was measured.
+    """
+    return (*_own_share(run, results), *_kernel_threads(run))
+
+
+def _own_share(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
+    share = own_share(own_latency_ns(run.manifest.engine), results)
+    if share is None:
+        return ()
+    point, largest_pct = share.largest
+    text = (
+        f"Own share: {share.own_ns / NS_PER_US:.1f} us of each response time for which the thread sleeps are "
+        f"interrupt, wake-up and engine, {share_text(share.smallest_pct)} to {share_text(largest_pct)} of "
+        f"the averages (most: {point})."
+    )
+    return (Verdict(text, "fail" if largest_pct > LIMIT_PCT else ""),)
+
+
+def _kernel_threads(run: Run) -> tuple[Verdict, ...]:
+    fact = run.manifest.dut.get(KERNEL_THREADS)
+    if fact is None or fact.value in {None, NO_KERNEL_THREADS}:
+        return ()
+    return (
+        Verdict(
+            f"Threads of the kernel carry out the target's I/O ({printable(fact.value)}): each response time "
+            "includes two hand-overs between threads, whose length depends on where the scheduler puts them."
+        ),
+    )

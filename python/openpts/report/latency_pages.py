@@ -7,12 +7,12 @@ from typing import Final
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.analysis.response_times import ResponseTimes
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName, values_of
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.header_rows import data_text
-from openpts.report.matrix_pages import Matrix, absences_note, matrix_table, mix, values_of
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.report.matrix_pages import Matrix, absences_note, matrix_table, mix
 from openpts.report.secondary_pages import art_cell, mrt_cell, tail_cell
-from openpts.report.steady_state_pages import PlotName
 from openpts.units import NS_PER_MS, block_size_kib, format_latency_ms
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint

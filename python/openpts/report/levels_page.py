@@ -6,10 +6,10 @@ from typing import Final
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported, response_times
-from openpts.report import cells, ticks
-from openpts.report.matrix_pages import Matrix, values_of
-from openpts.report.model import Cell, Column, Figure, Page, Row, Series, Table, Verdict
-from openpts.report.steady_state_pages import PlotName
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName, values_of
+from openpts.pages.model import Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.report.matrix_pages import Matrix
 from openpts.units import KIB, format_block_size, format_duration
 from openpts.vocabulary.verdict import TestPoint
 

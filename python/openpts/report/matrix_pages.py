@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 from openpts.analysis.matrix import MatrixCell
 from openpts.analysis.round_test import RoundTestResults
-from openpts.report import cells, ticks
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, page, values_of
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
 from openpts.units import block_size_kib
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint
@@ -102,13 +104,13 @@ def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
 
 
 # PTS-FLOW-09
-def tabular_page(matrix: Matrix, table: Table, title: str, *, heat_number: str) -> Page:
+def tabular_page(matrix: Matrix, table: Table, name: PlotName, *, heat_number: str) -> Page:
     """The table of IOPS and, for the eye, the same cells shaded with the range of their rounds."""
     sentence = Verdict(f"Each cell: {matrix.averaging}.{_extreme(table)}")
     heat_map: tuple[Figure, ...] = ()
     if values_of(table):
         heat_map = (_heat_map(matrix, table, heat_number),)
-    return Page(f"{matrix.prefix}-a6", title, (table, sentence, *heat_map), mandatory=True)
+    return page(name, table, sentence, *heat_map)
 
 
 def _heat_map(matrix: Matrix, table: Table, number: str) -> Figure:
@@ -154,45 +156,33 @@ def _extreme(table: Table) -> str:
 
 
 # PTS-IOPS-33
-def plot_2d_page(matrix: Matrix, table: Table, number: str, title: str) -> Page:
+def plot_2d_page(shown: Table, name: PlotName) -> Page:
     """IOPS over block size, one series per R/W mix (Plot 7-4)."""
-    sizes = [row.head.value for row in table.rows if row.head.value and any(c.value for c in row.cells)]
+    sizes = [row.head.value for row in shown.rows if row.head.value and any(c.value for c in row.cells)]
     if not sizes:
-        return _nothing_page(f"{matrix.prefix}-a7", title)
-    figure = Figure(
-        id=f"{matrix.prefix}-a7-plot",
-        number=number,
-        title=title,
-        kind="lines",
-        table_id=table.id,
+        return page(name, NO_ROUND)
+    plot = Plot(
         x=ticks.block_size_axis(sizes),
-        y=ticks.amount_axis("IOPS", values_of(table)),
-        alt=f"{title}: {len(table.columns)} R/W mixes over {len(sizes)} block sizes.{_extreme(table)}",
-        series=_mix_series(table),
+        y=partial(ticks.amount_axis, "IOPS"),
+        series=_mix_series(shown),
+        alt=f"{len(shown.columns)} R/W mixes over {len(sizes)} block sizes.{_extreme(shown)}",
         palette="mix",
         height_px=390,
     )
-    return Page(f"{matrix.prefix}-a7", title, (figure, Repeat(table.id)), mandatory=True)
+    return page(name, plot.over(name, shown), Repeat(shown.id))
 
 
 # PTS-IOPS-34
-def columns_3d_page(matrix: Matrix, table: Table, number: str, title: str) -> Page:
+def columns_3d_page(shown: Table, name: PlotName) -> Page:
     """IOPS as columns over block size and R/W mix (Plot 7-5)."""
-    values = values_of(table)
-    if not values:
-        return _nothing_page(f"{matrix.prefix}-a8", title)
-    figure = Figure(
-        id=f"{matrix.prefix}-a8-plot",
-        number=number,
-        title=title,
+    if not values_of(shown):
+        return page(name, NO_ROUND)
+    plot = Plot(
         kind="columns3d",
-        table_id=table.id,
-        x=Axis(
-            "Block size (KiB)", "category", (0, len(table.rows)), (), tuple(r.head.text for r in table.rows)
-        ),
-        y=ticks.linear_axis("IOPS", 0, max(values)),
-        alt=f"{title}: {len(values)} columns, writes in front, reads behind.{_extreme(table)}",
-        series=_mix_series(table),
+        x=category_axis("Block size (KiB)", shown),
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+        series=_mix_series(shown),
+        alt=f"{{count}} columns, writes in front, reads behind.{_extreme(shown)}",
         palette="mix",
         depth_title="R/W mix %",
         height_px=400,
@@ -200,22 +190,8 @@ def columns_3d_page(matrix: Matrix, table: Table, number: str, title: str) -> Pa
     sentence = Verdict(
         "Front row 0/100 (all writes), back row 100/0 (all reads). Exact values stand in the table."
     )
-    return Page(f"{matrix.prefix}-a8", title, (figure, sentence, Repeat(table.id)), mandatory=True)
-
-
-def _nothing_page(page_id: str, title: str) -> Page:
-    return Page(
-        page_id,
-        title,
-        (Verdict("No Round was completed: there is nothing to plot.", "fail"),),
-        mandatory=True,
-    )
+    return page(name, plot.over(name, shown), sentence, Repeat(shown.id))
 
 
 def _mix_series(table: Table) -> tuple[Series, ...]:
     return tuple(Series(f"R/W {c.label}", "column", (n,), n) for n, c in enumerate(table.columns))
-
-
-def values_of(table: Table) -> list[float]:
-    """All numbers of a table."""
-    return [cell.value for row in table.rows for cell in row.cells if cell.value is not None]

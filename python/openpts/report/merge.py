@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from openpts.report.model import Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
+from openpts.pages.model import Block, Cell, Figure, Page, Repeat, Row, Section, Table, Verdict
 
 
 def merged_page(pages: Sequence[tuple[str, Page]]) -> Page:

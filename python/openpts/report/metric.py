@@ -6,8 +6,8 @@ from functools import partial
 from typing import Final
 
 from openpts.analysis.rounds import CompleteRound
-from openpts.report import cells
-from openpts.report.model import Cell
+from openpts.pages import cells
+from openpts.pages.model import Cell
 from openpts.units import NS_PER_MS, format_latency_ms
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stop import SteadyFigure

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 
 from openpts.analysis.minutes import Minute
-from openpts.report import cells, ticks
-from openpts.report.model import Cell, Column, Row
-from openpts.report.ticks import TimeAxis
+from openpts.pages import cells, ticks
+from openpts.pages.model import Cell, Column, Row
+from openpts.pages.ticks import TimeAxis
 from openpts.units import NS_PER_S
 
 

@@ -3,8 +3,8 @@
 from typing import Any
 
 from openpts.analysis.other_minutes import OtherMinutes
-from openpts.report import cells
-from openpts.report.model import Verdict
+from openpts.pages import cells
+from openpts.pages.model import Verdict
 from openpts.units import format_duration
 
 

@@ -9,10 +9,10 @@ from typing import Final
 import msgspec
 from msgspec.structs import replace
 
-from openpts.report.font_coverage import showable_json
-from openpts.report.model import Page, Report, Table
-from openpts.report.optional import optional_module
-from openpts.report.theme import FONT, FONT_DIRECTORY, LIGHT
+from openpts.pages.model import Page, Report, Table
+from openpts.plots.font_coverage import showable_json
+from openpts.plots.optional import optional_module
+from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT
 
 typst = optional_module("typst")
 

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 from openpts.analysis.round_test import RoundTestResults
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Page, Table, Verdict
+from openpts.pages.printable import printable
 from openpts.record.reader import Run, StepRecord
-from openpts.report import cells
-from openpts.report.facts_table import items_table
 from openpts.report.header import date_and_time, of_cycle, purge_method, write_cache
-from openpts.report.model import Cell, Page, Table, Verdict
-from openpts.report.printable import printable
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.conditions import DemandConditions, RoundConditions

@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import msgspec
 
+from openpts.pages.model import Report
 from openpts.record.manifest import Manifest
-from openpts.report.model import Report
 
 _IDENTIFYING: Final = ("serial", "wwn", "eui64", "nguid", "uuid")
 _TEST_ID_DIGITS: Final = 4

@@ -9,8 +9,9 @@ import msgspec
 
 from openpts.errors import RecordError
 from openpts.folder_files import read_file
+from openpts.pages.model import SCHEMA_VERSION, Report
+from openpts.plots.worker_processes import worker_processes
 from openpts.record.decoding import decode_json
-from openpts.report.model import SCHEMA_VERSION, Report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, Style, make_report
 
@@ -35,7 +36,8 @@ def differences(stored: Report, source: ReportSource) -> list[Difference]:
         redact=stored.redacted,
         report_date=stored.report_date,
     )
-    derived = make_report(source, options)
+    with worker_processes() as workers:
+        derived = make_report(source, options, workers)
     return list(_compared("", msgspec.to_builtins(stored), msgspec.to_builtins(derived)))
 
 

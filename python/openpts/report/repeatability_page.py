@@ -5,9 +5,10 @@ from typing import Final
 
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.analysis.matrix import MatrixCell
-from openpts.report import cells, ticks
-from openpts.report.matrix_pages import Matrix, mix, ranges_table, values_of
-from openpts.report.model import Axis, Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.kit import values_of
+from openpts.pages.model import Axis, Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.report.matrix_pages import Matrix, mix, ranges_table
 from openpts.units import block_size_kib, format_block_size
 
 _NOTABLE_RANGE_PCT: Final = 20

@@ -5,13 +5,13 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
+from openpts.pages import cells
+from openpts.pages.facts_table import sourced, sourced_table
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import capitalised, printable, value_text
+from openpts.plots.stacked_panels import aligned_page
 from openpts.record.reader import Run, StepRecord
-from openpts.report import cells
-from openpts.report.facts_table import sourced, sourced_table
 from openpts.report.host_page import no_audit
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import capitalised, printable, value_text
-from openpts.report.stacked_panels import aligned_page
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, format_gap
 from openpts.vocabulary.own_share import KERNEL_THREADS

@@ -4,29 +4,41 @@ It holds nothing of the run's steps: so it is small, and can be made in another 
 """
 
 import os
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
+from openpts.pages.kit import Required
+from openpts.pages.model import Figure, Page, Section, Table, Verdict
+from openpts.pages.printable import capitalised, fact_text, printable
+from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.record.manifest import Manifest
-from openpts.record.reader import Run
+from openpts.record.reader import Run, StepRecord
 from openpts.report.conformance_page import conformance_page
+from openpts.report.header import KINDS, drive_name
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
 from openpts.report.key_values import KeyValue, key_values
-from openpts.report.mandatory import missing_plots
 from openpts.report.merge import prefixed
-from openpts.report.model import Page, Section, Table, Verdict
 from openpts.report.run_conditions_page import run_conditions_page
-from openpts.report.run_facts import Applied, applied_demand, drive_items, failures
 from openpts.report.setup_page import setup_page
-from openpts.report.stacked_panels import with_aligned_panels
+from openpts.report.simulated_drive import simulation_items
 from openpts.report.standing import Standing, requirements_of, standing_of
 from openpts.report.tests import REPORTS, reported_test
+from openpts.units import format_capacity
+from openpts.vocabulary.sample import StepState
+
+REQUIRED_PLOTS: Final = {
+    section: required for test in REPORTS.values() for section, required in test.required.items()
+}
+Applied = tuple[int, int]
+"""Thread count and queue depth."""
 
 
 class RunPart(msgspec.Struct, frozen=True):
@@ -160,3 +172,79 @@ def _drive(manifest: Manifest) -> tuple[str, ...]:
     facts = (manifest.dut.get(key) for key in ("manufacturer", "model", "serial"))
     known = [fact.value for fact in facts if fact is not None and fact.value]
     return tuple(known) if known else (manifest.target.name,)
+
+
+def missing_plots(sections: Iterable[Section]) -> list[str]:
+    """What a test's sections lack of the plots and tables that they must have, one sentence each.
+
+    A page on which a verdict says why there is no plot (a run that ended early, what no engine recorded) is
+    not missing. Sections of tests beyond the specification lack nothing.
+    """
+    return [
+        f"{section.title}: {plot.number} is missing"
+        for section in sections
+        if section.header.of_specification
+        for plot in _required(section)
+        if not any(_shows(page, plot.number) for page in _pages(section, plot.key))
+    ]
+
+
+def _required(section: Section) -> tuple[Required, ...]:
+    names = (section.test, section.test.split("-")[0])
+    return next((REQUIRED_PLOTS[name] for name in names if name in REQUIRED_PLOTS), ())
+
+
+def _pages(section: Section, key: str) -> Iterator[Page]:
+    """The page of a plot; of several points between, each has its own, numbered behind a point."""
+    wanted = re.compile(rf"{re.escape(section.test)}-{re.escape(key)}(\.\d+)?")
+    return (page for page in section.pages if wanted.fullmatch(page.id))
+
+
+def _shows(page: Page, number: str) -> bool:
+    for block in page.blocks:
+        if isinstance(block, Figure) and re.fullmatch(rf"{re.escape(number)}(\.\d+)?", block.number):
+            return True
+        if isinstance(block, Table) and block.title.startswith(f"{number} - "):
+            return True
+        if isinstance(block, Verdict) and (block.tone == "fail" or "n/a (" in block.text):
+            return True
+    return False
+
+
+def applied_demand(run: Run) -> tuple[Applied, ...]:
+    """The demands of the steps, each once, in the order in which they came."""
+    stimuli = [stimulus for step in run.steps if (stimulus := step.sample.step.stimulus) is not None]
+    return tuple(dict.fromkeys((stimulus.tc, stimulus.qd) for stimulus in stimuli))
+
+
+def drive_items(run: Run) -> list[tuple[str, str]]:
+    """The drive: name, numbers, size, what stands behind the target, interface."""
+    dut, target = run.manifest.dut, run.manifest.target
+    return [
+        ("Drive", drive_name(run.manifest)),
+        ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
+        ("User capacity", format_capacity(target.user_capacity_bytes)),
+        ("Target", f"{printable(target.name)} - {KINDS[target.kind]}"),
+        *simulation_items(run),
+        ("Interface", fact_text(dut, "interface")),
+    ]
+
+
+def failures(run: Run) -> tuple[Verdict, ...]:
+    """Each failed I/O with all that is known of it."""
+    return tuple(
+        Verdict(_failure_sentence(step), "fail")
+        for step in run.steps
+        if step.sample.state is StepState.FAILED
+    )
+
+
+def _failure_sentence(step: StepRecord) -> str:
+    where = capitalised(str(step.place))
+    failure = step.sample.failure
+    if failure is None:
+        return f"{where} ({step.sample.step}) failed; the reason was not recorded."
+    what = printable(failure.operation)
+    if failure.length_bytes:  # a flush has neither length nor place
+        what += f" of {failure.length_bytes:,} bytes at offset {failure.offset_bytes:,}"
+    return f"{where} ({step.sample.step}): {what} failed: {printable(failure.reason)}"

@@ -5,10 +5,10 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Final
 
-from openpts.report import cells, ticks
-from openpts.report.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.saturation_pages import MEAN_COLOR, PRINTED_VALUES, Course, log_figure
-from openpts.report.steady_state_pages import PlotName
 from openpts.units import format_duration
 
 _NUMBER: Final = "Plot X-WSAT-2"

@@ -11,9 +11,9 @@ from openpts.analysis.saturation import (
     tracked_steps,
 )
 from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.header import of_cycle
-from openpts.report.model import Verdict
 from openpts.report.other_minutes import other_minutes_verdicts
 from openpts.report.saturation_pages import Course
 from openpts.vocabulary.conditions import WriteSaturationConditions

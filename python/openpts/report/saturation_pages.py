@@ -7,9 +7,9 @@ from typing import Final
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
 from openpts.analysis.saturation import SaturationResults, spread_of
-from openpts.report import cells, ticks
-from openpts.report.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
-from openpts.report.steady_state_pages import PlotName
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import GB, MB, format_duration
 
 PRINTED_VALUES: Final = 200

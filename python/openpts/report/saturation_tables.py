@@ -1,10 +1,10 @@
 """Preparation and zones of write saturation in tables (PTS 10.3.1, 10.1)."""
 
 from openpts.analysis.saturation import FINAL_MINUTES, PLATEAU_MINUTES, ZONE_PCT, Zones
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Page, Verdict
 from openpts.record.reader import Run
-from openpts.report import cells
-from openpts.report.facts_table import items_table
-from openpts.report.model import Cell, Page, Verdict
 from openpts.report.preparation_page import active_range, gaps_table, purge_table, purge_verdict
 from openpts.report.saturation_pages import Course, end_sentence
 from openpts.units import GB, format_duration

@@ -4,9 +4,9 @@ from typing import Final
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
-from openpts.report import cells
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Page, Verdict
 from openpts.report.matrix_pages import Matrix, matrix_table
-from openpts.report.model import Block, Cell, Page, Verdict
 
 _SURE_COUNT_FACTOR: Final = 1.5
 _NO_POWER: Final = (

@@ -1,13 +1,13 @@
 """The set-up page: all that PTS 5.1 to 5.4 want reported, each with the place it was read from."""
 
+from openpts.pages.facts_table import remaining, sourced, sourced_table
+from openpts.pages.model import Page, Table
+from openpts.pages.printable import person_text, printable
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.condition_rows import condition_rows
 from openpts.report.data_checks_table import data_checks_table
-from openpts.report.facts_table import remaining, sourced, sourced_table
 from openpts.report.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time, of_cycle
-from openpts.report.model import Page, Table
-from openpts.report.printable import person_text, printable
 from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
 from openpts.units import format_capacity
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 from textwrap import wrap
 from typing import Final
 
+from openpts.pages.facts_table import sourced_table
+from openpts.pages.model import Table
+from openpts.pages.printable import brief, printable, value_text
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.facts_table import sourced_table
-from openpts.report.model import Table
-from openpts.report.printable import brief, printable, value_text
 from openpts.units import format_capacity, format_duration
 from openpts.vocabulary.facts import Facts, SimulationFacts, TargetFacts
 

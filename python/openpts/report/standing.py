@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
+from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run
-from openpts.report.printable import printable
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.facts import TargetKind
 

@@ -1,17 +1,15 @@
 """Pages that show how a test converged over its rounds (PTS 7.3.3; design: section 4)."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from msgspec.structs import replace
 
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.report import cells, ticks
-from openpts.report.interface_limit import InterfaceLimit
-from openpts.report.metric import IOPS, Metric
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
+from openpts.pages.model import (
     Axis,
     Band,
     Block,
@@ -25,6 +23,8 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
+from openpts.report.interface_limit import InterfaceLimit
+from openpts.report.metric import IOPS, Metric
 from openpts.units import block_size_kib, format_block_size
 from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVariable
 
@@ -37,15 +37,6 @@ _LIMIT_SHOWN_UP_TO = 2.5  # x the highest value: beyond that a line would press 
 def height_over_rounds(rounds: int) -> int:
     """The height of a plot with a table of so many rounds below it."""
     return _TALL_PX if rounds <= _ROUNDS_IN_ONE_TABLE else _LOW_PX
-
-
-@dataclass(frozen=True, slots=True)
-class PlotName:
-    """What a page with a plot is called: its id, the plot's number and the title of both."""
-
-    id: str
-    number: str
-    title: str
 
 
 def point_name(point: TestPoint) -> str:

@@ -9,9 +9,9 @@ import jinja2
 
 from openpts.errors import RecordError
 from openpts.folder_files import write_files
+from openpts.pages.printable import printable
 from openpts.record.reader import Run, read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
-from openpts.report.printable import printable
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.standing import standing_of
 from openpts.report.suite_figures import key_figures

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Final
 
+from openpts.pages import cells, ticks
+from openpts.pages.model import Block, Cell, Column, Figure, Row, Rule, Series, Table
 from openpts.record.health import TelemetrySeries
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
-from openpts.report.model import Block, Cell, Column, Figure, Row, Rule, Series, Table
 from openpts.report.telemetry_series import quantity, rows_of_time, width_ns
 from openpts.units import NS_PER_S
 

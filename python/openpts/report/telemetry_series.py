@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.pages.printable import printable
 from openpts.record.health import TelemetrySeries
-from openpts.report.printable import printable
 from openpts.units import MB, NS_PER_S
 
 # A row of a plotted table holds so much time: as short as the rows stay few.

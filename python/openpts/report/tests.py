@@ -1,39 +1,68 @@
 """The tests whose reports openpts knows: one entry each."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from openpts.errors import RecordError
+from openpts.pages.kit import Required
+from openpts.pages.printable import printable
 from openpts.record.reader import Run, read_manifest, read_run
-from openpts.report import cross_stimulus, demand, idle_recovery, iops, latency, throughput, write_saturation
+from openpts.report import (
+    cross_stimulus,
+    demand,
+    idle_recovery,
+    iops,
+    latency,
+    throughput,
+    throughput_pages,
+    write_saturation,
+)
 from openpts.report.content import TestContent
+from openpts.report.demand_words import COMPOSITE, DEMAND_INTENSITY
 from openpts.report.practice import entropy, fill, lifetime, precon, profile, rotational, sustained, thermal
-from openpts.report.printable import printable
 
 
 @dataclass(frozen=True, slots=True)
 class ReportedTest:
     """``report`` makes a test's part of a report from its run.
 
-    ``interval_histograms``: it needs the response times of each interval.
+    ``required`` are the plots and tables that the specification demands, by section; the sections of other
+    workloads and sizes have those of their test. ``interval_histograms``: it needs the response times of
+    each interval.
     """
 
     title: str
     report: Callable[[Run], TestContent]
+    required: Mapping[str, tuple[Required, ...]] = field(default_factory=dict)
     interval_histograms: bool = False
 
 
 REPORTS: Final[Mapping[str, ReportedTest]] = {
-    "iops": ReportedTest("IOPS", iops.report),
-    "tp": ReportedTest("Throughput", throughput.report),
-    "lat": ReportedTest("Latency", latency.report),
-    "wsat": ReportedTest("Write Saturation", write_saturation.report, interval_histograms=True),
-    "hir": ReportedTest("Host Idle Recovery", idle_recovery.report),
-    "xsr": ReportedTest("Cross Stimulus Recovery", cross_stimulus.report),
-    "cbw": ReportedTest("Composite Block Size Workload", demand.composite_report),
-    "dirth": ReportedTest("Demand Intensity / Response Time Histogram", demand.demand_intensity_report),
+    "iops": ReportedTest("IOPS", iops.report, {"iops": iops.REQUIRED}),
+    "tp": ReportedTest(
+        "Throughput",
+        throughput.report,
+        {"tp-1024": throughput_pages.LARGE, "tp": throughput_pages.OTHERS},
+    ),
+    "lat": ReportedTest("Latency", latency.report, {"lat": latency.REQUIRED}),
+    "wsat": ReportedTest(
+        "Write Saturation",
+        write_saturation.report,
+        {"wsat": write_saturation.REQUIRED},
+        interval_histograms=True,
+    ),
+    "hir": ReportedTest("Host Idle Recovery", idle_recovery.report, {"hir": idle_recovery.REQUIRED}),
+    "xsr": ReportedTest("Cross Stimulus Recovery", cross_stimulus.report, {"xsr": cross_stimulus.REQUIRED}),
+    "cbw": ReportedTest(
+        "Composite Block Size Workload", demand.composite_report, {"cbw": COMPOSITE.required}
+    ),
+    "dirth": ReportedTest(
+        "Demand Intensity / Response Time Histogram",
+        demand.demand_intensity_report,
+        {"dirth": DEMAND_INTENSITY.required},
+    ),
     "fill": ReportedTest("Fill Curve", fill.report),
     "sustained": ReportedTest("Sustained Performance", sustained.report),
     "entropy": ReportedTest("Entropy and Write Share", entropy.report),

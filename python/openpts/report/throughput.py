@@ -2,6 +2,8 @@
 
 from typing import Any, Final
 
+from openpts.pages.model import Section, Table, Verdict
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -13,13 +15,11 @@ from openpts.report.header_rows import (
     deviations_text,
     segments_text,
 )
-from openpts.report.model import Section, Table, Verdict
 from openpts.report.preparation_page import precondition_amount
 from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import alerts, steady_rounds, summary_state, window_rounds
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import steady_state_sentence
-from openpts.report.summary_table import key_value, summary_table
 from openpts.report.throughput_pages import READ_PCTS, Cycle, cycle_pages
 from openpts.report.transfer_size import with_transfer_size
 from openpts.vocabulary.conditions import ThroughputConditions

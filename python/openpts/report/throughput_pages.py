@@ -6,28 +6,36 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.lba_position import PositionBin, last_pass
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round, judge_window
+from openpts.pages import cells, ticks
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, values_of
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.interface_limit import interface_limit
-from openpts.report.lba_position_page import lba_position_page
 from openpts.report.matrix_pages import mix
 from openpts.report.metric import METRICS
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
 from openpts.report.preparation_page import preparation_page
 from openpts.report.round_words import verification_record
-from openpts.report.steady_state_pages import PlotName, convergence_page, rounds_reason
+from openpts.report.steady_state_pages import convergence_page, rounds_reason
 from openpts.report.window_page import Window, window_of, window_page
-from openpts.units import MIB, block_size_kib, format_block_size
+from openpts.units import MB, MIB, block_size_kib, format_block_size
 from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import TestPoint, TrackingVariable
 
 READ_PCTS: Final = (0, 100)
+_CONVERGENCE: Final = (Required("write", "Plot 8-1"), Required("read", "Plot 8-2"))
+_WINDOW: Final = Required("window", "Plot 8-3")
+LARGE: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-4"), Required("bars", "Plot 8-6"))
+OTHERS: Final = (*_CONVERGENCE, _WINDOW, Required("tabular", "Plot 8-5"), Required("bars", "Plot 8-7"))
 _METRIC: Final = METRICS[SteadyFigure.THROUGHPUT]
 _BAR_COLOR: Final = 2
+_MOST_BINS: Final = 100
+_MEAN_COLOR, _SPREAD_COLOR = 2, 6
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,13 +85,14 @@ def cycle_pages(run: Run, cycle: Cycle) -> tuple[Page, ...]:
     """All pages in the order of 8.3; Plots 8-4 and 8-6 are those of 1024 KiB, 8-5 and 8-7 of other sizes."""
     large = cycle.size_bytes >= MIB
     compact = cycle.size_text.replace(" ", "")
-    table = _table(cycle, "Plot 8-4" if large else "Plot 8-5")
+    tabular, bars = LARGE[-2:] if large else OTHERS[-2:]
+    table = _table(cycle, tabular.number)
     return (
         _preparation(run, cycle),
         *_convergence(run, cycle, compact),
         _write_window(cycle),
-        _tabular_page(run, cycle, table),
-        _bars_page(cycle, table, "Plot 8-6" if large else "Plot 8-7"),
+        _tabular_page(run, cycle, table, tabular),
+        _bars_page(cycle, table, bars),
         lba_position_page(
             run,
             cycle.number,
@@ -115,25 +124,19 @@ def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
     return tuple(
         convergence_page(
             cycle.results,
-            PlotName(
-                f"{cycle.prefix}-{name.lower()}",
-                f"Plot 8-{number}",
-                f"Throughput Test - SS Convergence - {name} {compact}",
-            ),
+            plot.named(cycle.prefix, f"Throughput Test - SS Convergence - {name} {compact}"),
             [cycle.point(read_pct)],
             _METRIC,
             limit=limit,
         )
-        for number, (read_pct, name) in enumerate(zip(READ_PCTS, ("Write", "Read"), strict=True), start=1)
+        for read_pct, name, plot in zip(READ_PCTS, ("Write", "Read"), _CONVERGENCE, strict=True)
     )
 
 
 # PTS-TP-18, 26, 27
 def _write_window(cycle: Cycle) -> Page:
     """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
-    name = PlotName(
-        f"{cycle.prefix}-window", "Plot 8-3", f"Steady State Measurement Window - SEQ/{cycle.size_text}"
-    )
+    name = _WINDOW.named(cycle.prefix, f"Steady State Measurement Window - SEQ/{cycle.size_text}")
     if not cycle.results.conditions.tracking:
         sentence = Verdict(f"Writes of {cycle.title} were not tracked in this run.", "fail")
         return Page(name.id, name.title, (sentence,), mandatory=True)
@@ -167,40 +170,37 @@ def _read_window(cycle: Cycle) -> Page:
 
 
 # PTS-TP-19, 28, 29
-def _tabular_page(run: Run, cycle: Cycle, table: Table) -> Page:
+def _tabular_page(run: Run, cycle: Cycle, table: Table, plot: Required) -> Page:
     """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
     enterprise = run.manifest.conditions.profile is Profile.ENTERPRISE
-    return Page(
-        f"{cycle.prefix}-tabular",
-        f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data",
-        (table, Verdict(f"Each cell: {_averaging(cycle)}.")),
-        mandatory=True,
-    )
+    title = f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data"
+    return page(plot.named(cycle.prefix, title), table, Verdict(f"Each cell: {_averaging(cycle)}."))
 
 
 # PTS-TP-31, 32
-def _bars_page(cycle: Cycle, table: Table, number: str) -> Page:
+def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
     """Plots 8-6 and 8-7: writes and reads side by side (8.3.7.3, 8.3.7.4)."""
-    page_id, title = f"{cycle.prefix}-bars", "Throughput - ALL RW Mix & BS - 2D Plot"
-    values = [cell.value for cell in table.rows[0].cells if cell.value is not None]
-    if not values:
-        nothing = Verdict("No Round was completed: there is nothing to plot.", "fail")
-        return Page(page_id, title, (nothing,), mandatory=True)
-    names = tuple(column.label for column in table.columns)
-    texts = zip(names, table.rows[0].cells, strict=True)
-    figure = Figure(
-        id=f"{page_id}-plot",
-        number=number,
-        title=f"{title} - {cycle.title}",
+    name = required.named(cycle.prefix, "Throughput - ALL RW Mix & BS - 2D Plot")
+    if not values_of(shown):
+        return page(name, NO_ROUND)
+    names = tuple(column.label for column in shown.columns)
+    texts = zip(names, shown.rows[0].cells, strict=True)
+    plot = Plot(
         kind="bars",
-        table_id=table.id,
         x=Axis("R/W mix %", "category", (0, len(names)), (), names),
-        y=ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
-        alt=f"{title}, {cycle.title}: " + "; ".join(f"{name} {cell.text} MB/s" for name, cell in texts) + ".",
+        y=lambda values: ticks.linear_axis(_METRIC.axis_title, 0, max(values)),
         series=(Series(cycle.title, "row", (0,), _BAR_COLOR, style="bars"),),
+        alt="",
         height_px=320,
     )
-    return Page(page_id, title, (figure, Repeat(table.id)), mandatory=True)
+    figure = replace(
+        plot.over(name, shown),
+        title=f"{name.title} - {cycle.title}",
+        alt=f"{name.title}, {cycle.title}: "
+        + "; ".join(f"{of} {cell.text} MB/s" for of, cell in texts)
+        + ".",
+    )
+    return page(name, figure, Repeat(shown.id))
 
 
 def _table(cycle: Cycle, number: str) -> Table:
@@ -234,3 +234,69 @@ def _averaging(cycle: Cycle) -> str:
 def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:
     mean = cycle.mean_mb_per_s(read_pct)
     return cells.number_or("not measured", mean, 1)
+
+
+def lba_position_page(run: Run, cycle: int, name: PlotName) -> Page:
+    """MB/s of the last full pass of a cycle's preconditioning, or why the record can't tell it."""
+    samples = [step.sample for step in run.part(Part.WIPC, cycle=cycle)]
+    stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
+    reason = "no preconditioning was begun"
+    bins: tuple[PositionBin, ...] = ()
+    if stimulus is not None:
+        target = run.manifest.target
+        start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+        one_stream = stimulus.tc == 1 and stimulus.random_pct == 0
+        bins = last_pass(samples, end - start, _MOST_BINS) if one_stream else ()
+        reason = "fewer than eight intervals in a full pass" if one_stream else _several(stimulus.tc)
+    if not bins:
+        sentence = Verdict(f"Throughput by LBA position: n/a ({reason}).")
+        return Page(name.id, name.title, (sentence,))
+    assert stimulus is not None  # noqa: S101 narrows the type: bins are of one
+    table = _positions_table(f"{name.id}-values", bins)
+    highest = max(found.highest_bytes_per_s for found in bins) / MB
+    figure = Figure(
+        id=f"{name.id}-plot",
+        number=name.number,
+        title=name.title,
+        kind="lines",
+        table_id=table.id,
+        x=ticks.span_axis("LBA position (% of the range written)", 0, 100),
+        y=ticks.linear_axis("Throughput (MB/s)", 0, highest),
+        alt=f"{name.title}: {len(bins)} stretches, means from "
+        f"{cells.fixed(min(found.bytes_per_s for found in bins) / MB, 1)} to "
+        f"{cells.fixed(max(found.bytes_per_s for found in bins) / MB, 1)} MB/s.",
+        series=(
+            Series("Slowest interval", "column", (1,), _SPREAD_COLOR, style="line"),
+            Series("Fastest interval", "column", (2,), _SPREAD_COLOR, style="line"),
+            Series("Mean", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
+        ),
+    )
+    sentence = Verdict(
+        f"Last full pass of the preconditioning ({stimulus}, TC 1 / QD {stimulus.qd}): the place "
+        "follows from the bytes written before, since one stream writes the range from its start to its end."
+    )
+    return Page(name.id, name.title, (figure, sentence, table))
+
+
+def _several(tc: int) -> str:
+    return f"{tc} threads wrote at as many places at once, and the record does not tell them apart"
+
+
+def _positions_table(table_id: str, bins: tuple[PositionBin, ...]) -> Table:
+    return Table(
+        id=table_id,
+        title="Values plotted: each stretch at its middle",
+        head=Column("LBA position (%)"),
+        columns=(Column("Mean (MB/s)"), Column("Slowest interval (MB/s)"), Column("Fastest interval (MB/s)")),
+        rows=tuple(
+            Row(
+                Cell(cells.fixed(found.middle_pct, 2), found.middle_pct),
+                tuple(
+                    cells.number(rate / MB, 1)
+                    for rate in (found.bytes_per_s, found.lowest_bytes_per_s, found.highest_bytes_per_s)
+                ),
+            )
+            for found in bins
+        ),
+        printed=False,
+    )

@@ -12,8 +12,11 @@ from openpts.analysis.minutes import Minute, minutes_of
 from openpts.analysis.other_minutes import OtherMinutes, other_minutes
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.analysis.tracking_rounds import TrackedStep, TrackingResults, analyse_tracking
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.metric import IOPS
 from openpts.report.minutes_table import (
     elapsed_cell,
@@ -22,10 +25,8 @@ from openpts.report.minutes_table import (
     minute_row,
     minutes_axis,
 )
-from openpts.report.model import Axis, Band, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.other_minutes import other_minutes_verdicts
-from openpts.report.steady_state_pages import PlotName, height_over_rounds, round_columns
-from openpts.report.ticks import TimeAxis
+from openpts.report.steady_state_pages import height_over_rounds, round_columns
 from openpts.report.window_page import Window, window_page
 from openpts.vocabulary.conditions import DemandConditions, IdleRecoveryConditions, WriteSaturationConditions
 from openpts.vocabulary.part import Part
@@ -132,40 +133,23 @@ def tracking_time_page(
     """IOPS of each minute over time, the tracked minutes as points (Plot 11-1, Plot 14-1 (1))."""
     minutes = minutes_of(tracked.samples, tracked.minute_ns)
     if not minutes:
-        return _nothing_page(name, tracked, subject)
+        return page(name, tracking_sentence(tracked, subject))
     time = minutes_axis(minutes)
-    table = _minutes_table(f"{name.id}-values", tracked, minutes, time)
-    values = [cell.value for row in table.rows for cell in row.cells[:2] if cell.value is not None]
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    shown = _minutes_table(f"{name.id}-values", tracked, minutes, time)
+    sentence = tracking_sentence(tracked, subject)
+    plot = Plot(
         x=time.axis,
-        y=ticks.linear_axis("IOPS", 0, max(values)),
-        alt=f"{name.title}: {len(table.rows)} minutes, from {cells.fixed(min(values), 0)} to "
-        f"{cells.fixed(max(values), 0)} IOPS. {tracking_sentence(tracked, subject).text}",
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
         series=(
             Series("IOPS", "column", (0,), _VALUE_COLOR, style="line"),
             Series("Tracked minute", "column", (1,), _TRACKED_COLOR, style="points", emphasis=True),
         ),
+        alt=f"{{rows}} minutes, from {{low}} to {{high}} IOPS. {sentence.text}",
         bands=_time_band(tracked.results, time),
         height_px=height_over_rounds(len(tracked.results.minutes)),
     )
-    return Page(
-        name.id,
-        name.title,
-        (
-            *_lead(lead),
-            figure,
-            tracking_sentence(tracked, subject),
-            *between_verdicts(tracked, subject),
-            _rounds_table(name, tracked, time),
-            table,
-        ),
-        mandatory=True,
-    )
+    between, rounds = between_verdicts(tracked, subject), _rounds_table(name, tracked, time)
+    return page(name, _lead(lead), plot.over(name, shown), sentence, *between, rounds, shown)
 
 
 def tracking_rounds_page(
@@ -174,37 +158,21 @@ def tracking_rounds_page(
     """IOPS of the tracked minutes by tracking round, with the time at which each began (Table 13-3 (1))."""
     results = tracked.results
     if not results.minutes:
-        return _nothing_page(name, tracked, subject)
+        return page(name, tracking_sentence(tracked, subject))
     minutes = minutes_of(tracked.samples, tracked.minute_ns)
     time = minutes_axis(minutes)
-    table = _rounds_table(name, tracked, time)
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    shown, sentence = _rounds_table(name, tracked, time), tracking_sentence(tracked, subject)
+    plot = Plot(
         x=_rounds_axis(results, time),
-        y=ticks.linear_axis("IOPS", 0, max(results.iops)),
-        alt=f"{name.title}: {len(results.minutes)} tracking rounds, from {cells.fixed(min(results.iops), 0)} "
-        f"to {cells.fixed(max(results.iops), 0)} IOPS. {tracking_sentence(tracked, subject).text}",
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
         series=(Series("IOPS", "row", (0,), _VALUE_COLOR, style="spline", emphasis=True),),
+        alt=f"{{count}} tracking rounds, from {{low}} to {{high}} IOPS. {sentence.text}",
         bands=_rounds_band(results),
         height_px=height_over_rounds(len(results.minutes)),
     )
-    return Page(
-        name.id,
-        name.title,
-        (
-            *_lead(lead),
-            figure,
-            tracking_sentence(tracked, subject),
-            *between_verdicts(tracked, subject),
-            table,
-            _minutes_table(f"{name.id}-minutes", tracked, minutes, time),
-        ),
-        mandatory=True,
-    )
+    between = between_verdicts(tracked, subject)
+    every = _minutes_table(f"{name.id}-minutes", tracked, minutes, time)
+    return page(name, _lead(lead), plot.over(name, shown), sentence, *between, shown, every)
 
 
 # PTS-HIR-22, PTS-CBW-45, PTS-DIRTH-37
@@ -223,12 +191,8 @@ def tracking_window_page(tracked: TrackedPart, name: PlotName, conditions: str) 
     return window_page(window, name)
 
 
-def _lead(text: str) -> tuple[Block, ...]:
-    return (Verdict(text),) if text else ()
-
-
-def _nothing_page(name: PlotName, tracked: TrackedPart, subject: str) -> Page:
-    return Page(name.id, name.title, (tracking_sentence(tracked, subject),), mandatory=True)
+def _lead(text: str) -> Verdict | None:
+    return Verdict(text) if text else None
 
 
 def _rounds_axis(results: TrackingResults, time: TimeAxis) -> Axis:

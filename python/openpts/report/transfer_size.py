@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from openpts.report.model import Block, Figure, Page
+from openpts.pages.model import Block, Figure, Page
 
 
 def with_transfer_size(pages: Iterable[Page], sizes_bytes: Iterable[int]) -> tuple[Page, ...]:

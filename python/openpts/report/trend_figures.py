@@ -8,7 +8,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.report.model import Axis, Figure, Section
+from openpts.pages.model import Axis, Figure, Section
 
 # The first three of a report; those behind the first few are for reports on a single test.
 _WANTED: Final = (

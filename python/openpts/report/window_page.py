@@ -4,9 +4,9 @@ from dataclasses import dataclass
 
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
-from openpts.report import cells, ticks
-from openpts.report.metric import METRICS, Metric
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
+from openpts.pages.model import (
     Axis,
     Band,
     Block,
@@ -20,7 +20,8 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
-from openpts.report.steady_state_pages import PlotName, point_name, round_columns, rounds_reason
+from openpts.report.metric import METRICS, Metric
+from openpts.report.steady_state_pages import point_name, round_columns, rounds_reason
 from openpts.vocabulary.verdict import SteadyStateReport
 
 _VALUE_COLOR = 2

@@ -2,9 +2,9 @@
 
 import gc
 import hashlib
-from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
@@ -13,26 +13,31 @@ from typing import Final
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.folder_files import write_files
+from openpts.folder_files import check_folder, open_file, write_files
+from openpts.pages.model import Report
+from openpts.pages.printable import printable
+from openpts.plots.drawing_pool import DrawingPool
+from openpts.plots.svg import draw_figures, missing_plots_note
+from openpts.plots.worker_processes import worker_processes
+from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.report.build import report_of
 from openpts.report.csv_files import FOLDER, csv_files
-from openpts.report.drawing_pool import DrawingPool
 from openpts.report.earlier_report import left_behind, remove_unchanged
+from openpts.report.files_page import RecordFile
 from openpts.report.html import render_html
-from openpts.report.model import Report
-from openpts.report.part_reader import read_parts
+from openpts.report.part_reader import begin_parts, packed_part, parts_as_made, unpacked_part
 from openpts.report.pdf import missing_pdf_note, render_pdf
-from openpts.report.record_files import record_files
 from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
-from openpts.report.svg import draw_figures, missing_plots_note
 from openpts.report.times import date_of
 
 SUMS_NAME = "SHA256SUMS"
 REPORT_NAME = "report"
 _MOST_NAMED: Final = 3
+# The log beside the database is there only of a run that was killed, or that still goes on.
+_PATTERNS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", "**/*.parquet")
 
 
 class Style(StrEnum):
@@ -93,30 +98,30 @@ def write_report(
     if typst is not installed; ``notes`` say so then. Raises RecordError if a record can't be read, runs
     don't go together, or a file can't be written.
     """
-    with _without_collections(), _pool(options) as pool:
-        report = make_report(source, options, pool)
+    with _without_collections(), worker_processes() as workers:
+        pool = _pool(options, workers)
+        report = make_report(source, options, workers, pool)
         contents = _contents(report, options, pool)
     beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
     written = _write(out or source.folder, report.stem if out else beside, contents)
     return replace(written, notes=(*written.notes, *_missing_parts(options)))
 
 
-def make_report(source: ReportSource, options: ReportOptions, pool: DrawingPool | None = None) -> Report:
+def make_report(
+    source: ReportSource, options: ReportOptions, workers: Executor, pool: DrawingPool | None = None
+) -> Report:
     """The report as data; a ``pool`` begins to draw what of it is ready. Raises RecordError."""
     date = options.report_date or date_of(source.manifests())
     # redaction makes other figures of them, and a short report has few
     drawing = None if options.redact or options.style is Style.SHORT else pool
-
-    def begin(part: RunPart) -> None:
+    parts = []
+    for part in _parts(source.run_folders, date, workers, pool, options):
+        parts.append(part)
         if drawing is not None:
             for section in part.sections:
                 drawing.begin(section.pages)
-
-    def prepare() -> None:
-        if pool is not None and options.html:
-            pool.begin_libraries()
-
-    parts = read_parts(source.run_folders, date, begin, prepare)
+    places = {str(folder): place for place, folder in enumerate(source.run_folders)}
+    parts.sort(key=lambda part: places[part.folder])
     if options.style is Style.SHORT:
         report = short_report(parts, date, paper=options.paper)
     else:
@@ -124,10 +129,23 @@ def make_report(source: ReportSource, options: ReportOptions, pool: DrawingPool 
     return redacted(report, [part.manifest for part in parts]) if options.redact else report
 
 
+def _parts(
+    folders: Sequence[Path], date: str, workers: Executor, pool: DrawingPool | None, options: ReportOptions
+) -> Iterator[RunPart]:
+    """Those of several folders from the workers; a single one is made here, while they get ready to draw."""
+    begun = begin_parts(folders, date, workers) if len(folders) > 1 else []
+    if pool is not None:
+        pool.prepare(libraries=options.html)
+    if begun:
+        yield from parts_as_made(begun)
+    else:
+        yield from (unpacked_part(packed_part(folder, date)) for folder in folders)
+
+
 def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS) -> WrittenReport:
     """Write a report that was made elsewhere, under its own name. Raises RecordError."""
-    with _pool(options) as pool:
-        contents = _contents(report, options, pool)
+    with worker_processes() as workers:
+        contents = _contents(report, options, _pool(options, workers))
     written = _write(folder, report.stem, contents)
     return replace(written, notes=(*written.notes, *_missing_parts(options)))
 
@@ -139,9 +157,9 @@ def _missing_parts(options: ReportOptions) -> tuple[str, ...]:
     return tuple(note for note in (plots, pdf) if note)
 
 
-def _pool(options: ReportOptions) -> AbstractContextManager[DrawingPool | None]:
-    """The processes that draw, started before the records are read; none where nothing is to be drawn."""
-    return DrawingPool() if options.html or options.pdf else nullcontext()
+def _pool(options: ReportOptions, workers: Executor) -> DrawingPool | None:
+    """None where nothing is to be drawn."""
+    return DrawingPool(workers) if options.html or options.pdf else None
 
 
 @contextmanager
@@ -163,6 +181,8 @@ def _contents(report: Report, options: ReportOptions, pool: DrawingPool | None) 
         pdf = beside.submit(render_pdf, report, drawings) if options.pdf and not missing_pdf_note() else None
         contents = {".json": msgspec.json.format(msgspec.json.encode(report), indent=1)}
         if options.html:
+            if pool is not None:
+                pool.wait_for_libraries()
             contents[".html"] = render_html(report, drawings, embed_full=options.embed_full).encode()
         data = {name: text.encode() for name, text in csv_files(report).items()} if options.csv else {}
     if pdf is not None:
@@ -199,3 +219,38 @@ def _removed_note(names: list[str]) -> str:
         f" and {more} more" if (more := len(names) - _MOST_NAMED) > 0 else ""
     )
     return f"removed {shown}: written with an earlier report, which this one replaces"
+
+
+def record_files(parts: Sequence[RunPart]) -> list[RecordFile]:
+    """Database and captures of each run; of several runs, under their test IDs. Raises RecordError."""
+    for part in parts:
+        _check_captures(part.folder)
+    files = [
+        (f"{part.manifest.test_id}/" if len(parts) > 1 else "", part.folder, path)
+        for part in parts
+        for pattern in _PATTERNS
+        for path in sorted(part.folder.glob(pattern))
+        if path.lstat().st_size  # an empty log comes and goes with those who read
+    ]
+    with ThreadPoolExecutor() as threads:  # checksums of large files let go of the interpreter
+        return list(threads.map(lambda file: _record_file(*file), files))
+
+
+def _check_captures(folder: Path) -> None:
+    """Refuse a link in the place of the captures."""
+    try:
+        with suppress(FileNotFoundError):
+            check_folder(folder, CAPTURE_FOLDER)
+    except OSError as error:
+        raise RecordError(f"can't read {folder / CAPTURE_FOLDER}: {error.strerror}") from error
+
+
+def _record_file(prefix: str, folder: Path, path: Path) -> RecordFile:
+    name = str(path.relative_to(folder))
+    try:
+        with open_file(folder, name) as file:
+            digest = hashlib.file_digest(file, "sha256")
+            size_bytes = file.tell()
+    except OSError as error:
+        raise RecordError(f"can't read {path}: {error.strerror}") from error
+    return RecordFile(printable(f"{prefix}{name}"), size_bytes, digest.hexdigest())

@@ -8,8 +8,11 @@ from openpts.analysis.saturation import (
     SaturationResults,
     whole_pieces,
 )
+from openpts.pages import cells
+from openpts.pages.kit import PlotName, Required
+from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.confidence_page import Applied, confidence_page, percentile_cell
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -22,7 +25,6 @@ from openpts.report.header_rows import (
 )
 from openpts.report.histogram_figures import times_figures
 from openpts.report.metric import IOPS
-from openpts.report.model import Cell, Page, Section, Table, Verdict
 from openpts.report.other_minutes import other_minutes_figures
 from openpts.report.saturation_consistency_pages import consistency_pages
 from openpts.report.saturation_cycle import SaturationCycle
@@ -38,8 +40,6 @@ from openpts.report.saturation_pages import (
 )
 from openpts.report.saturation_tables import preparation_page, zones_page
 from openpts.report.standing import Standing
-from openpts.report.steady_state_pages import PlotName
-from openpts.report.summary_table import key_value, summary_table
 from openpts.report.transfer_size import with_transfer_size
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
@@ -48,6 +48,11 @@ from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import Workload, simple_workload
 
 _LAST_NS: Final = 3600 * NS_PER_S
+_IOPS: Final = tuple(
+    Required(f"iops-{key}", f"Plot 10-{n}") for n, key in enumerate(("time", "tgbw", "fills"), start=1)
+)
+_HISTOGRAM: Final = Required("clp", "Plot 10-4")
+REQUIRED: Final = (*_IOPS, _HISTOGRAM)
 
 
 def report(run: Run) -> TestContent:
@@ -203,13 +208,13 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
     """The order of 10.3, then what may be added."""
     course = cycle.course
     axes = (
-        (along_time(course), "Time", "Plot 10-1", "Plot 10-6"),
-        (along_tgbw(course), "TGBW", "Plot 10-2", "Plot 10-7"),
-        (along_fills(course), "Total Drive Writes/Fills", "Plot 10-3", "Plot 10-8"),
+        (along_time(course), "Time", _IOPS[0], "Plot 10-6"),
+        (along_tgbw(course), "TGBW", _IOPS[1], "Plot 10-7"),
+        (along_fills(course), "Total Drive Writes/Fills", _IOPS[2], "Plot 10-8"),
     )
 
-    def name(key: str, number: str, words: str) -> PlotName:
-        return PlotName(f"{cycle.prefix}-{key}", number, f"WSAT {words}")
+    def name(plot: Required, words: str) -> PlotName:
+        return plot.named(cycle.prefix, f"WSAT {words}")
 
     return (
         preparation_page(cycle.run, course, cycle.demand, cycle.number),
@@ -217,31 +222,33 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
             iops_page(
                 course,
                 along,
-                name(f"iops-{along.key}", number, f"IOPS v {words} - {title}"),
+                name(plot, f"IOPS v {words} - {title}"),
                 _steady_at(cycle, along),
             )
-            for along, words, number, _ in axes
+            for along, words, plot, _ in axes
         ),
         confidence_page(
             cycle.results.histogram,
             Applied(cycle.workload.title, cycle.demand, cycle.conditions.nines),
-            name("clp", "Plot 10-4", f"Response Time Histogram - Confidence Level Plot - {title}"),
+            name(_HISTOGRAM, f"Response Time Histogram - Confidence Level Plot - {title}"),
         ),
         response_times_page(
-            course, name("times", "Plot 10-5", "Response Times & IOPS v Drive Fills - ART, 5 9s, MRT")
+            course,
+            name(Required("times", "Plot 10-5"), "Response Times & IOPS v Drive Fills - ART, 5 9s, MRT"),
         ),
         *(
             bandwidth_page(
                 course,
                 along,
-                name(f"mbps-{along.key}", number, f"Bandwidth v {words} - {title}"),
+                name(Required(f"mbps-{along.key}", number), f"Bandwidth v {words} - {title}"),
                 _steady_at(cycle, along),
             )
             for along, words, _, number in axes
         ),
         replace(
             window_page(
-                _window(cycle), name("window", "Plot 10-9", f"Steady State Measurement Window - {title}")
+                _window(cycle),
+                name(Required("window", "Plot 10-9"), f"Steady State Measurement Window - {title}"),
             ),
             mandatory=cycle.conditions.stop_when_steady,
         ),

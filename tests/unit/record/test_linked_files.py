@@ -10,11 +10,11 @@ from openpts.errors import RecordError
 from openpts.record.reader import read_manifest, read_run
 from openpts.record.suite import Suite, SuiteEntry, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.report.record_files import record_files
 from openpts.report.rederive import read_report
 from openpts.report.run_part import part_of
 from openpts.report.sources import ReportSource
 from openpts.report.suite_index import write_suite_index
+from openpts.report.write import record_files
 from tests.support.made_up_run import made_up_run
 from tests.unit.record.test_run_folder import manifest
 

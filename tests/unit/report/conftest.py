@@ -2,8 +2,8 @@ from collections.abc import Callable
 
 import pytest
 
+from openpts.pages.model import Report, Table
 from openpts.record.reader import Run
-from openpts.report.model import Report, Table
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
 

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from openpts.errors import RecordError
+from openpts.pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
 from openpts.report.key_values import key_values
 from openpts.report.merge import merged_page
-from openpts.report.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
 from openpts.report.tests import REPORTS, reported_test
 from tests.support.made_up_run import made_up_run
 

@@ -9,13 +9,13 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
+from openpts.pages.model import Report, Table, Verdict
 from openpts.record.reader import Run, read_run
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.conditions import conditions_of
 from openpts.report.compare.contenders import Entry, RunComparison, compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
-from openpts.report.model import Report, Table, Verdict
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.scenario import Scenario

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from openpts.analysis.response_times import ResponseTimes, response_times
+from openpts.pages.kit import PlotName
+from openpts.pages.model import Cell, Figure, Page, Table, Verdict, points_of
 from openpts.report.confidence_page import Applied, confidence_page
-from openpts.report.model import Cell, Figure, Page, Table, Verdict, points_of
-from openpts.report.steady_state_pages import PlotName
 from openpts.units import NS_PER_MS
 from tests.support.interval_samples import step_of
 

@@ -3,9 +3,9 @@
 import pytest
 
 from openpts.analysis.cross_stimulus import analyse_cross_stimulus
+from openpts.pages.model import Figure, Table, points_of
 from openpts.pts.registry import TESTS
 from openpts.report.cross_stimulus_pages import transition_page
-from openpts.report.model import Figure, Table, points_of
 from openpts.vocabulary.conditions import CrossStimulusConditions, Profile
 from tests.unit.analysis.test_cross_stimulus import MINUTE_NS, group
 

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict, points_of
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
-from openpts.report.model import Figure, Page, Report, Section, Table, Verdict, points_of
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.vocabulary.conditions import Profile

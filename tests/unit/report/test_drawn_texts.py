@@ -2,11 +2,11 @@
 
 import pytest
 
+from openpts.pages.model import Report
+from openpts.plots.svg import draw_figures
+from openpts.plots.theme import PLOT_WIDTH_PX
 from openpts.practice.registry import ALL_TESTS
 from openpts.report.build import build_report
-from openpts.report.model import Report
-from openpts.report.svg import draw_figures
-from openpts.report.theme import PLOT_WIDTH_PX
 from tests.support.drawn_texts import Box, outside, overlapping, smallest_text_px, text_boxes
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import CASES, Reports

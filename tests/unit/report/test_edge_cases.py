@@ -10,13 +10,13 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
+from openpts.pages.model import Figure, Report, Table, points_of
+from openpts.plots.svg import draw_figures
 from openpts.record.manifest import People
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.mandatory import missing_plots
-from openpts.report.model import Figure, Report, Table, points_of
 from openpts.report.pdf import render_pdf
-from openpts.report.svg import draw_figures
+from openpts.report.run_part import missing_plots
 from openpts.report.tests import REPORTS
 from openpts.vocabulary.conditions import DemandConditions, Profile
 from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport

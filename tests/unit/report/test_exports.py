@@ -12,10 +12,10 @@ import msgspec
 import pytest
 
 from openpts.errors import RecordError, UsageError
+from openpts.pages.model import Cell, Column, Report, Row, Table
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.csv_files import csv_files
-from openpts.report.model import Cell, Column, Report, Row, Table
 from openpts.report.redaction import redacted
 from openpts.report.rederive import differences, read_report
 from openpts.report.sources import ReportSource

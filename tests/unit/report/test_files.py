@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
-from openpts.report import pdf, vega_svg, write
+from openpts.pages.model import Report
+from openpts.plots import vega_svg
+from openpts.plots.svg import draw_figures
+from openpts.plots.theme import PLOT_WIDTH_PX
+from openpts.report import pdf, write
 from openpts.report.html import render_html
-from openpts.report.model import Report
 from openpts.report.pdf import render_pdf
 from openpts.report.sources import ReportSource
-from openpts.report.svg import draw_figures
-from openpts.report.theme import PLOT_WIDTH_PX
 from openpts.report.write import ReportOptions, write_report
 from tests.support.report_cases import CASES, Reports
 

@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.pages.model import Verdict
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page
-from openpts.report.model import Verdict
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part

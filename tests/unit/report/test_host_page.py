@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from openpts.pages.model import Cell, Verdict
 from openpts.record.reader import Run
 from openpts.report.host_page import host_page
-from openpts.report.model import Cell, Verdict
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.facts import Fact, SimulationFacts
 from openpts.vocabulary.host_advice.table import ADVICE

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from openpts.pages import cells
+from openpts.pages.model import Cell
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run, read_run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.key_values import KeyValue, key_values
-from openpts.report.model import Cell
-from openpts.report.summary_table import summary_table
 from openpts.report.tests import reported_test
 from openpts.vocabulary.better import Better
 from tests.support.report_cases import Reports

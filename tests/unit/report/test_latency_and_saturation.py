@@ -7,11 +7,11 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
+from openpts.pages.model import Figure, Report, Verdict, points_of
 from openpts.pts.workloads import WORKLOADS
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
-from openpts.report.model import Figure, Report, Verdict, points_of
 from openpts.report.summary import summarise
 from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.part import Part

@@ -11,9 +11,9 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
+from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict
 from openpts.report.build import build_report
-from openpts.report.mandatory import REQUIRED_PLOTS, missing_plots
-from openpts.report.model import Figure, Page, Report, Section, Table, Verdict
+from openpts.report.run_part import REQUIRED_PLOTS, missing_plots
 from openpts.report.standing import Standing
 from openpts.report.tests import REPORTS, reported_test
 from openpts.vocabulary.conditions import IopsConditions, Profile, WriteSaturationConditions
@@ -219,9 +219,9 @@ def test_each_page_that_is_taken_away_is_missed_by_its_number(name: str) -> None
     report = report_of(name, Profile.ENTERPRISE)
     for section in report.sections:
         required = REQUIRED_PLOTS.get(section.test) or REQUIRED_PLOTS[name]
-        for number, key in required:
-            missing = missing_plots(without(report, f"{section.test}-{key}").sections)
-            assert missing == [f"{section.title}: {number} is missing"]
+        for plot in required:
+            missing = missing_plots(without(report, f"{section.test}-{plot.key}").sections)
+            assert missing == [f"{section.title}: {plot.number} is missing"]
 
 
 def test_a_page_with_a_plot_of_another_number_does_not_count() -> None:

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.report import cells, ticks
-from openpts.report.font_coverage import showable_json
-from openpts.report.line_labels import _apart
-from openpts.report.printable import brief, printable
+from openpts.pages import cells, ticks
+from openpts.pages.printable import brief, printable
+from openpts.plots.font_coverage import showable_json
+from openpts.plots.line_labels import _apart
 
 
 @pytest.mark.proves("PTS-UNIT-03")

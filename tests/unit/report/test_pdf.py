@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.report.model import Cell, Column, Page, Report, Row, Section, Table
+from openpts.pages.model import Cell, Column, Page, Report, Row, Section, Table
 from openpts.report.pdf import render_pdf
 from tests.support.golden_report import golden_report
 

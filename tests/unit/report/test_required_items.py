@@ -6,13 +6,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.pages.model import Report, Table, Verdict
 from openpts.practice.registry import ALL_TESTS
 from openpts.pts.registry import TESTS
 from openpts.pts.standard import deviations
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.condition_rows import LABELS
-from openpts.report.model import Report, Table, Verdict
 from openpts.report.tests import REPORTS
 from openpts.units import KIB
 from openpts.vocabulary.conditions import CrossStimulusConditions, IopsConditions, Profile

@@ -4,8 +4,8 @@ from functools import cache
 
 import pytest
 
+from openpts.pages.model import Figure, Page, Report, Table
 from openpts.report.build import build_report
-from openpts.report.model import Figure, Page, Report, Table
 from tests.support.made_up_run import made_up_run, restless_rate
 
 REPORT_DATE = "2026-02-03T04:05:06Z"

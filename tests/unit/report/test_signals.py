@@ -36,13 +36,14 @@ WAITING = """
     def wait(*_arguments):
         print("ready", flush=True)
         time.sleep(60)
-    write.read_parts = wait
+    write._parts = wait
 """
-# this process and another one are in the middle of a record, and go on for a while
+# two other processes are in the middle of a record, and go on for a while
 READING = """
     import time
+    from openpts.plots import worker_processes
     from openpts.report import part_reader, write
-    part_reader._process_count = lambda _folders: 2
+    worker_processes._processors = lambda: 2
     make = part_reader.part_of
     def slowly(*arguments):
         print("ready", flush=True)
@@ -50,16 +51,17 @@ READING = """
         return make(*arguments)
     part_reader.part_of = slowly
 """
-# a drawing is asked for and nobody takes it
+# another process draws, and goes on for a while
 DRAWING = """
     import time
-    from openpts.report import drawing_pool
-    def ask(process, request):
-        process._popen.stdin.write(request)
-        process._popen.stdin.flush()
+    from openpts.plots import drawing_pool, worker_processes
+    worker_processes._processors = lambda: 2
+    draw = drawing_pool.made_drawing
+    def made_drawing(spec):
         print("ready", flush=True)
-        time.sleep(60)
-    drawing_pool._Process._reply = ask
+        time.sleep(1)
+        return draw(spec)
+    drawing_pool.made_drawing = made_drawing
 """
 
 
@@ -70,6 +72,8 @@ DRAWING = """
         (WAITING, os.kill, signal.SIGHUP),
         (READING, os.killpg, signal.SIGTERM),
         (READING, os.killpg, signal.SIGINT),
+        (DRAWING, os.killpg, signal.SIGTERM),
+        (DRAWING, os.killpg, signal.SIGINT),
     ],
 )
 def test_a_signal_ends_a_report_with_a_word(

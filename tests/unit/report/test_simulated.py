@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.pages.model import Table, Verdict
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.html import render_html
-from openpts.report.model import Table, Verdict
 from openpts.report.pdf import render_pdf
 from openpts.report.summary import summarise
 from openpts.report.times import default_date

@@ -4,9 +4,9 @@ from collections import defaultdict
 
 import pytest
 
+from openpts.pages.model import Figure
+from openpts.plots.vega_lite import vega_lite_spec
 from openpts.report.build import build_report
-from openpts.report.model import Figure
-from openpts.report.vega_lite import vega_lite_spec
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-11-21T08:00:00Z"

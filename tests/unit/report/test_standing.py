@@ -2,9 +2,9 @@ from dataclasses import replace
 
 import pytest
 
+from openpts.pages.model import Verdict
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
-from openpts.report.model import Verdict
 from openpts.report.standing import standing_of, state_sentence
 from openpts.vocabulary.deviation import Deviation
 from tests.support.report_cases import Reports

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from openpts.pages.model import Block, Figure, Table, Verdict, points_of
 from openpts.record.health import TelemetryPoint, TelemetrySeries
 from openpts.record.reader import Run
-from openpts.report.model import Block, Figure, Table, Verdict, points_of
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.report.telemetry_series import mean_over_time, quantity, rows_of_time, value_at

@@ -8,14 +8,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from openpts.pages.model import Figure, Page, Report, Verdict
+from openpts.plots.svg import draw_figures
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.html import render_html
-from openpts.report.model import Figure, Page, Report, Verdict
 from openpts.report.pdf import render_pdf
 from openpts.report.summary import summarise
-from openpts.report.svg import draw_figures
 from openpts.vocabulary.conditions import Profile
 from openpts.vocabulary.sample import StepState
 from tests.support.synthetic_throughput import (

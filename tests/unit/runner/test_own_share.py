@@ -5,9 +5,9 @@ from statistics import fmean
 
 import pytest
 
+from openpts.pages.model import Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Table, Verdict
 from openpts.runner.findings import findings
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts

@@ -1,8 +1,8 @@
 """A simulated drive tells what its data sheet has, under the names of claims."""
 
 from openpts.device.targets.simulated_target import parse_simulated_target
+from openpts.pages.model import Verdict
 from openpts.practice.sustained import standard_conditions
-from openpts.report.model import Verdict
 from openpts.report.practice.sustained import claims_of
 from openpts.report.practice.sustained_claims import claims_page
 from openpts.runner.simulated_device import SimulatedDevice

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from openpts.pages.model import SCHEMA_VERSION, Page, Report, Verdict
 from openpts.report.compare.conditions import Conditions, conditions_of
 from openpts.report.compare.conditions_page import conditions_page, red_list
 from openpts.report.compare.contenders import ComparedTest, RunComparison
@@ -11,7 +12,6 @@ from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged
 from openpts.report.compare.overlays import overlay_blocks
 from openpts.report.compare.tables import detail_table, glance_table, sets_table
 from openpts.report.compare.words import rules
-from openpts.report.model import SCHEMA_VERSION, Page, Report, Verdict
 from openpts.report.times import default_date
 
 _FOOTER = "Comparison of openpts runs; not a report after SNIA SSS PTS 2.0.1, not certified by SNIA"

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from openpts.report import cells
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import brief, fact_text, printable
 from openpts.report.compare.conditions import Conditions, Field
 from openpts.report.compare.contenders import RunComparison
 from openpts.report.header import date_and_time
-from openpts.report.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import brief, fact_text, printable
 
 PAGE_ID = "conformance"  # the badge of every HTML report leads there
 

@@ -12,11 +12,11 @@ import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.errors import UsageError
+from openpts.pages.printable import fact_text, printable
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.key_values import KeyValue, key_values
-from openpts.report.printable import fact_text, printable
 from openpts.report.standing import Standing, standing_of
 from openpts.report.tests import REPORTS, reported_test
 

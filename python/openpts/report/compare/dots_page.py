@@ -2,12 +2,12 @@
 
 from itertools import takewhile
 
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Rule, Series, Table, Verdict
 from openpts.report.compare.colors import color_of
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric
 from openpts.report.key_values import KeyValue
-from openpts.report.model import Axis, Block, Cell, Column, Figure, Row, Rule, Series, Table, Verdict
 
 _MARGIN = 0.06
 _SPAN_FOR_LOG = 10

@@ -1,10 +1,10 @@
 """What a candidate makes of the base in each cell of the IOPS matrix, as a heat map."""
 
 from openpts.analysis.run_comparison import advantage_pct
-from openpts.report import cells
+from openpts.pages import cells
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Table, Verdict
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric, typical_run
-from openpts.report.model import Axis, Block, Cell, Column, Figure, Row, Table, Verdict
 from openpts.units import block_size_kib
 from openpts.vocabulary.better import Better
 

@@ -9,12 +9,12 @@ from msgspec.structs import replace
 
 from openpts.analysis.minutes import minutes_of
 from openpts.analysis.response_times import ResponseTimes, nines_supported, response_times
-from openpts.report import cells, ticks
+from openpts.pages import cells, ticks
+from openpts.pages.kit import PlotName
+from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Series, Table, Verdict
 from openpts.report.compare.colors import color_of
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric, typical_run
-from openpts.report.model import Axis, Block, Cell, Column, Figure, Row, Series, Table, Verdict
-from openpts.report.steady_state_pages import PlotName
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.part import Part

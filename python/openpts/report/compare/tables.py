@@ -1,11 +1,11 @@
 """Tables of key values: at a glance, and with all that the rules ask for."""
 
-from openpts.report import cells
+from openpts.pages import cells
+from openpts.pages.model import Cell, Column, Row, Table
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.metrics import Metric, SetValue
 from openpts.report.compare.words import absence, chance_text, outcome_words, statement
 from openpts.report.key_values import KeyValue
-from openpts.report.model import Cell, Column, Row, Table
 
 
 def sets_table(comparison: RunComparison) -> Table:

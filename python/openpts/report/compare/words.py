@@ -13,7 +13,7 @@ from openpts.analysis.run_comparison import (
     RunSet,
     SetComparison,
 )
-from openpts.report import cells
+from openpts.pages import cells
 from openpts.report.compare.metrics import SetValue
 
 ONE_RUN: Final = "one run: no statement about spread"

@@ -7,12 +7,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from openpts.analysis.sweep import EntropyEffect, Level, entropy_effect, levels_of, loss_pct, sweep_drift_pct
+from openpts.pages import cells
+from openpts.pages.model import Cell, Section, Table
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Cell, Section, Table
 from openpts.report.practice.entropy_pages import (
     FEW_WRITES_PCT,
     EntropyRun,
@@ -24,7 +25,6 @@ from openpts.report.practice.entropy_pages import (
 )
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.standing import Standing
-from openpts.report.summary_table import summary_table
 from openpts.units import MB, format_block_size, format_duration
 from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.entropy_conditions import EntropyConditions

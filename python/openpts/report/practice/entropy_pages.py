@@ -12,13 +12,13 @@ from openpts.analysis.sweep import (
     loss_pct,
     sweep_drift_pct,
 )
+from openpts.pages import cells, ticks
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.printable import fact_text, printable
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.data_checks_table import data_checks_table
-from openpts.report.facts_table import items_table
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.practice.methodology import nothing_page
-from openpts.report.printable import fact_text, printable
 from openpts.units import format_block_size
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_check import DataCheck

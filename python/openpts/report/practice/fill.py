@@ -3,29 +3,31 @@
 Implements: HYP-FILL-01, HYP-FILL-02.
 """
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 from openpts.analysis.fill import Course, course_of, returned
 from openpts.analysis.rate_fall import Fall
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, page, table
+from openpts.pages.model import Axis, Cell, Page, Section, Series, Table, Verdict
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Cell, Section, Table
-from openpts.report.practice.fill_bursts import bursts_page
 from openpts.report.practice.fill_idle import Rewrite, idle_page
 from openpts.report.practice.fill_pages import FillRun, breaks_sentence, curve_page, fall_cell
-from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, nothing_page, state_page
 from openpts.report.standing import Standing
-from openpts.report.summary_table import summary_table
-from openpts.units import MB, NS_PER_S, format_block_size, format_duration
+from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample, StepState
 
 _CURVE, _LEVELS = 1, 2
 _TITLE: Final = "Fill Curve"
+_BURST_COLOR: Final = 2
 
 
 def report(run: Run) -> TestContent:
@@ -164,3 +166,41 @@ def _segments(course: Course) -> list[dict[str, float]]:
         }
         for segment in course.segments
     ]
+
+
+def bursts_page(bursts: Sequence[tuple[float, Sample]], workload: str, burst_ns: int) -> Page:
+    """IOPS of a burst at each fill level; ``workload`` names what it is of: ``RND 4 KiB W``."""
+    name = PlotName("fill-bursts", "Plot X-FILL-3", f"{workload} Bursts by Fill Level")
+    if not bursts:
+        return nothing_page(name.id, name.title, "no burst was measured")
+    first = bursts[0][1].iops
+    columns: list[Col[tuple[float, Sample]]] = [
+        Col("IOPS", lambda burst: cells.number(burst[1].iops, 0)),
+        Col("Of the first (%)", lambda burst: _share_of(first, burst[1].iops)),
+        Col("ART (ms)", lambda burst: cells.latency(burst[1].mean_latency_ns)),
+        Col("MRT (ms)", lambda burst: cells.latency(burst[1].max_latency_ns)),
+        Col("Written (GB)", lambda burst: cells.number(burst[1].write.bytes / GB, 2)),
+    ]
+    shown = table(
+        f"{name.id}-values",
+        f"{workload}, {format_duration(burst_ns)} at each fill level",
+        Col("Fill level (%)", lambda burst: Cell(f"{burst[0]:g}", burst[0])),
+        columns,
+        bursts,
+    )
+    plot = Plot(
+        x=Axis("Fill level (%)", "linear", (-3, 103), tuple(float(n) for n in range(0, 101, 10))),
+        y=lambda rates: ticks.linear_axis("IOPS", 0, max(rates)),
+        series=(Series("IOPS of the burst", "column", (0,), _BURST_COLOR, emphasis=True),),
+        alt="{count} levels, from {low} to {high}.",
+        height_px=300,
+    )
+    rule = Verdict(
+        "The drive was purged again and filled in sequence up to each level. The burst goes to what is "
+        "filled; on the empty drive, to what is filled next."
+    )
+    return page(name, plot.over(name, shown), rule, shown)
+
+
+def _share_of(first: float, iops: float) -> Cell:
+    return cells.percent(100 * iops / first) if first else cells.missing("no I/O")

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.analysis.fill import LEAST_GAIN, Course, Returned, returned
-from openpts.report import cells, ticks
-from openpts.report.model import Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.model import Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.practice.methodology import nothing_page
 from openpts.units import GB, MB
 from openpts.vocabulary.fill_conditions import IdleTime

@@ -6,9 +6,9 @@ from typing import Final
 from openpts.analysis.breaks import RULE
 from openpts.analysis.fill import READING, Course, FillPoint, FillSegment
 from openpts.analysis.rate_fall import Fall
+from openpts.pages import cells, ticks
+from openpts.pages.model import Cell, Column, Figure, Mark, Page, Row, Series, Table, Verdict
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
-from openpts.report.model import Cell, Column, Figure, Mark, Page, Row, Series, Table, Verdict
 from openpts.report.practice.fill_idle import Rewrite
 from openpts.report.practice.methodology import nothing_page
 from openpts.units import GB, MB

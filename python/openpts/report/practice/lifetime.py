@@ -3,12 +3,13 @@
 from typing import Any, Final
 
 from openpts.analysis.lifetime import DriveCycle, stretches, write_amplification
+from openpts.pages import cells
+from openpts.pages.model import Cell, Section, Table
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Cell, Section, Table
 from openpts.report.practice.lifetime_pages import course_page, forecast_page, stretches_page
 from openpts.report.practice.lifetime_run import (
     LifetimeRun,
@@ -18,7 +19,6 @@ from openpts.report.practice.lifetime_run import (
 )
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.standing import Standing
-from openpts.report.summary_table import summary_table
 from openpts.units import MB, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 

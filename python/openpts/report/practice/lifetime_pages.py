@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.lifetime import DriveCycle, Stretch, stretches, wear_points
-from openpts.report import cells, ticks
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.model import (
     Axis,
     Block,
     Cell,

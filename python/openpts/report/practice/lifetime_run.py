@@ -6,11 +6,11 @@ from typing import Final
 
 from openpts.analysis.forecast import Crossing, FittedLine
 from openpts.analysis.lifetime import DriveCycle, Log, drive_cycle, wear_points
+from openpts.pages import cells
+from openpts.pages.model import Verdict
+from openpts.pages.printable import printable
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.header import of_cycle
-from openpts.report.model import Verdict
-from openpts.report.printable import printable
 from openpts.report.standing import state_sentence
 from openpts.units import GB, NS_PER_S, TB, format_duration
 from openpts.vocabulary.facts import TargetKind

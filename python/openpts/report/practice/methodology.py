@@ -5,9 +5,10 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
 from openpts.record.reader import Run, StepRecord
-from openpts.report import cells
-from openpts.report.facts_table import items_table
 from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import (
     active_range_text,
@@ -16,7 +17,6 @@ from openpts.report.header_rows import (
     deviations_text,
     segments_text,
 )
-from openpts.report.model import Cell, Column, Page, Row, Section, Table, Verdict
 from openpts.report.preparation_page import gap_place, largest_gap, purge_table, purge_verdict
 from openpts.report.standing import Standing
 from openpts.units import GB, MB, NS_PER_S, format_duration

@@ -6,12 +6,14 @@ Implements: LSI-PRE-01 to 05, LSI-PROC-03 to 06.
 from typing import Any, Final
 
 from openpts.analysis.profile_rows import loss_pct
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
+from openpts.pages.printable import capitalised
+from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Block, Cell, Page, Table, Verdict
 from openpts.report.practice.methodology import (
     conditioning_tables,
     methodology_section,
@@ -22,8 +24,6 @@ from openpts.report.practice.precon_courses import course_pages, course_verdicts
 from openpts.report.practice.precon_rows import rows_pages
 from openpts.report.practice.precon_states import STATES, Comparison, comparison_of, counting_state
 from openpts.report.practice.profile_tables import value_text
-from openpts.report.printable import capitalised
-from openpts.report.summary_table import key_value, summary_table
 from openpts.units import NS_PER_S
 from openpts.vocabulary.profile_conditions import DriveState
 

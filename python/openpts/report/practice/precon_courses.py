@@ -6,8 +6,8 @@ from typing import Final
 
 from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.analysis.random_course import CourseResults, reached_at
-from openpts.report import cells, ticks
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.model import (
     Axis,
     Block,
     Cell,
@@ -21,9 +21,9 @@ from openpts.report.model import (
     Table,
     Verdict,
 )
+from openpts.pages.printable import capitalised
 from openpts.report.practice.methodology import nothing_page
 from openpts.report.practice.precon_states import STATES, Comparison
-from openpts.report.printable import capitalised
 from openpts.units import format_duration
 from openpts.vocabulary.profile_conditions import DriveState
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.profile_rows import loss_pct
-from openpts.report import cells, ticks
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.printable import capitalised
 from openpts.report.practice.methodology import nothing_page
 from openpts.report.practice.precon_courses import COLORS
 from openpts.report.practice.precon_states import STATES, Comparison, StateRow, counting_state
 from openpts.report.practice.profile_tables import definition_table, figure_cell, value_text
-from openpts.report.printable import capitalised
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.benchmark_profile import FigureUnit, ProfileRow
 from openpts.vocabulary.profile_conditions import DriveState

@@ -7,13 +7,15 @@ from itertools import zip_longest
 from typing import Any, Final
 
 from openpts.analysis.profile_rows import Score, as_ssd_score
+from openpts.analysis.settling import judge, look_of
+from openpts.pages import cells, ticks
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Axis, Block, Cell, Figure, Page, Series, Table, Verdict
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.content import TestContent
-from openpts.report.facts_table import items_table
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text
-from openpts.report.model import Axis, Block, Cell, Figure, Page, Series, Table, Verdict
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.practice.profile_tables import (
     MeasuredRow,
@@ -23,11 +25,11 @@ from openpts.report.practice.profile_tables import (
     shown_table,
     value_text,
 )
-from openpts.report.practice.settling import settling_verdicts
-from openpts.report.summary_table import summary_table
+from openpts.units import format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.settling import SettlingRule
 
 _TITLE: Final = "Benchmark Profiles"
 _COLORS: Final = {"Read": 2, "Write": 3}
@@ -310,3 +312,22 @@ def _row_figures(one: MeasuredRow) -> dict[str, Any]:
             if (figure := one.figure(unit)) is not None
         ],
     }
+
+
+# SOL-DEV-04
+def settling_verdicts(run: Run, number: int, rule: SettlingRule | None) -> tuple[Verdict, ...]:
+    """One sentence of the rest with that number; none without a rule, or where it was not made."""
+    samples = [step.sample for step in run.part(Part.REST, number=number)]
+    readings = [one.reading for one in run.health if (one.part, one.number) == (Part.REST, number)]
+    if rule is None or not samples:
+        return ()
+    idle_ns, looks = 0, []
+    # idle time and a look in turns; what was cut short has no reading
+    for idle, probe, reading in zip(samples[::2], samples[1::2], readings, strict=False):
+        idle_ns += idle.elapsed_ns
+        looks.append(look_of(idle_ns, probe, reading))
+    verdict = judge(looks, rule)
+    waited = f"Left alone for {format_duration(idle_ns)} before the first row"
+    if verdict.settled:
+        return (Verdict(f"{waited}: the last {rule.looks} looks hardly differ, the drive had settled."),)
+    return (Verdict(f"{waited}, and NOT settled: {verdict.restless}.", "fail"),)

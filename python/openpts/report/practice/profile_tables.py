@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.analysis.profile_rows import RowFigure, passes_of, row_figure
-from openpts.report import cells
-from openpts.report.model import Cell, Column, Row, Table
+from openpts.pages import cells
+from openpts.pages.model import Cell, Column, Row, Table
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.vocabulary.condition_text import data_text

@@ -3,18 +3,18 @@
 from typing import Any
 
 from openpts.analysis.zones import ZoneRate, inner_to_outer, mean_bytes_per_s, rates_of
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Page, Table, Verdict
+from openpts.pages.printable import fact_text, printable
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
-from openpts.report.facts_table import items_table
 from openpts.report.header import Rows, of_cycle, write_cache
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Cell, Page, Table, Verdict
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section
 from openpts.report.practice.rotational_pages import RotationalRun, access_page, throughput_page, whole_rate
 from openpts.report.preparation_page import gap_place, largest_gap
-from openpts.report.printable import fact_text, printable
-from openpts.report.summary_table import summary_table
 from openpts.units import MB, format_block_size, format_duration
 from openpts.vocabulary.media import has_platters, media_of
 from openpts.vocabulary.part import Part

@@ -1,12 +1,14 @@
 """Pages of a rotational disk: throughput over its zones, and access in each and over all."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from openpts.analysis.zones import ZoneRate
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, table
+from openpts.pages.model import Block, Cell, Column, Page, Table
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
-from openpts.report.model import Block, Cell, Column, Figure, Page, Row, Series, Table
 from openpts.report.practice.methodology import nothing_page
 from openpts.units import GB, MB, format_block_size
 from openpts.vocabulary.rotational_conditions import RotationalConditions
@@ -41,134 +43,112 @@ def whole_rate(measured: RotationalRun, qd: int, *, read: bool) -> ZoneRate | No
 
 def throughput_page(measured: RotationalRun) -> Page:
     """Sequential throughput over the position."""
-    page_id, title = "hdd-throughput", "Throughput v Position"
-    kinds = [
-        (name, [_zone(measured, start, random=False, read=read) for start in measured.starts_pct])
-        for name, read in (("Read", True), ("Write", False))
-    ]
-    if not any(rate for _, rates in kinds for rate in rates):
-        return nothing_page(page_id, title, "no zone was measured")
     size = format_block_size(measured.conditions.sequential_block_size_bytes)
-    table = Table(
-        id=f"{page_id}-table",
-        title=f"SEQ {size}, MB/s by zone",
-        head=Column("Zone begins at (GB)", width=0),
-        columns=tuple(Column(name) for name, _ in kinds),
-        rows=tuple(
-            Row(
-                _position(measured, start),
-                tuple(_rate_cell(None if r is None else r.bytes_per_s / MB, 1) for r in at),
-            )
-            for start, at in zip(
-                measured.starts_pct, zip(*(rates for _, rates in kinds), strict=True), strict=True
-            )
-        ),
+    if not any(not rate.random for rate in measured.zones):
+        return nothing_page("hdd-throughput", "Throughput v Position", "no zone was measured")
+    shown = _zones_table(
+        measured,
+        "hdd-throughput-table",
+        f"SEQ {size}, MB/s by zone",
+        {name: _Kind(random=False, read=read) for name, read in (("Read", True), ("Write", False))},
+        lambda rate: rate.bytes_per_s / MB,
     )
-    figure = _figure(measured, table, ("Plot X-HDD-1", f"SEQ {size} v position", "MB/s"), None)
-    return Page(page_id, title, (figure, table), mandatory=True)
+    name = PlotName(shown.id, "Plot X-HDD-1", f"SEQ {size} v position")
+    figure = _plot(measured, shown, "MB/s", (_READ_COLOR, _WRITE_COLOR)).over(name, shown)
+    return page(PlotName("hdd-throughput", "", "Throughput v Position"), figure, shown)
 
 
 def access_page(measured: RotationalRun) -> Page:
     """Random IOPS over the position, and over the whole range with their access times."""
-    page_id, title = "hdd-access", "Random Access v Position"
+    name = PlotName("hdd-access", "Plot X-HDD-2", "Random Access v Position")
     size = format_block_size(measured.conditions.random_block_size_bytes)
-    kinds = [
-        (f"{name} QD {qd}", qd, read)
+    kinds = {
+        f"{word} QD {qd}": _Kind(random=True, read=read, qd=qd)
         for qd in measured.conditions.qds
-        for name, read in (("Read", True), ("Write", False))
-    ]
+        for word, read in (("Read", True), ("Write", False))
+    }
     blocks: list[Block] = []
     if any(rate.random for rate in measured.zones):
-        table = Table(
-            id=f"{page_id}-table",
-            title=f"RND {size} within a zone, IOPS",
-            head=Column("Zone begins at (GB)", width=0),
-            columns=tuple(Column(label) for label, _, _ in kinds),
-            rows=tuple(
-                Row(
-                    _position(measured, start),
-                    tuple(
-                        _rate_cell(None if rate is None else rate.iops, 1)
-                        for _, qd, read in kinds
-                        for rate in (_zone(measured, start, random=True, read=read, qd=qd),)
-                    ),
-                )
-                for start in measured.starts_pct
-            ),
+        shown = _zones_table(
+            measured, f"{name.id}-table", f"RND {size} within a zone, IOPS", kinds, lambda rate: rate.iops
         )
-        blocks = [
-            _figure(measured, table, ("Plot X-HDD-2", f"RND {size} v position", "IOPS"), _COLORS),
-            table,
-        ]
+        of_plot = PlotName(shown.id, name.number, f"RND {size} v position")
+        blocks = [_plot(measured, shown, "IOPS", _COLORS).over(of_plot, shown), shown]
     if measured.whole:
-        blocks.append(_whole_table(measured, page_id, size))
+        blocks.append(_whole_table(measured, name.id, size))
     if not blocks:
-        return nothing_page(page_id, title, "no random access was measured")
-    return Page(page_id, title, tuple(blocks), mandatory=True)
+        return nothing_page(name.id, name.title, "no random access was measured")
+    return page(name, *blocks)
 
 
 def _whole_table(measured: RotationalRun, page_id: str, size: str) -> Table:
-    return Table(
-        id=f"{page_id}-whole",
-        title=f"RND {size} over the whole range",
-        head=Column("Stimulus", align="left", width=0),
-        columns=(Column("IOPS"), Column("Mean (ms)"), Column("Max (ms)")),
-        rows=tuple(
-            Row(
-                Cell(f"{'Read' if rate.read else 'Write'} QD {rate.qd}"),
-                (
-                    cells.number(rate.iops, 1),
-                    _rate_cell(None if rate.access_ns is None else rate.access_ns / 1e6, 3),
-                    _rate_cell(None if rate.max_access_ns is None else rate.max_access_ns / 1e6, 3),
-                ),
-            )
-            for rate in measured.whole
+    columns: list[Col[ZoneRate]] = [
+        Col("IOPS", lambda rate: cells.number(rate.iops, 1)),
+        Col("Mean (ms)", lambda rate: _milliseconds(rate.access_ns)),
+        Col("Max (ms)", lambda rate: _milliseconds(rate.max_access_ns)),
+    ]
+    return table(
+        f"{page_id}-whole",
+        f"RND {size} over the whole range",
+        Col(
+            "Stimulus",
+            lambda rate: Cell(f"{'Read' if rate.read else 'Write'} QD {rate.qd}"),
+            align="left",
+            width=0,
         ),
+        columns,
+        measured.whole,
         note="At QD 1 the mean is the access time: the way of the arm, half a turn, and the transfer.",
     )
 
 
-def _figure(
+def _milliseconds(time_ns: float | None) -> Cell:
+    return _rate_cell(None if time_ns is None else time_ns / 1e6, 3)
+
+
+class _Kind(NamedTuple):
+    """What a column holds of each zone."""
+
+    random: bool
+    read: bool
+    qd: int | None = None
+
+
+def _zones_table(
     measured: RotationalRun,
-    table: Table,
-    texts: tuple[str, str, str],
-    colors: Sequence[int] | None,
-) -> Figure:
-    number, title, unit = texts
-    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
-    places = [measured.position_gb(pct) for pct in measured.starts_pct]
-    palette = colors or (_READ_COLOR, _WRITE_COLOR)
-    return Figure(
-        id=f"{table.id}-plot",
-        number=number,
-        title=title,
-        kind="lines",
-        table_id=table.id,
-        x=ticks.linear_axis("Zone begins at (GB)", 0, max(places)),
-        y=ticks.linear_axis(unit, 0, max(values)),
-        alt=f"{title}: {len(places)} zones, from {cells.fixed(min(values), 1)} to "
-        f"{cells.fixed(max(values), 1)} {unit}.",
-        series=tuple(
-            Series(column.label, "column", (at,), palette[at % len(palette)])
-            for at, column in enumerate(table.columns)
-        ),
+    table_id: str,
+    title: str,
+    kinds: Mapping[str, _Kind],
+    value_of: Callable[[ZoneRate], float],
+) -> Table:
+    def cell(start_pct: float, kind: _Kind) -> Cell:
+        here = [rate for rate in measured.zones if rate.first_pct == start_pct]
+        rate = _find(here, random=kind.random, read=kind.read, qd=kind.qd)
+        return _rate_cell(None if rate is None else value_of(rate), 1)
+
+    return grid(
+        table_id,
+        title,
+        Col("Zone begins at (GB)", lambda pct: cells.number(measured.position_gb(pct), 1), width=0),
+        [(Column(name), kind) for name, kind in kinds.items()],
+        measured.starts_pct,
+        cell=cell,
+    )
+
+
+def _plot(measured: RotationalRun, shown: Table, unit: str, colors: Sequence[int]) -> Plot:
+    return Plot(
+        x=ticks.linear_axis("Zone begins at (GB)", 0, max(map(measured.position_gb, measured.starts_pct))),
+        y=lambda values: ticks.linear_axis(unit, 0, max(values)),
+        series=column_series(shown, color_of=lambda n, _column: colors[n % len(colors)]),
+        alt=f"{{rows}} zones, from {{low}} to {{high}} {unit}.",
+        decimals=1,
         height_px=260,
     )
 
 
-def _position(measured: RotationalRun, pct: float) -> Cell:
-    return cells.number(measured.position_gb(pct), 1)
-
-
 def _rate_cell(value: float | None, decimals: int) -> Cell:
     return cells.number_or("not measured", value, decimals)
-
-
-def _zone(
-    measured: RotationalRun, start_pct: float, *, random: bool, read: bool, qd: int | None = None
-) -> ZoneRate | None:
-    here = [rate for rate in measured.zones if rate.first_pct == start_pct]
-    return _find(here, random=random, read=read, qd=qd)
 
 
 def _find(rates: Sequence[ZoneRate], *, random: bool, read: bool, qd: int | None) -> ZoneRate | None:

@@ -8,12 +8,13 @@ from typing import Any, Final
 from openpts.analysis.minutes import Piece, minutes_of, pieces_of
 from openpts.analysis.saturation import spread_of
 from openpts.analysis.sustained import ClaimResult, Pair, held_ns, pairs_of
+from openpts.pages import cells
+from openpts.pages.model import Cell, Section, Table, Verdict
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, of_cycle
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Cell, Section, Table, Verdict
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.practice.sustained_claims import ClaimSource, NamedClaim, claims_page, claims_verdict
 from openpts.report.practice.sustained_pages import (
@@ -26,7 +27,6 @@ from openpts.report.practice.sustained_pages import (
     ratio_page,
 )
 from openpts.report.standing import Standing
-from openpts.report.summary_table import summary_table
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.part import Part

@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.analysis.sustained import HELD_INTERVALS, KEPT_PCT, ClaimResult
-from openpts.report import cells
-from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
-from openpts.report.printable import printable
+from openpts.pages import cells
+from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import printable
 from openpts.units import NS_PER_S, format_duration
 
 _TITLE = "Claims of the Data Sheet"

@@ -5,10 +5,10 @@ from typing import Final
 
 from openpts.analysis.minutes import Minute
 from openpts.analysis.sustained import Pair
+from openpts.pages import cells, ticks
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.record.reader import Run
-from openpts.report import cells, ticks
 from openpts.report.minutes_table import elapsed_cell, elapsed_column, minutes_axis
-from openpts.report.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
 from openpts.report.practice.methodology import fills_text, nothing_page, stimulus_words
 from openpts.report.practice.sustained_claims import ClaimSource, NamedClaim
 from openpts.units import GB, MB, format_block_size, format_duration, format_latency_ms

@@ -2,20 +2,20 @@
 
 from typing import Any, Final
 
+from openpts.pages import cells
+from openpts.pages.model import Cell, Section, Table
+from openpts.pages.printable import printable
+from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
-from openpts.report import cells
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.model import Cell, Section, Table
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.report.practice.thermal_pages import course_page, duty_cycle_page, scatter_page
 from openpts.report.practice.thermal_run import NAMES, Load, ThermalRun
 from openpts.report.practice.thermal_table import results_page
 from openpts.report.practice.thermal_words import highest_temperature_c, load_verdict
-from openpts.report.printable import printable
 from openpts.report.standing import Standing
-from openpts.report.summary_table import summary_table
 from openpts.units import MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.thermal_conditions import ThermalConditions
 

@@ -4,26 +4,26 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import Final
 
+from msgspec.structs import replace
+
 from openpts.analysis.throttling import HeatPoint, merged
-from openpts.report import cells, ticks
-from openpts.report.model import (
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, grid, page, table
+from openpts.pages.model import (
     Axis,
     Band,
     Block,
-    Cell,
     Column,
-    Figure,
     Page,
-    Row,
     Rule,
     Series,
     Table,
     Verdict,
 )
+from openpts.pages.ticks import TimeAxis
 from openpts.report.practice.methodology import nothing_page
 from openpts.report.practice.thermal_run import COLD, DUTY_CYCLE, NAMES, WARM, Load, ThermalRun
 from openpts.report.practice.thermal_words import RULE, load_verdict
-from openpts.report.ticks import TimeAxis
 from openpts.units import MB, NS_PER_S, format_duration
 
 _COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 15
@@ -31,7 +31,8 @@ _MOST_POINTS: Final = 1500
 _SHORTEST_IDLE_NS: Final = NS_PER_S // 10
 _SCATTERED: Final = 400
 _PRINTED_VALUES: Final = 200
-_OTHER: Final = Cell("-")
+_NO_TEMPERATURE: Final = Verdict("Temperature: not reported (nothing in the record tells it).", "fail")
+_Point = tuple[float, int, float]  # place on x, number of its group, MB/s
 
 
 def course_page(measured: ThermalRun) -> Page:
@@ -69,54 +70,43 @@ def _panels(
     """Speed above temperature, over the same time from the first load's first I/O, and their values."""
     origin_ns, end_ns = loads[0].started_ns, max(load.ended_ns for load in loads)
     time = ticks.time_axis("Time", 0, max(1, end_ns - origin_ns))
-    speed = _speed_table(loads, page_id, time, origin_ns)
     bands = _bands(loads, time, origin_ns)
-    highest = max(cell.value for row in speed.rows for cell in row.cells if cell.value is not None)
-    figures: list[Figure] = [
-        Figure(
-            id=f"{page_id}-speed",
-            number=f"Plot {number}a",
-            title=title,
-            kind="lines",
-            table_id=speed.id,
-            x=time.axis,
-            y=ticks.linear_axis("Throughput (MB/s)", 0, highest),
-            alt=f"{title}: throughput up to {cells.fixed(highest, 0)} MB/s.",
-            series=tuple(
-                Series(load.name, "column", (index,), (_COLD_COLOR, _WARM_COLOR)[index], style="line")
-                for index, load in enumerate(loads)
-            ),
-            bands=bands,
-            height_px=205,
-            zoom_group=page_id,
-        )
-    ]
-    tables = [speed]
+    speed = _speed_table(loads, page_id, time, origin_ns)
+    plot = Plot(
+        part="speed",
+        x=time.axis,
+        y=_rate_axis,
+        series=tuple(
+            Series(load.name, "column", (index,), (_COLD_COLOR, _WARM_COLOR)[index], style="line")
+            for index, load in enumerate(loads)
+        ),
+        alt="throughput up to {high} MB/s.",
+        bands=bands,
+        height_px=205,
+        zoom_group=page_id,
+    )
+    figure = plot.over(PlotName(page_id, f"Plot {number}a", title), speed)
     known = [(t, value) for t, value in measured.temperatures if origin_ns <= t <= end_ns]
-    if known:
-        table = _temperature_table(known, page_id, time, origin_ns)
-        tables.append(table)
-        limits = _limits(measured, [value for _, value in known])
-        values = [value for _, value in known] + [limit.value for limit in limits]
-        figures.append(
-            Figure(
-                id=f"{page_id}-temperature",
-                number=f"Plot {number}b",
-                title="Temperature of the drive",
-                kind="lines",
-                table_id=table.id,
-                x=time.axis,
-                y=ticks.linear_axis("Temperature (°C)", min(values) - 1, max(values) + 1),
-                alt=f"Temperature from {min(v for _, v in known):.0f} to {max(v for _, v in known):.0f} °C.",
-                series=(Series("Sensor", "column", (0,), _TEMPERATURE_COLOR, style="line"),),
-                rules=limits,
-                bands=tuple(Band(band.axis, band.start, band.end, band.style) for band in bands),
-                height_px=165,
-                zoom_group=page_id,
-            )
-        )
-        return (*figures, *tables)
-    return (*figures, Verdict("Temperature: not reported (nothing in the record tells it).", "fail"), *tables)
+    if not known:
+        return figure, _NO_TEMPERATURE, speed
+    shown = _temperature_table(known, page_id, time, origin_ns)
+    values = [value for _, value in known]
+    limits = _limits(measured, values)
+    unlabelled = tuple(Band(band.axis, band.start, band.end, band.style) for band in bands)
+    below = Plot(
+        part="temperature",
+        x=time.axis,
+        y=_temperature_axis([*values, *(limit.value for limit in limits)]),
+        series=(Series("Sensor", "column", (0,), _TEMPERATURE_COLOR, style="line"),),
+        alt="",
+        rules=limits,
+        bands=unlabelled,
+        height_px=165,
+        zoom_group=page_id,
+    )
+    name = PlotName(page_id, f"Plot {number}b", "Temperature of the drive")
+    alt = f"Temperature from {min(values):.0f} to {max(values):.0f} °C."
+    return figure, replace(below.over(name, shown), alt=alt), speed, shown
 
 
 def _bands(loads: Sequence[Load], time: TimeAxis, origin_ns: int) -> tuple[Band, ...]:
@@ -163,20 +153,39 @@ def _thinned(points: Sequence[HeatPoint], most: int) -> Sequence[HeatPoint]:
 
 def _speed_table(loads: Sequence[Load], page_id: str, time: TimeAxis, origin_ns: int) -> Table:
     most = _MOST_POINTS // len(loads)
-    rows = []
-    for index, load in enumerate(loads):
-        for at_ns, bytes_per_s in _speeds(_thinned(load.points, most)):
-            x = time.place(load.started_ns - origin_ns + at_ns)
-            row = [_OTHER] * len(loads)
-            row[index] = cells.number(bytes_per_s / MB, 1)
-            rows.append(Row(cells.number(x, 3), tuple(row)))
-    return Table(
-        id=f"{page_id}-speed-values",
-        title="Values plotted: MB/s up to each moment",
-        head=Column(f"Elapsed ({time.unit_name})", width=0),
-        columns=tuple(Column(f"{load.name} (MB/s)") for load in loads),
-        rows=tuple(rows),
-        printed=len(rows) <= _PRINTED_VALUES // 2,
+    points = [
+        (time.place(load.started_ns - origin_ns + at_ns), index, bytes_per_s / MB)
+        for index, load in enumerate(loads)
+        for at_ns, bytes_per_s in _speeds(_thinned(load.points, most))
+    ]
+    return _apart(
+        f"{page_id}-speed-values",
+        "Values plotted: MB/s up to each moment",
+        Col(f"Elapsed ({time.unit_name})", lambda point: cells.number(point[0], 3), width=0),
+        [load.name for load in loads],
+        points,
+        printed=_PRINTED_VALUES // 2 * len(loads),
+    )
+
+
+def _apart(
+    table_id: str,
+    title: str,
+    head: Col[_Point],
+    groups: Sequence[str],
+    points: Sequence[_Point],
+    *,
+    printed: int = _PRINTED_VALUES,
+) -> Table:
+    """A row for each point, its rate in the column of its group."""
+    return grid(
+        table_id,
+        title,
+        head,
+        [(Column(f"{group} (MB/s)"), index) for index, group in enumerate(groups)],
+        points,
+        cell=lambda point, index: cells.number(point[2], 1) if point[1] == index else cells.none(),
+        printed=printed,
     )
 
 
@@ -194,64 +203,56 @@ def _temperature_table(
     known: Sequence[tuple[int, float]], page_id: str, time: TimeAxis, origin_ns: int
 ) -> Table:
     every = -(-len(known) // _MOST_POINTS)
-    rows = tuple(
-        Row(cells.number(time.place(t_ns - origin_ns), 3), (cells.number(value, 0),))
-        for t_ns, value in known[::every]
-    )
-    return Table(
-        id=f"{page_id}-temperature-values",
-        title="Values plotted: temperature",
-        head=Column(f"Elapsed ({time.unit_name})", width=0),
-        columns=(Column("Temperature (°C)"),),
-        rows=rows,
-        printed=len(rows) <= _PRINTED_VALUES // 2,
+    return table(
+        f"{page_id}-temperature-values",
+        "Values plotted: temperature",
+        Col(
+            f"Elapsed ({time.unit_name})",
+            lambda point: cells.number(time.place(point[0] - origin_ns), 3),
+            width=0,
+        ),
+        [Col("Temperature (°C)", lambda point: cells.number(point[1], 0))],
+        known[::every],
+        printed=_PRINTED_VALUES // 2,
     )
 
 
 def scatter_page(measured: ThermalRun) -> Page:
     """Speed over temperature: the cold run by thirds of its time, and the warm run."""
-    page_id, title = "thermal-scatter", "MB/s v Temperature"
-    groups = [(name, points) for name, points in _groups(measured) if points]
+    name = PlotName("thermal-scatter", "Plot X-THERMAL-2", "MB/s v Temperature")
+    groups = [(group, points) for group, points in _groups(measured) if points]
     if not groups:
-        return nothing_page(page_id, title, "the record has no temperatures of this drive")
-    rows = []
-    for index, (_, points) in enumerate(groups):
-        for temperature_c, rate in points:
-            row = [_OTHER] * len(groups)
-            row[index] = cells.number(rate, 1)
-            rows.append(Row(cells.number(temperature_c, 0), tuple(row)))
-    table = Table(
-        id=f"{page_id}-values",
-        title="Values plotted",
-        head=Column("Temperature (°C)", width=0),
-        columns=tuple(Column(f"{name} (MB/s)") for name, _ in groups),
-        rows=tuple(rows),
-        printed=len(rows) <= _PRINTED_VALUES // len(groups),
-    )
-    temperatures = [temperature_c for _, points in groups for temperature_c, _ in points]
-    rates = [rate for _, points in groups for _, rate in points]
-    figure = Figure(
-        id=f"{page_id}-plot",
-        number="Plot X-THERMAL-2",
-        title=title,
-        kind="lines",
-        table_id=table.id,
-        x=ticks.linear_axis("Temperature (°C)", min(temperatures) - 1, max(temperatures) + 1),
-        y=_rate_axis(rates),
-        alt=f"{title}: {len(rates)} points from {min(temperatures):.0f} to {max(temperatures):.0f} °C.",
+        return nothing_page(name.id, name.title, "the record has no temperatures of this drive")
+    points = [
+        (temperature, index, rate) for index, (_, own) in enumerate(groups) for temperature, rate in own
+    ]
+    temperatures = [temperature_c for temperature_c, _, _ in points]
+    plot = Plot(
+        x=_temperature_axis(temperatures),
+        y=_rate_axis,
         series=tuple(
-            Series(name, "column", (index,), color, style="points")
-            for index, ((name, _), color) in enumerate(zip(groups, (1, 5, 3, 4), strict=False))
+            Series(group, "column", (index,), color, style="points")
+            for index, ((group, _), color) in enumerate(zip(groups, (1, 5, 3, 4), strict=False))
         ),
-        rules=tuple(
-            Rule(limit.label, limit.value, limit.style, axis="x") for limit in _limits(measured, temperatures)
-        ),
+        alt=f"{{count}} points from {min(temperatures):.0f} to {max(temperatures):.0f} °C.",
+        rules=tuple(replace(limit, axis="x") for limit in _limits(measured, temperatures)),
+    )
+    shown = _apart(
+        f"{name.id}-values",
+        "Values plotted",
+        Col("Temperature (°C)", lambda point: cells.number(point[0], 0), width=0),
+        [group for group, _ in groups],
+        points,
     )
     words = Verdict(
         "Each point is the mean speed of a stretch of a run over the temperature at its end; the cold run is "
         "shown by thirds of its time."
     )
-    return Page(page_id, title, (figure, words, table), mandatory=True)
+    return page(name, plot.over(name, shown), words, shown)
+
+
+def _temperature_axis(temperatures: Sequence[float]) -> Axis:
+    return ticks.linear_axis("Temperature (°C)", min(temperatures) - 1, max(temperatures) + 1)
 
 
 def _rate_axis(rates: Sequence[float]) -> Axis:

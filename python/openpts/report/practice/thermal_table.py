@@ -4,12 +4,12 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.throttling import merged
-from openpts.report import cells
-from openpts.report.facts_table import items_table
-from openpts.report.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import NOT_REPORTED, printable
 from openpts.report.practice.thermal_run import NAMES, Load, ThermalRun
 from openpts.report.practice.thermal_words import RULE, highest_temperature_c, load_verdict
-from openpts.report.printable import NOT_REPORTED, printable
 from openpts.units import GB, MB, NS_PER_S, format_duration
 
 _STATED: Final = "not stated"

@@ -9,8 +9,8 @@ from openpts.analysis.throttling import (
     Evidence,
     whole_minutes,
 )
-from openpts.report import cells
-from openpts.report.model import Verdict
+from openpts.pages import cells
+from openpts.pages.model import Verdict
 from openpts.report.practice.thermal_run import Load, ThermalRun
 from openpts.units import GB, MB, format_duration
 

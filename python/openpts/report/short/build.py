@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from openpts.pages.model import Report
 from openpts.report.build import undigested
-from openpts.report.model import Report
 from openpts.report.run_part import RunPart, in_order
 from openpts.report.short.setup import setup_page, terms_page
 from openpts.report.short.tests import test_pages

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 from msgspec.structs import replace
 
-from openpts.report.facts_table import items_table
-from openpts.report.model import Block, Cell, Figure, Page, Section, Table, Verdict
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Block, Cell, Figure, Page, Section, Table, Verdict
 
 
 @dataclass(slots=True)

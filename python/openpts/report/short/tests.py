@@ -5,9 +5,9 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.report import cells, ticks
-from openpts.report.cells import fixed
-from openpts.report.model import Block, Cell, Column, Figure, Page, Row, Section, Series, Table, Verdict
+from openpts.pages import cells, ticks
+from openpts.pages.cells import fixed
+from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Section, Series, Table, Verdict
 from openpts.report.run_part import RunPart
 from openpts.report.short.picking import Picked, steady_state_table
 from openpts.report.short.setup import run_table

@@ -8,7 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from openpts.report.model import Cell, Figure, Table
+from openpts.pages.model import Cell, Figure, Table
 from tests.support.browser import Browser
 from tests.support.report_cases import Reports
 from tests.support.report_page import alive, press, show, written

@@ -10,8 +10,8 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from openpts.pages.model import Report, points_of
 from openpts.report.csv_files import csv_files
-from openpts.report.model import Report, points_of
 from tests.support.browser import Browser
 from tests.support.report_cases import Reports
 from tests.support.report_page import (

@@ -4,9 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from openpts.pages.model import Report, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Report, Table, Verdict
 from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.part import Part

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.pages.model import Figure, Report, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Figure, Report, Verdict
 from openpts.units import GB
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample

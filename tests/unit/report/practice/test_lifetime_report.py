@@ -7,10 +7,10 @@ from itertools import count
 import pytest
 from msgspec.structs import replace as with_fields
 
+from openpts.pages.model import Report, Verdict
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Report, Verdict
 from openpts.report.summary import summarise
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part

@@ -5,10 +5,10 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.pages.model import Page, Report, Table, Verdict
 from openpts.practice.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Page, Report, Table, Verdict
 from openpts.report.practice.precon import report as content_of
 from openpts.report.practice.precon_states import comparison_of
 from openpts.vocabulary.part import Part

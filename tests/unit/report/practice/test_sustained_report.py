@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as changed
 
+from openpts.pages.model import Figure, Report, Verdict
 from openpts.report.build import build_report
-from openpts.report.model import Figure, Report, Verdict
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.short_figures import Claim

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace as with_fields
 
+from openpts.pages.model import Report, Verdict
 from openpts.practice.thermal import COLD
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.model import Report, Verdict
 from openpts.report.summary import summarise
 from openpts.units import KIB
 from openpts.vocabulary.health import HealthReading

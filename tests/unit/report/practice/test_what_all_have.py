@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
+from openpts.pages.model import Page, Report, Verdict
 from openpts.practice.registry import ALL_TESTS
 from openpts.pts.registry import TESTS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
-from openpts.report.model import Page, Report, Verdict
 from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.facts import TargetKind

@@ -1,0 +1,78 @@
+"""Tables of facts: an item, its value, and where it was read."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from openpts.pages.model import Cell, Column, Row, Table
+from openpts.pages.printable import NOT_REPORTED, printable, value_text
+from openpts.vocabulary.facts import Fact, Facts
+
+_UNITS: Final = frozenset({"ns", "us", "ms", "bytes", "MB/s", "iops"})
+_TERMS: Final = {
+    "io": "I/O",
+    "io-uring": "io_uring",
+    "cpu": "CPU",
+    "qd1": "QD 1",
+    "nowait": "NOWAIT",
+    "iops": "IOPS",
+}
+
+
+def items_table(
+    table_id: str, title: str, items: Iterable[tuple[str, str | Cell]], *, note: str = ""
+) -> Table:
+    """Two columns: item and value."""
+    return Table(
+        id=table_id,
+        title=title,
+        head=Column("Item", align="left", width=1),
+        columns=(Column("Value", align="left", width=2.6),),
+        rows=tuple(
+            Row(Cell(item), (value if isinstance(value, Cell) else Cell(value),)) for item, value in items
+        ),
+        note=note,
+    )
+
+
+def sourced_table(
+    table_id: str, title: str, rows: Iterable[tuple[str, str, str]], *, note: str = ""
+) -> Table:
+    """Three columns: item, value and source."""
+    return Table(
+        id=table_id,
+        title=title,
+        head=Column("Item", align="left", width=1),
+        columns=(Column("Value", align="left", width=1.7), Column("Source", align="left", width=1.3)),
+        rows=tuple(
+            Row(Cell(item), (Cell(value, tone="missing" if value == NOT_REPORTED else ""), Cell(source)))
+            for item, value, source in rows
+        ),
+        note=note,
+    )
+
+
+def sourced(label: str, facts: Facts, key: str, absent: str = NOT_REPORTED) -> tuple[str, str, str]:
+    """One row of ``sourced_table`` from a fact, or from its absence."""
+    fact = facts.get(key)
+    if fact is None:
+        return label, absent, "-"
+    return label, value_text(fact, absent), printable(fact.source) or "-"
+
+
+def remaining(facts: Facts, shown: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Rows for all facts that no other row shows, so that nothing recorded is left out."""
+    known = set(shown)
+    return [(_label(key), value_text(fact), _source(fact)) for key, fact in facts.items() if key not in known]
+
+
+def _label(key: str) -> str:
+    words = printable(key).replace("io_uring", "io-uring").replace("_mb_per_s", "_MB/s").split("_")
+    last = words.pop() if len(words) > 1 and words[-1] in _UNITS else ""
+    unit = f", {_TERMS.get(last, last)}" if last else ""
+    label = " ".join(_TERMS.get(word, word) for word in words)
+    # A term of the field keeps its own way of writing.
+    return (label if words[0] in _TERMS else label[:1].upper() + label[1:]) + unit
+
+
+def _source(fact: Fact) -> str:
+    return printable(fact.source) or "-"

@@ -1,0 +1,237 @@
+"""Pages as declarations: a table of things, a plot over that table, and what follows from both.
+
+Ids, the plot's number, the text that describes it with its ranges, and the page that says why there is
+nothing to plot, are derived; so nothing can be plotted that can't be read.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from openpts.pages import cells
+from openpts.pages.model import (
+    HEIGHT_PX,
+    WIDTH_PX,
+    Axis,
+    Band,
+    Block,
+    Cell,
+    Column,
+    Figure,
+    Mark,
+    Page,
+    Row,
+    Rule,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts.units import NS_PER_MS, format_latency_ms
+
+T = TypeVar("T")
+C = TypeVar("C")
+
+NO_ROUND = Verdict("No Round was completed: there is nothing to plot.", "fail")
+
+
+@dataclass(frozen=True, slots=True)
+class PlotName:
+    """What a page with a plot is called: its id, the plot's number and the title of both."""
+
+    id: str
+    number: str
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Required:
+    """A plot or table that the specification demands: its page's id behind the section's name, its number."""
+
+    key: str
+    number: str
+
+    def named(self, prefix: str, title: str) -> PlotName:
+        """Its name in the section of that prefix."""
+        return PlotName(f"{prefix}-{self.key}", self.number, title)
+
+
+@dataclass(frozen=True, slots=True)
+class Col(Generic[T]):
+    """A column, and its cell of a row's thing. ``place`` is the column's on an axis, where it has one."""
+
+    label: str
+    cell: Callable[[T], Cell]
+    place: float | None = None
+    align: str = "right"
+    width: float = 1
+
+    @property
+    def column(self) -> Column:
+        """The column's head."""
+        return Column(self.label, None if self.place is None else float(self.place), self.align, self.width)
+
+
+def table(
+    table_id: str,
+    title: str,
+    head: Col[T],
+    columns: Iterable[Col[T]],
+    things: Iterable[T],
+    *,
+    group: str = "",
+    note: str = "",
+    printed: bool | int = True,
+) -> Table:
+    """A row for each thing.
+
+    ``printed`` may be the number of cells beyond which a table is too long for paper."""
+    chosen = tuple(columns)
+    rows = tuple(Row(head.cell(thing), tuple(column.cell(thing) for column in chosen)) for thing in things)
+    return Table(
+        id=table_id,
+        title=title,
+        head=head.column,
+        columns=tuple(column.column for column in chosen),
+        rows=rows,
+        group=group,
+        note=note,
+        printed=printed if isinstance(printed, bool) else len(rows) * len(chosen) <= printed,
+    )
+
+
+def grid(
+    table_id: str,
+    title: str,
+    head: Col[T],
+    columns: Iterable[tuple[Column, C]],
+    things: Iterable[T],
+    *,
+    cell: Callable[[T, C], Cell],
+    group: str = "",
+    note: str = "",
+    printed: bool | int = True,
+) -> Table:
+    """A row for each thing, a column for each of what ``columns`` pair with their heads."""
+
+    def of(column: Column, key: C) -> Col[T]:
+        return Col(column.label, lambda thing: cell(thing, key), column.value, column.align, column.width)
+
+    made = [of(column, key) for column, key in columns]
+    return table(table_id, title, head, made, things, group=group, note=note, printed=printed)
+
+
+def values_of(shown: Table) -> list[float]:
+    """All numbers of a table."""
+    return [cell.value for row in shown.rows for cell in row.cells if cell.value is not None]
+
+
+def heads_of(shown: Table) -> list[float]:
+    """The numbers of the rows' heads."""
+    return [row.head.value for row in shown.rows if row.head.value is not None]
+
+
+def category_axis(title: str, shown: Table) -> Axis:
+    """A place for each row, under its head."""
+    return Axis(title, "category", (0, len(shown.rows)), (), tuple(row.head.text for row in shown.rows))
+
+
+def column_series(
+    shown: Table, *, style: str = "measured", color_of: Callable[[int, Column], int] = lambda n, _column: n
+) -> tuple[Series, ...]:
+    """A series for each column, called like it."""
+    return tuple(
+        Series(column.label, "column", (n,), color_of(n, column), style=style)
+        for n, column in enumerate(shown.columns)
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plot:
+    """A plot over a table: axes, series, and what its description says behind the title.
+
+    ``y`` may be made of the values plotted. ``alt`` may name ``{count}`` of values, ``{rows}``, and the range
+    ``{low}`` and ``{high}``, with ``decimals``, or as response times in ms where these are None.
+    """
+
+    x: Axis
+    y: Axis | Callable[[Sequence[float]], Axis]
+    series: tuple[Series, ...]
+    alt: str
+    decimals: int | None = 0
+    kind: str = "lines"
+    rules: tuple[Rule, ...] = ()
+    bands: tuple[Band, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    palette: str = "series"
+    depth_title: str = ""
+    height_px: int = HEIGHT_PX
+    width_px: int = WIDTH_PX
+    zoom_group: str = ""
+    part: str = "plot"
+
+    def over(self, name: PlotName, shown: Table) -> Figure:
+        """The figure under the plot's name."""
+        values = self._values(shown)
+        alt = self.alt
+        for word, text in (
+            ("{count}", str(len(values))),
+            ("{rows}", str(len(shown.rows))),
+            ("{low}", self._text(min(values, default=0.0))),
+            ("{high}", self._text(max(values, default=0.0))),
+        ):
+            alt = alt.replace(word, text)
+        return Figure(
+            id=f"{name.id}-{self.part}",
+            number=name.number,
+            title=name.title,
+            kind=self.kind,
+            table_id=shown.id,
+            x=self.x,
+            y=self.y if isinstance(self.y, Axis) else self.y(values),
+            alt=f"{name.title}: {alt}",
+            series=self.series,
+            rules=self.rules,
+            bands=self.bands,
+            marks=self.marks,
+            palette=self.palette,
+            depth_title=self.depth_title,
+            height_px=self.height_px,
+            width_px=self.width_px,
+            zoom_group=self.zoom_group,
+        )
+
+    def _values(self, shown: Table) -> list[float]:
+        """The numbers in the lines of its series."""
+        lines = {(series.by, line) for series in self.series for line in series.lines}
+        return [
+            cell.value
+            for r, row in enumerate(shown.rows)
+            for c, cell in enumerate(row.cells)
+            if cell.value is not None and (("row", r) in lines or ("column", c) in lines)
+        ]
+
+    def _text(self, value: float) -> str:
+        if self.decimals is None:
+            return format_latency_ms(value * NS_PER_MS)
+        return cells.fixed(value, self.decimals)
+
+
+def page(name: PlotName, *blocks: Block | None, mandatory: bool = True) -> Page:
+    """A page of the blocks that there are."""
+    shown = tuple(block for block in blocks if block is not None)
+    return Page(name.id, name.title, shown, mandatory=mandatory)
+
+
+def plot_page(
+    name: PlotName,
+    lead: Block | None,
+    plot: Callable[[Table], Plot],
+    shown: Table,
+    *below: Block | None,
+    absent: Verdict = NO_ROUND,
+    mandatory: bool = True,
+) -> Page:
+    """A plot with what is said ``below`` it and its table; ``absent`` in their place if there is no value."""
+    if not values_of(shown):
+        return page(name, lead, absent, mandatory=mandatory)
+    return page(name, lead, plot(shown).over(name, shown), *below, shown, mandatory=mandatory)

@@ -1,0 +1,142 @@
+"""Drawings are the same whichever process makes them, and are made even if none helps."""
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+from concurrent.futures import ProcessPoolExecutor
+
+import pytest
+
+from openpts.plots import drawing_pool
+from openpts.plots.drawing_pool import DrawingPool
+from openpts.plots.svg import draw_figures
+from openpts.plots.worker_processes import worker_processes
+from tests.support.sample_figures import all_figures, gallery
+
+REPORT = gallery()
+# Vega has threads, so that a process in which it runs (this one) is not forked
+ALONE = """
+    import json, multiprocessing, os
+    from openpts.plots import drawing_pool
+    from openpts.plots.drawing_pool import DrawingPool
+    from openpts.plots.svg import draw_figures
+    from openpts.plots.vega_svg import is_rendering
+    from openpts.plots.worker_processes import worker_processes
+    from tests.support.sample_figures import all_figures, gallery
+
+    draw = drawing_pool.made_drawing
+    def drawn_elsewhere(spec):
+        assert multiprocessing.parent_process() is not None
+        return draw(spec)
+    def end(spec):
+        return draw(spec) if multiprocessing.parent_process() is None else os._exit(3)
+"""
+
+
+@pytest.fixture(scope="module")
+def drawn_here() -> dict[str, str]:
+    return draw_figures(REPORT)
+
+
+@pytest.fixture(autouse=True)
+def nothing_kept(drawn_here: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else nothing would be left to draw."""
+    monkeypatch.setenv("OPENPTS_CACHE", "off")
+
+
+def alone(program: str) -> object:
+    """What a program prints in a process of its own."""
+    script = textwrap.dedent(ALONE) + textwrap.dedent(program)
+    done = subprocess.run([sys.executable, "-c", script], check=True, stdout=subprocess.PIPE, text=True)
+    return json.loads(done.stdout)
+
+
+def test_other_processes_draw_the_same(drawn_here: dict[str, str]) -> None:
+    drawn = alone("""
+        drawing_pool.made_drawing = drawn_elsewhere
+        with worker_processes(3) as workers:
+            drawn = draw_figures(gallery(), DrawingPool(workers))
+        assert not is_rendering()
+        print(json.dumps(drawn))
+    """)
+    assert drawn == drawn_here
+
+
+def test_what_was_begun_early_is_drawn_once(
+    drawn_here: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with worker_processes() as workers:
+        pool = DrawingPool(workers)
+        pool.begin(REPORT.pages())
+        monkeypatch.setattr(drawing_pool, "vega_lite_spec", None)  # a second drawing would need one
+        assert draw_figures(REPORT, pool) == drawn_here
+
+
+def test_a_process_with_threads_is_not_forked(drawn_here: dict[str, str]) -> None:
+    with worker_processes(2) as workers:  # Vega's
+        assert not isinstance(workers, ProcessPoolExecutor)
+        assert workers.submit(os.getpid).result() == os.getpid()
+        assert draw_figures(REPORT, DrawingPool(workers)) == drawn_here
+    isinstances = alone("""
+        import threading
+        from concurrent.futures import ProcessPoolExecutor
+        found = []
+        def look():
+            with worker_processes(2) as workers:
+                found.append(isinstance(workers, ProcessPoolExecutor))
+        look()
+        thread = threading.Thread(target=look)
+        thread.start()
+        thread.join()
+        print(json.dumps(found))
+    """)
+    assert isinstances == [True, False]
+
+
+def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here: dict[str, str]) -> None:
+    drawn = alone("""
+        drawing_pool.made_drawing = end
+        with worker_processes(2) as workers:
+            print(json.dumps(draw_figures(gallery(), DrawingPool(workers))))
+    """)
+    assert drawn == drawn_here
+
+
+def test_what_vega_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(drawing_pool, "vega_lite_spec", lambda *_: {"mark": "nonsense"})
+    figure, table = all_figures()[0]
+    with worker_processes() as workers, pytest.raises(ValueError, match="Vega-Lite to SVG"):
+        DrawingPool(workers).plot_svg(figure, {table.id: table})
+    message = alone("""
+        drawing_pool.vega_lite_spec = lambda *_: {"mark": "nonsense"}
+        figure, table = all_figures()[0]
+        with worker_processes(2) as workers:
+            try:
+                DrawingPool(workers).plot_svg(figure, {table.id: table})
+            except ValueError as error:
+                print(json.dumps(str(error)))
+    """)
+    assert "Vega-Lite to SVG" in str(message)
+
+
+def test_what_has_not_begun_is_cancelled_after_an_exception() -> None:
+    begun = alone("""
+        import time
+        from pathlib import Path
+        from tempfile import TemporaryDirectory
+        def note(folder, n):
+            Path(folder, str(n)).touch()
+            time.sleep(0.1)
+        with TemporaryDirectory() as folder:
+            try:
+                with worker_processes(2) as workers:
+                    for n in range(200):
+                        workers.submit(note, folder, n)
+                    raise InterruptedError
+            except InterruptedError:
+                print(json.dumps(len(os.listdir(folder))))
+    """)
+    assert isinstance(begun, int)
+    assert begun < 100

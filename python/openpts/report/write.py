@@ -120,7 +120,7 @@ def make_report(
         if drawing is not None:
             for section in part.sections:
                 drawing.begin(section.pages)
-    places = {str(folder): place for place, folder in enumerate(source.run_folders)}
+    places = {folder: place for place, folder in enumerate(source.run_folders)}
     parts.sort(key=lambda part: places[part.folder])
     if options.style is Style.SHORT:
         report = short_report(parts, date, paper=options.paper)

@@ -23,7 +23,6 @@ _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA
 _LONGEST_STEM: Final = 120
 
 
-# PTS-FLOW-10
 def build_report(run: Run, report_date: str) -> Report:
     """The report of one run; see ``build_combined``."""
     return build_combined((run,), report_date)

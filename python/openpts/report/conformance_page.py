@@ -66,7 +66,7 @@ def _states_table(conformances: tuple[Conformance, ...]) -> Table:
         rows=tuple(
             Row(
                 Cell(STATUS_TITLES[status]),
-                tuple(Cell(str(count), float(count)) for count in counts.values()),
+                tuple(Cell(str(count)) for count in counts.values()),
             )
             for status, counts in counts_by_level(conformances).items()
             if status is not Status.NOT_APPLICABLE

@@ -49,7 +49,6 @@ def parse_size_bytes(text: str) -> int:
     return int(size)
 
 
-# PTS-UNIT-01
 def format_capacity(capacity_bytes: int) -> str:
     """Base-10 text of a capacity or data amount, such as ``1,920 GB`` (PTS 2.4.1)."""
     for unit, size in (("GB", 1000**3), ("MB", 1000**2), ("KB", 1000)):
@@ -60,7 +59,6 @@ def format_capacity(capacity_bytes: int) -> str:
     return f"{capacity_bytes:,} B"
 
 
-# PTS-UNIT-02
 def format_block_size(block_size_bytes: int) -> str:
     """Base-2 text of a transfer size: ``0.5 KiB``, ``4 KiB``, ``1024 KiB`` (PTS 2.4.1)."""
     return f"{block_size_kib(block_size_bytes)} KiB"
@@ -87,7 +85,6 @@ def format_duration(duration_ns: int) -> str:
     return f"{hours} h {minutes} min"
 
 
-# PTS-UNIT-05
 def format_latency_ms(latency_ns: float) -> str:
     """A latency in ms with three significant digits and no exponent: ``0.0142``, ``1.66``, ``392``."""
     latency_ms = latency_ns / NS_PER_MS

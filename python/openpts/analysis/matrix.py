@@ -58,7 +58,6 @@ class MatrixCell:
         return max(self.deviations_pct) - min(self.deviations_pct)
 
 
-# PTS-IOPS-32
 def measure_cell(samples: Sequence[Sample]) -> MatrixCell:
     """Average one test point over its rounds. Raises ValueError without a sample."""
     if not samples:

@@ -23,7 +23,6 @@ def test_point(stimulus: Stimulus | None) -> TestPoint | None:
     return point if point.matches(stimulus) else None
 
 
-# PTS-DEF-07
 def complete_rounds(
     numbered: Iterable[tuple[int, Sample]], points: Collection[TestPoint]
 ) -> tuple[CompleteRound, ...]:
@@ -78,8 +77,6 @@ class MeasurementWindow:
         return tuple(rounds[number - 1] for number in self.rounds)
 
 
-# PTS-GEN-06, PTS-DEF-05
-# PTS-IOPS-24, PTS-TP-20
 def measurement_window(complete_count: int, steady_round: int | None) -> MeasurementWindow:
     """Rounds x-4 to x: x is the steady round, or else the last complete one (PTS 2.1.13, 7.3).
 
@@ -91,7 +88,6 @@ def measurement_window(complete_count: int, steady_round: int | None) -> Measure
     return MeasurementWindow(tuple(range(max(1, last - WINDOW_ROUNDS + 1), last + 1)))
 
 
-# PTS-SS-03, 04
 def judge_window(
     rounds: Sequence[CompleteRound], window: MeasurementWindow, tracking: Sequence[TrackingVariable]
 ) -> tuple[SteadyStateReport | None, ...]:

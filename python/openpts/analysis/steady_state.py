@@ -19,7 +19,6 @@ BAND: Final = 0.10
 _ROUNDING: Final = 1e-9
 
 
-# PTS-SS-01, 02, PTS-DEF-04
 def judge(
     rounds: Sequence[int], values: Sequence[float], disturbed: Collection[int] = ()
 ) -> SteadyStateReport:
@@ -73,7 +72,6 @@ def disturbed_rounds(tracked: Iterable[Iterable[Sample]]) -> frozenset[int]:
     )
 
 
-# PTS-DEF-06
 def _least_squares(x: Sequence[int], y: Sequence[float]) -> tuple[float, float]:
     mean_x, mean_y = sum(x) / len(x), sum(y) / len(y)
     slope = _co_moment(x, y) / _co_moment(x, x)

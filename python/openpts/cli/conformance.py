@@ -35,9 +35,10 @@ def conformance_command(
 ) -> None:
     """Hold a run against every requirement of the specification, from its folder alone.
 
-    Each is met (with what shows it), deviated (with the value required and the one used), not reached
-    (what it is about did not happen in this run), not applicable, or what the record can't tell. The
-    deviations are those of the run's ledger, and what the steps show.
+    What can be checked on the run's record is met (with what shows it) or deviated (with the value required
+    and the one used). What every run does alike is built in, with the tests of openpts that prove it. What
+    neither can show is not verifiable, with the reason. The rest is not reached (it did not happen in this
+    run) or not applicable. Only the checked ones are counted as met.
     """
     run = read_run(run_folder)
     everything = conformance_of(run)

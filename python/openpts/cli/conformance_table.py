@@ -1,6 +1,5 @@
 """How a run stands against each requirement, as a table and as JSON."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import IO, Any, Final
 
@@ -8,18 +7,20 @@ from rich.table import Table
 from rich.text import Text
 
 from openpts.cli.table_console import table_console
-from openpts.conformance.catalogue import SECTION_TITLES
-from openpts.conformance.conformance import Conformance, count_line
-from openpts.conformance.finding import Status
+from openpts.conformance.catalogue import SECTION_TITLES, Level
+from openpts.conformance.conformance import Conformance, count_line, counts_by_level
+from openpts.conformance.finding import STATUS_TITLES, Status
 from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest
+from openpts.report.conformance_page import finding_text
 
 _STYLES: Final = {
     Status.MET: "green",
     Status.DEVIATED: "red",
+    Status.BUILT_IN: "cyan",
+    Status.UNVERIFIED: "yellow",
     Status.NOT_REACHED: "yellow",
     Status.NOT_APPLICABLE: "dim",
-    Status.UNVERIFIED: "yellow",
 }
 
 
@@ -46,28 +47,23 @@ def print_conformance(
             console.print(_table(rows))
     console.print()
     console.print(count_line(everything))
-    counts = Counter(c.status for c in everything)
-    console.print("all levels: " + ", ".join(f"{counts[status]} {status}" for status in Status))
+    console.print(_counts_table(everything))
 
 
 def conformance_object(
     manifest: Manifest, everything: Sequence[Conformance], shown: Sequence[Conformance]
 ) -> dict[str, Any]:
-    """The same for machines; ``counts`` are of all requirements, whatever is shown."""
-    counts: dict[str, dict[str, int]] = {}
-    for each in everything:
-        of_level = counts.setdefault(each.requirement.level, dict.fromkeys(Status, 0))
-        of_level[each.status] += 1
+    """The same for machines; ``counts`` are of all requirements by status and level, whatever is shown."""
     return {
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,
         "revision": manifest.conditions.profile.revision if manifest.conditions.of_specification else None,
-        "counts": counts,
+        "counts": counts_by_level(everything),
         "requirements": [_object(each) for each in shown],
     }
 
 
-def _object(each: Conformance) -> dict[str, str]:
+def _object(each: Conformance) -> dict[str, Any]:
     requirement, finding = each.requirement, each.finding
     return {
         "id": requirement.id,
@@ -79,7 +75,21 @@ def _object(each: Conformance) -> dict[str, str]:
         "required": finding.required,
         "used": finding.used,
         "note": finding.note,
+        "tests": finding.tests,
     }
+
+
+def _counts_table(everything: Sequence[Conformance]) -> Table:
+    """How many stand how; what is built in or not verifiable is no part of what is met."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("All requirements")
+    for level in Level:
+        table.add_column(level, justify="right")
+    for status, by_level in counts_by_level(everything).items():
+        table.add_row(
+            Text(STATUS_TITLES[status], style=_STYLES[status]), *(str(count) for count in by_level.values())
+        )
+    return table
 
 
 def _table(rows: Sequence[Conformance]) -> Table:
@@ -87,7 +97,7 @@ def _table(rows: Sequence[Conformance]) -> Table:
     for width in (13, 6, 14):
         table.add_column(width=width, no_wrap=True)
     table.add_column(ratio=5)
-    table.add_column(ratio=6)
+    table.add_column(ratio=6, overflow="fold")
     table.expand = True
     for each in rows:
         requirement, style = each.requirement, _STYLES[each.status]
@@ -96,6 +106,6 @@ def _table(rows: Sequence[Conformance]) -> Table:
             Text(requirement.level),
             Text(each.status, style=style),
             Text(f"{requirement.text} [{requirement.clause}]"),
-            Text(printable(str(each.finding)), style=style if each.status is Status.DEVIATED else ""),
+            Text(finding_text(each.finding), style=style if each.status is Status.DEVIATED else ""),
         )
     return table

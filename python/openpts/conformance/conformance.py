@@ -1,4 +1,9 @@
-"""Holds a run against every requirement of the specification, from its record alone."""
+"""Holds a run against every requirement of the specification.
+
+A requirement is shown in one of three ways, which are never added up: a check of the run's record (checks/);
+a named test of openpts, for what every run does alike (proofs.toml); or not at all, with the reason
+(reasons.toml).
+"""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -7,19 +12,19 @@ import msgspec
 
 from openpts.conformance.catalogue import Level, Requirement, catalogue
 from openpts.conformance.checks.facts import DISCLOSURE
-from openpts.conformance.checks.table import CHECKS
+from openpts.conformance.checks.table import CASES, CHECKS
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import (
     Finding,
     Status,
+    built_in,
     deviated,
-    met,
     not_applicable,
     unverified,
 )
 from openpts.conformance.needs import missing
-from openpts.conformance.places import places
-from openpts.conformance.unimplemented import FOR_READER, unimplemented
+from openpts.conformance.proofs import proofs
+from openpts.conformance.reasons import ReasonKind, reasons
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 
@@ -39,8 +44,8 @@ class Conformance(msgspec.Struct, frozen=True):
 def conformance_of(run: Run) -> tuple[Conformance, ...]:
     """One entry for each requirement, in the order of the catalogue.
 
-    Never met is what did not happen in the run. What the ledger has is deviated; what the record shows is
-    checked there; what holds by the way openpts is built names the place.
+    What did not happen in the run is neither met nor built in. What the ledger has is deviated; what the
+    record shows is checked there; what every run does alike names the tests that prove it.
     """
     evidence = Evidence(run)
     ledger: dict[str, list[Deviation]] = {}
@@ -62,16 +67,21 @@ def deviated_shalls(conformances: Iterable[Conformance]) -> list[Conformance]:
 
 
 def count_line(conformances: Iterable[Conformance]) -> str:
-    """``310 of 352 shall-requirements met``, of those that bind this run, and how the others stand."""
+    """``171 of 176 shall-requirements checked on the record are met; 5 deviated``; no other kind counts."""
     counts = Counter(c.status for c in conformances if c.requirement.level is Level.SHALL)
-    binding = sum(counts.values()) - counts[Status.NOT_APPLICABLE]
-    others = [
-        f"{counts[status]} {status}"
-        for status in (Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED)
-        if counts[status]
-    ]
-    line = f"{counts[Status.MET]} of {binding} shall-requirements met"
-    return f"{line}; {', '.join(others)}" if others else line
+    met, broken = counts[Status.MET], counts[Status.DEVIATED]
+    if not met + broken:
+        return "no shall-requirement could be checked on the record"
+    line = f"{met} of {met + broken} shall-requirements checked on the record are met"
+    return f"{line}; {broken} deviated" if broken else line
+
+
+def counts_by_level(conformances: Iterable[Conformance]) -> dict[Status, dict[Level, int]]:
+    """How many requirements of each level have each status."""
+    counts = {status: dict.fromkeys(Level, 0) for status in Status}
+    for each in conformances:
+        counts[each.status][each.requirement.level] += 1
+    return counts
 
 
 def _finding(requirement: Requirement, evidence: Evidence, entries: list[Deviation]) -> Finding:
@@ -87,14 +97,15 @@ def _finding(requirement: Requirement, evidence: Evidence, entries: list[Deviati
         return reason
     if (check := CHECKS.get(requirement.id)) is not None:
         return check(evidence)
-    return _by_construction(requirement.id)
+    if (case := CASES.get(requirement.id)) is not None and (exempt := case(evidence)) is not None:
+        return exempt
+    return _without_check(requirement.id)
 
 
-def _by_construction(requirement_id: str) -> Finding:
-    exception = unimplemented().get(requirement_id)
-    if where := places().get(requirement_id):
-        missing_part = f"; {exception}" if exception else ""
-        return met(f"by construction: {where[0]}{missing_part}")
-    if exception is None:
-        return unverified("no part of openpts is known to do it")
-    return not_applicable(str(exception)) if exception.kind == FOR_READER else unverified(str(exception))
+def _without_check(requirement_id: str) -> Finding:
+    reason = reasons().get(requirement_id)
+    if tests := proofs().get(requirement_id):
+        return built_in(tests, str(reason) if reason else "")
+    if reason is None:
+        return unverified("no check and no test of openpts is about it")
+    return not_applicable(str(reason)) if reason.kind is ReasonKind.READER else unverified(str(reason))

@@ -10,31 +10,48 @@ _MOST_NOTES: Final = 3
 
 
 class Status(StrEnum):
-    """How a requirement stands in a run.
+    """How a requirement stands in a run; those of different kinds are never added up.
 
+    MET and DEVIATED: checked on the run's record. BUILT_IN: every run does it alike, as named tests of
+    openpts prove; the record of this one does not show it. UNVERIFIED: neither record nor test can tell.
     NOT_REACHED: what it is about never happened in this run. NOT_APPLICABLE: it binds another test, an
-    option that was not taken, or a case that did not arise. UNVERIFIED: the record can't tell.
+    option that was not taken, or a case that did not arise.
     """
 
     MET = "met"
     DEVIATED = "deviated"
+    BUILT_IN = "built in"
+    UNVERIFIED = "not verifiable"
     NOT_REACHED = "not reached"
     NOT_APPLICABLE = "not applicable"
-    UNVERIFIED = "cannot verify"
+
+
+STATUS_TITLES: Final = {
+    Status.MET: "Checked on this run's record: met",
+    Status.DEVIATED: "Checked on this run's record: deviated",
+    Status.BUILT_IN: "Built in, proven by a named test",
+    Status.UNVERIFIED: "Not verifiable here",
+    Status.NOT_REACHED: "Not reached in this run",
+    Status.NOT_APPLICABLE: "Not applicable to this run",
+}
 
 
 class Finding(msgspec.Struct, frozen=True):
-    """A status with what supports it: ``note``, or for a deviation what was required and what was used."""
+    """A status with what supports it: ``note``, or for a deviation what was required and what was used.
+
+    ``tests`` are those that prove what is built in; its note says what is missing of it, if anything is.
+    """
 
     status: Status
     note: str = ""
     required: str = ""
     used: str = ""
+    tests: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         if self.status is Status.DEVIATED:
             return f"required {self.required}; used {self.used}"
-        return self.note
+        return "; ".join(filter(None, (", ".join(self.tests), self.note)))
 
 
 def met(note: str) -> Finding:
@@ -57,8 +74,13 @@ def not_applicable(note: str) -> Finding:
     return Finding(Status.NOT_APPLICABLE, note)
 
 
+def built_in(tests: tuple[str, ...], note: str = "") -> Finding:
+    """These tests prove it; ``note`` is what is missing of it."""
+    return Finding(Status.BUILT_IN, note, tests=tests)
+
+
 def unverified(note: str) -> Finding:
-    """The record can't tell, for this reason."""
+    """Nothing can tell, for this reason."""
     return Finding(Status.UNVERIFIED, note)
 
 

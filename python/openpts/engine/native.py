@@ -15,7 +15,6 @@ _SOURCE = "openpts._native"
 _STREAMS = {IoPath.SYNC: "one for each outstanding I/O: TC x QD of them"}
 
 
-# PTS-TOOL-01, PTS-GEN-05
 class NativeEngine(ProgramQueue):
     """Implements openpts.engine.contract.CapturingEngine on an open descriptor, which it duplicates."""
 

@@ -24,7 +24,6 @@ _PROGRAMS: Final = {
 }
 
 
-# PTS-RPT-16, SOL-SYS-05
 def software_facts(roots: SystemRoots) -> Facts:
     """openpts, its interpreter, and the kernel; never raises."""
     system = os.uname()

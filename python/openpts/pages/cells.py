@@ -7,7 +7,6 @@ from openpts.pages.model import Cell
 from openpts.units import NS_PER_MS, format_latency_ms
 
 
-# PTS-UNIT-03
 def fixed(value: float, decimals: int, unit: str = "") -> str:
     """A number with thousands commas and so many decimals, never ``-0``."""
     text = f"{value:,.{decimals}f}"

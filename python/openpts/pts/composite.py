@@ -61,7 +61,6 @@ RULES: Final = (
 )
 
 
-# PTS-CBW-01, 03
 def standard_conditions(profile: Profile, seed: int) -> CompositeConditions:
     """The conditions as section 13.2 has them, for both profiles."""
     minute_ns = 60 * NS_PER_S

@@ -51,7 +51,7 @@ RULES: Final = (
         "groups.0.tc", "PTS-XSR-05", "12.2 (2.1.3)", "several sequences at once: the drive sees no single one"
     ),
     Rule("groups.0.qd", "PTS-XSR-05", "12.2 (2.1.2)", "the operator's choice; compare only at equal QD"),
-    # the demand of group 2 is the operator's choice without a recommendation (PTS-XSR-09)
+    # the demand of group 2 is the operator's choice without a recommendation
     Rule(
         "groups.2.tc",
         "PTS-XSR-12",
@@ -69,12 +69,11 @@ RULES: Final = (
 )
 
 
-# PTS-XSR-01, 12
 def standard_conditions(profile: Profile, seed: int) -> CrossStimulusConditions:
     """The conditions as section 12.2 has them.
 
     TC and QD of the random group are the operator's choice; openpts takes what the specification's own
-    sample had, since 12.1 wants another and larger demand for it (PTS-XSR-05, 09, 16).
+    sample had, since 12.1 wants another and larger demand for it.
     """
     enterprise = profile is Profile.ENTERPRISE
     sequential = AccessGroup(_SEQUENTIAL, tc=1, qd=32, duration_ns=8 * _HOUR_NS)
@@ -90,13 +89,13 @@ def standard_conditions(profile: Profile, seed: int) -> CrossStimulusConditions:
 
 def cross_stimulus_test(conditions: CrossStimulusConditions, _user_capacity_bytes: int) -> Script:
     """The script of 12.2; step numbers are the specification's."""
-    # 1  Purge the device; no preconditioning follows (PTS-XSR-03)
+    # 1  Purge the device; no preconditioning follows
     yield Purge()
 
-    # 2.1, 3.1, 4.1  One state of the cache for all groups (PTS-XSR-02, 04, 08, 11)
+    # 2.1, 3.1, 4.1  One state of the cache for all groups
     yield SetWriteCache(conditions.write_cache_enabled)
 
-    # 2 to 4  Access groups, one behind the other without a pause (PTS-XSR-07, 10, 13, 15)
+    # 2 to 4  Access groups, one behind the other without a pause
     for number, group in enumerate(conditions.groups, start=1):
         stimulus = conditions.stimulus(group.workload, tc=group.tc, qd=group.qd)
         steps = continuous(stimulus, group.duration_ns, conditions.minute_ns)

@@ -67,7 +67,6 @@ RULES: Final = (
 )
 
 
-# PTS-DIRTH-01, 02
 def standard_conditions(profile: Profile, seed: int) -> DemandIntensityConditions:
     """The conditions as section 14.2 has them, the workload is the operator's choice."""
     minute_ns = 60 * NS_PER_S

@@ -81,19 +81,18 @@ def possible_on(conditions: DemandConditions, sector_bytes: int) -> DemandCondit
 
 def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Script:
     """The script of 13.2 and 14.2."""
-    # 1; 1  Purge the device (PTS-CBW-02, PTS-DIRTH-04)
+    # 1; 1  Purge the device
     yield Purge()
 
-    # 3.1.1, 4.1.1; 2.1.1, 3.1.1  Volatile write cache (PTS-CBW-13, 19, PTS-DIRTH-06, 11)
+    # 3.1.1, 4.1.1; 2.1.1, 3.1.1  Volatile write cache
     yield SetWriteCache(conditions.write_cache_enabled)
 
-    # 13.1 (2.1); 14.1 (2.1)  WIPC, if the operator wants it (PTS-CBW-60, PTS-DIRTH-52)
+    # 13.1 (2.1); 14.1 (2.1)  WIPC, if the operator wants it
     wipc_bytes = conditions.precondition_passes * user_capacity_bytes
     tc, qd = _preconditioning_demand(conditions)
     yield from wipc(conditions, _WIPC_BLOCK_SIZE_BYTES, wipc_bytes, tc=tc, qd=qd)
 
     # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test goes on either way
-    # (PTS-CBW-12, 14, 17, 18, PTS-DIRTH-05, 07, 10)
     yield from tracking.until_steady(
         tracking.Tracking(
             part=Part.WDPC,
@@ -105,13 +104,13 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
         )
     )
 
-    # 4; 3  Demand variation until steady or for 25 rounds (PTS-CBW-19 to 27, PTS-DIRTH-11 to 19)
+    # 4; 3  Demand variation until steady or for 25 rounds
     outcome, measured = yield from _rounds(conditions, user_capacity_bytes)
 
-    # 6; 5  Operating points, from the data of the window (PTS-CBW-28, 31 to 35, PTS-DIRTH-20, 23 to 27)
+    # 6; 5  Operating points, from the data of the window
     chosen = chosen_points(conditions, measured)
 
-    # 7 to 9; 6 to 8  Maximum, minimum, then those between (PTS-CBW-36 to 42, PTS-DIRTH-28 to 34)
+    # 7 to 9; 6 to 8  Maximum, minimum, then those between
     for number, choice in enumerate(chosen.in_order, start=1):
         yield from _histogram(conditions, number, choice.point)
     yield CycleFinished(outcome)
@@ -125,21 +124,21 @@ def _rounds(
     tracked = f"IOPS at {points[0]}"
     prewrite = _round_prewrite(conditions, user_capacity_bytes)
     steps = tuple(
-        # 4.3.1; 3.3.1  A minute at each point (PTS-CBW-24, 25, PTS-DIRTH-16, 17)
+        # 4.3.1; 3.3.1  A minute at each point
         Step(_pattern(conditions, *point), Duration(conditions.minute_ns))
         for point in points
     )
     history: list[tuple[Sample, ...]] = []
     steady_round: int | None = None
     for number in range(1, conditions.max_rounds + 1):
-        # 4.2; 3.2  Inter-round pre-write (PTS-CBW-22, PTS-DIRTH-14)
+        # 4.2; 3.2  Inter-round pre-write
         yield Apply(Part.ROUND_PREWRITE, number, (prewrite,), conditions.max_rounds)
         # 4.3; 3.3  One round
         samples = samples_in((yield Apply(Part.ROUND, number, steps, conditions.max_rounds)))
         history.append(samples)
         if number < WINDOW_ROUNDS:
             continue
-        # 4.3.3; 3.3.3  Judged on the highest demand (PTS-CBW-27, PTS-DIRTH-19)
+        # 4.3.3; 3.3.3  Judged on the highest demand
         values = [at_points[0].iops for at_points in history]
         report = window_ending_at(values, number, disturbed_rounds(history))
         yield SteadyStateChecked(Part.ROUND, number, (tracked,), (report,))
@@ -167,10 +166,10 @@ def _histogram(
     and time: so the pre-writes have the point's demand too.
     """
     most = 2 + conditions.mid_points
-    # steps 7.2, 8.2, 9.2; 6.2, 7.2, 8.2 (PTS-CBW-37, PTS-DIRTH-29)
+    # steps 7.2, 8.2, 9.2; 6.2, 7.2, 8.2
     writes = Step(_writes(conditions, *point), Duration(conditions.histogram_prewrite_ns))
     yield Apply(Part.HISTOGRAM_PREWRITE, number, (writes,), most)
-    # steps 7.3, 8.3, 9.3; 6.3, 7.3, 8.3 (PTS-CBW-38, 39, PTS-DIRTH-30, 31)
+    # steps 7.3, 8.3, 9.3; 6.3, 7.3, 8.3
     captured = Step(
         _pattern(conditions, *point), Duration(conditions.histogram_ns), capture=conditions.capture
     )

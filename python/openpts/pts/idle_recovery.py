@@ -47,7 +47,6 @@ RULES: Final = (
 )
 
 
-# PTS-HIR-01
 def standard_conditions(profile: Profile, seed: int) -> IdleRecoveryConditions:
     """The conditions as section 11.2 has them, with the recommended TC and QD."""
     enterprise = profile is Profile.ENTERPRISE
@@ -69,14 +68,14 @@ def standard_conditions(profile: Profile, seed: int) -> IdleRecoveryConditions:
 
 def idle_recovery_test(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Script:
     """The script of 11.2; step numbers are the specification's."""
-    # 1  Purge the device (PTS-HIR-03)
+    # 1  Purge the device
     yield Purge()
 
-    # 2  Set and record test parameters (PTS-HIR-02, 04 to 06)
+    # 2  Set and record test parameters
     yield SetWriteCache(conditions.write_cache_enabled)
     stimulus = conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
 
-    # 3  Preconditioning until its tracking rounds are steady (PTS-HIR-07 to 09)
+    # 3  Preconditioning until its tracking rounds are steady
     tracking = Tracking(
         part=Part.WDPC,
         stimulus=stimulus,
@@ -86,17 +85,17 @@ def idle_recovery_test(conditions: IdleRecoveryConditions, _user_capacity_bytes:
         max_rounds=conditions.max_rounds,
     )
     steady_round, last_round = yield from until_steady(tracking)
-    if steady_round is None:  # 3.2  The test shall be stopped (PTS-HIR-10)
+    if steady_round is None:  # 3.2  The test shall be stopped
         yield CycleFinished(Outcome(None, last_round, "so no wait states were run"))
         return
 
-    # 4 to 8  Wait states, each with its return to baseline (PTS-HIR-11)
+    # 4 to 8  Wait states, each with its return to baseline
     access = Step(stimulus, Duration(conditions.access_ns))
     for state in conditions.wait_states:
-        # 4.1 ... 8.1  Access A and access B (PTS-HIR-12 to 16, 19)
+        # 4.1 ... 8.1  Access A and access B
         idle = Step(None, Duration(state.idle_ns))
         yield Apply(Part.WAIT_STATE, state.number, (access, idle) * conditions.cycles)
-        # 4.2 ... 8.2  Access C (PTS-HIR-17)
+        # 4.2 ... 8.2  Access C
         yield Apply(Part.RETURN_TO_BASELINE, state.number, (access,) * conditions.cycles)
 
     yield CycleFinished(Outcome(steady_round, last_round))

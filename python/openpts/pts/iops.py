@@ -60,7 +60,6 @@ RULES: Final = (
 )
 
 
-# PTS-IOPS-01, 04, 05, PTS-GEN-04, PTS-AR-01
 def standard_conditions(profile: Profile, seed: int) -> IopsConditions:
     """The conditions as section 7.2 has them, with the recommended TC and QD."""
     enterprise = profile is Profile.ENTERPRISE
@@ -82,25 +81,24 @@ def standard_conditions(profile: Profile, seed: int) -> IopsConditions:
 
 def iops_test(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
     """The script of 7.2; step numbers are the specification's."""
-    # 1  Purge the device (PTS-IOPS-02)
+    # 1  Purge the device
     yield Purge()
 
-    # 2.1  Set and record test conditions (PTS-IOPS-03)
+    # 2.1  Set and record test conditions
     yield SetWriteCache(conditions.write_cache_enabled)
 
-    # 2.2  Workload independent preconditioning (PTS-IOPS-07)
+    # 2.2  Workload independent preconditioning
     size_bytes = conditions.precondition_block_size_bytes
     yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
-    # 3.2  Test loop until steady state or the last round (PTS-IOPS-11, 16)
+    # 3.2  Test loop until steady state or the last round
     outcome, _ = yield from until_steady(conditions, _round(conditions), conditions.tracking)
     yield CycleFinished(outcome)
 
 
-# PTS-GEN-09, PTS-IOPS-19
 def _round(conditions: IopsConditions) -> tuple[Step, ...]:
     return tuple(
         element(conditions, TestPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
-        for read_pct in conditions.read_pcts  # 3.2.1 (PTS-IOPS-12)
-        for block_size_bytes in conditions.block_sizes_bytes  # 3.2.1.1 (PTS-IOPS-13)
+        for read_pct in conditions.read_pcts  # 3.2.1
+        for block_size_bytes in conditions.block_sizes_bytes  # 3.2.1.1
     )

@@ -62,7 +62,6 @@ RULES: Final = (
 )
 
 
-# PTS-LAT-01
 def standard_conditions(profile: Profile, seed: int) -> LatencyConditions:
     """The conditions as section 9.2 has them."""
     enterprise = profile is Profile.ENTERPRISE
@@ -85,20 +84,20 @@ def standard_conditions(profile: Profile, seed: int) -> LatencyConditions:
 
 def latency_test(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
     """The script of 9.2; step numbers are the specification's."""
-    # 1  Purge the device (PTS-LAT-02)
+    # 1  Purge the device
     yield Purge()
 
-    # 2.1  Set and record test parameters (PTS-LAT-03 to 06)
+    # 2.1  Set and record test parameters
     yield SetWriteCache(conditions.write_cache_enabled)
 
-    # 2.2  Workload independent preconditioning (PTS-LAT-07)
+    # 2.2  Workload independent preconditioning
     size_bytes = conditions.precondition_block_size_bytes
     yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
-    # 3  Test loop until steady state or the last round (PTS-LAT-08, 12 to 14)
+    # 3  Test loop until steady state or the last round
     outcome, window = yield from until_steady(conditions, _round(conditions), conditions.tracking)
 
-    # 3.3  Response times of RND 4 KiB 0/100 (PTS-LAT-15, 16), longer for more nines (PTS-LAT-17, 18, 20)
+    # 3.3  Response times of RND 4 KiB 0/100, longer for more nines
     measured = [
         sample for samples in window for sample in samples if HISTOGRAM_POINT.matches(sample.step.stimulus)
     ]
@@ -111,6 +110,6 @@ def latency_test(conditions: LatencyConditions, user_capacity_bytes: int) -> Scr
 def _round(conditions: LatencyConditions) -> tuple[Step, ...]:
     return tuple(
         element(conditions, TestPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
-        for read_pct in conditions.read_pcts  # 3.1 (PTS-LAT-09)
-        for block_size_bytes in conditions.block_sizes_bytes  # 3.1.1 (PTS-LAT-10, 11)
+        for read_pct in conditions.read_pcts  # 3.1
+        for block_size_bytes in conditions.block_sizes_bytes  # 3.1.1
     )

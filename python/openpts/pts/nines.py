@@ -1,7 +1,4 @@
-"""How long a stimulus must last for the nines of its response times (PTS 9.2 step 3.3.3, 10.2 step 2.4.3).
-
-Implements: PTS-LAT-17, 18, 20, PTS-WSAT-20, 21, 23.
-"""
+"""How long a stimulus must last for the nines of its response times (PTS 9.2 step 3.3.3, 10.2 step 2.4.3)."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +13,6 @@ MARGIN: Final = Fraction(3, 2)
 """The recommended multiple of the 10^N I/Os that N nines need."""
 
 
-# PTS-LAT-21
 def histogram_ns(shortest_ns: int, nines: int | None, measured: Sequence[Sample]) -> int:
     """Time in which 1.5 x 10^N I/Os occur at the mean rate of what was measured, at least ``shortest_ns``.
 

@@ -1,7 +1,4 @@
-"""What IOPS, throughput and latency share: WIPC, and rounds until steady state or the last one (PTS 4).
-
-Implements: PTS-FLOW-01 to 03, PTS-SS-07.
-"""
+"""What IOPS, throughput and latency share: WIPC, and rounds until steady state or the last one (PTS 4)."""
 
 from collections import deque
 from collections.abc import Generator, Sequence
@@ -37,14 +34,12 @@ def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_cap
     )
 
 
-# PTS-IOPS-09, 10, PTS-TP-09, PTS-THR-03
 def point_stimulus(conditions: RoundConditions, point: TestPoint) -> Stimulus:
     """What is applied at a test point."""
     workload = simple_workload(str(point), point.access_pattern, point.block_size_bytes, point.read_pct)
     return conditions.stimulus(workload, tc=conditions.tc, qd=conditions.qd)
 
 
-# PTS-IOPS-14, PTS-TP-12
 def element(conditions: RoundConditions, point: TestPoint) -> Step:
     """One element of a round: the test point for a minute."""
     return Step(point_stimulus(conditions, point), Duration(conditions.minute_ns))

@@ -16,7 +16,6 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.test_conditions import TestConditions
 
 
-# PTS-IOPS-18, PTS-TP-15
 @dataclass(frozen=True, slots=True)
 class Rule:
     """A requirement on one field of the conditions, and what breaking it does to the results.
@@ -81,7 +80,6 @@ _SAME_TEST: Final = {
 _OTHER_TEST: Final = "figures compare only with those of runs that were made in the same way"
 
 
-# PTS-GEN-01
 def deviations(
     used: TestConditions, standard: TestConditions, rules: Sequence[Rule]
 ) -> tuple[Deviation, ...]:

@@ -56,7 +56,6 @@ RULES: Final = (
 )
 
 
-# PTS-TP-01, 05, 06
 def standard_conditions(profile: Profile, seed: int) -> ThroughputConditions:
     """The conditions as section 8.2 has them, with the recommended QD."""
     enterprise = profile is Profile.ENTERPRISE
@@ -78,23 +77,23 @@ def standard_conditions(profile: Profile, seed: int) -> ThroughputConditions:
 
 def throughput_test(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script:
     """The script of 8.2; step numbers are the specification's."""
-    # For each block size a test of its own (PTS-TP-02)
+    # For each block size a test of its own
     for size_bytes in conditions.block_sizes_bytes:
-        # 1  Purge the device (PTS-TP-03)
+        # 1  Purge the device
         yield Purge()
 
-        # 2.1  Set and record parameters (PTS-TP-04)
+        # 2.1  Set and record parameters
         yield SetWriteCache(conditions.write_cache_enabled)
 
-        # 2.2  Workload independent preconditioning in the block size of the test (PTS-TP-08)
+        # 2.2  Workload independent preconditioning in the block size of the test
         yield from preconditioning(conditions, size_bytes, user_capacity_bytes)
 
-        # 2.4  Rounds until steady state or the last one (PTS-TP-10, 14); an engine's sequence goes on
-        # where the step before it stopped, whatever its direction (2.4.1.5, PTS-TP-16)
+        # 2.4  Rounds until steady state or the last one; an engine's sequence goes on
+        # where the step before it stopped, whatever its direction (2.4.1.5)
         tracking = tuple(v for v in conditions.tracking if v.block_size_bytes == size_bytes)
         round_steps = tuple(
             element(conditions, TestPoint(AccessPattern.SEQUENTIAL, size_bytes, read_pct))
-            for read_pct in conditions.read_pcts  # 2.4.1 (PTS-TP-11)
+            for read_pct in conditions.read_pcts  # 2.4.1
         )
         outcome, _ = yield from until_steady(conditions, round_steps, tracking)
         yield CycleFinished(outcome, f"SEQ {format_block_size(size_bytes)}")

@@ -1,7 +1,4 @@
-"""Workload independent preconditioning (PTS 2.1.18 a, 3.3): sequential writes over the active range.
-
-Implements: PTS-PRE-01 to 03.
-"""
+"""Workload independent preconditioning (PTS 2.1.18 a, 3.3): sequential writes over the active range."""
 
 from collections.abc import Generator
 

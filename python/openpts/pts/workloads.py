@@ -1,7 +1,4 @@
-"""The workloads that the specification names (PTS 10.2 step 2.2.3, 13.2 step 2).
-
-Implements: PTS-WSAT-07, 12 to 17, PTS-CBW-07, 08, 10, PTS-DIRTH-03.
-"""
+"""The workloads that the specification names (PTS 10.2 step 2.2.3, 13.2 step 2)."""
 
 from collections.abc import Mapping
 from typing import Final

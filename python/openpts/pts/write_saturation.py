@@ -72,7 +72,6 @@ RULES: Final = (
 )
 
 
-# PTS-WSAT-01
 def standard_conditions(profile: Profile, seed: int) -> WriteSaturationConditions:
     """The conditions as section 10.2 has them, with the recommended TC and QD."""
     enterprise = profile is Profile.ENTERPRISE
@@ -114,18 +113,18 @@ def possible_on(conditions: WriteSaturationConditions, sector_bytes: int) -> Wri
 
 def write_saturation_test(conditions: WriteSaturationConditions, user_capacity_bytes: int) -> Script:
     """The script of 10.2, once for each workload; step numbers are the specification's."""
-    for workload in conditions.workloads:  # 2.2.3  (PTS-WSAT-12 to 17)
-        # 1  Purge the device; no preconditioning follows (PTS-WSAT-02)
+    for workload in conditions.workloads:  # 2.2.3
+        # 1  Purge the device; no preconditioning follows
         yield Purge()
 
-        # 2.1  Set and record test conditions (PTS-WSAT-03 to 06)
+        # 2.1  Set and record test conditions
         yield SetWriteCache(conditions.write_cache_enabled)
 
-        # 2.2  The stimulus until one of the rules ends it (PTS-WSAT-07 to 11)
+        # 2.2  The stimulus until one of the rules ends it
         saturation = _Saturation.of(conditions, workload, user_capacity_bytes)
         outcome = yield from saturation.run()
 
-        # 2.4  Response times of the workload (PTS-WSAT-18, 19), longer for more nines (PTS-WSAT-20, 21, 23)
+        # 2.4  Response times of the workload, longer for more nines
         stimulus = workload_stimulus(conditions, workload)
         measured = [] if saturation.measured is None else [saturation.measured]
         length_ns = histogram_ns(conditions.histogram_ns, conditions.nines, measured)

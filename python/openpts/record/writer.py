@@ -120,8 +120,6 @@ class RunWriter:
                 [(point.name, point.t_ns, point.value) for point in points],
             )
 
-    # PTS-SS-06, PTS-FLOW-03, PTS-IOPS-15, PTS-TP-13
-    # PTS-CBW-16, 23, 26, PTS-DIRTH-09, 15, 18
     def add_step(self, place: StepPlace, sample: Sample) -> None:
         """Store one step with its intervals, histograms and errors.
 

@@ -1,7 +1,4 @@
-"""The shares of block sizes, access ranges and reads in each measurement period (PTS 13.2 step 2.1; ours).
-
-PTS-CBW-07 to 11.
-"""
+"""The shares of block sizes, access ranges and reads in each measurement period (PTS 13.2 step 2.1; ours)."""
 
 from collections.abc import Sequence
 from typing import Final

@@ -57,7 +57,6 @@ _TERMS: Final = (
 )
 
 
-# PTS-FLOW-10
 def build_report(run: Run, report_date: str) -> Report:
     """The report of one run; see ``build_combined``."""
     return build_combined((run,), report_date)

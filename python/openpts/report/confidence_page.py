@@ -1,7 +1,4 @@
-"""Response time histograms and confidence level plots, RT CLP (PTS 9.3.6.2, 10.3.4; CBW and DIRTH: bars).
-
-Implements: PTS-LAT-37 to 39, PTS-WSAT-30 to 32.
-"""
+"""Response time histograms and confidence level plots, RT CLP (PTS 9.3.6.2, 10.3.4; CBW and DIRTH: bars)."""
 
 import math
 from collections.abc import Sequence
@@ -185,7 +182,7 @@ def _nines_shown(times: ResponseTimes, applied: Applied) -> Sequence[int]:
 
 
 def _nines_verdict(times: ResponseTimes, applied: Applied) -> tuple[Verdict, ...]:
-    """Whether the I/Os suffice for the nines asked for (PTS-LAT-19, PTS-WSAT-22)."""
+    """Whether the I/Os suffice for the nines asked for."""
     if applied.nines is None:
         return ()
     needed, ios = 10**applied.nines, times.recorded_ios

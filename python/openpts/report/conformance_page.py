@@ -1,7 +1,8 @@
 """The conformance page: the printed form of the run's ledger of deviations (PTS 1.1)."""
 
-from openpts.conformance.conformance import Conformance
-from openpts.conformance.finding import Status
+from openpts.conformance.catalogue import Level
+from openpts.conformance.conformance import Conformance, counts_by_level
+from openpts.conformance.finding import STATUS_TITLES, Finding, Status
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import printable
 from openpts.record.reader import Run
@@ -15,17 +16,21 @@ _TONES = {Status.MET: "pass", Status.DEVIATED: "fail"}
 def conformance_page(run: Run, standing: Standing, requirements: tuple[Conformance, ...]) -> Page:
     """Each deviation with what was required, what was done and what follows for a comparison.
 
-    Of the requirements that bind the run, those that are not met are printed; all of them go with the page.
+    Of the requirements that bind the run, those are printed that are neither met nor built in; all of them go
+    with the page.
     """
     blocks: list[Block] = [_ledger_table(run)] if run.ledger else []
     blocks.append(Verdict(standing.bottom_line, "pass" if standing.conformant else "fail"))
     if requirements:
-        blocks += [Verdict(f"{standing.requirements}."), *_requirements(requirements)]
+        blocks += [
+            Verdict(f"{standing.requirements}."),
+            _states_table(requirements),
+            *_requirements(requirements),
+        ]
         blocks.append(_readings_table(run.manifest.conditions.test))
     return Page("conformance", "Conformance", tuple(blocks), mandatory=True)
 
 
-# PTS-GEN-01
 def _ledger_table(run: Run) -> Table:
     conditions = run.manifest.conditions
     standard = conditions.profile.revision if conditions.of_specification else "what a measurement asks for"
@@ -51,13 +56,33 @@ def _ledger_table(run: Run) -> Table:
     )
 
 
+def _states_table(conformances: tuple[Conformance, ...]) -> Table:
+    """How many requirements stand how; the states are of different kinds, so that no sum is given."""
+    return Table(
+        id="conformance-states",
+        title="How the requirements stand",
+        head=Column("State", align="left", width=2.2),
+        columns=tuple(Column(level, width=0.5) for level in Level),
+        rows=tuple(
+            Row(
+                Cell(STATUS_TITLES[status]),
+                tuple(Cell(str(count)) for count in counts.values()),
+            )
+            for status, counts in counts_by_level(conformances).items()
+            if status is not Status.NOT_APPLICABLE
+        ),
+        note="Met is only what was checked on this run's record. What is built in holds for every run of "
+        "openpts: the tests that prove it are named in data/conformance-requirements.csv.",
+    )
+
+
 def _requirements(conformances: tuple[Conformance, ...]) -> list[Table]:
-    """The open ones for print, all that bind for the data; a page of met ones would be read by nobody."""
+    """The open ones for print, all that bind for the data: hundreds of met ones would fill pages."""
     binding = [each for each in conformances if each.status is not Status.NOT_APPLICABLE]
     open_ones = [each for each in binding if each.status in _OPEN]
     tables = [_requirements_table("conformance-requirements", "All requirements that bind", binding)]
     if open_ones:
-        title = "Requirements that are not met, or of which the record can't tell"
+        title = "Requirements that deviated, were not reached, or can't be verified"
         tables.insert(0, _requirements_table("conformance-open", title, open_ones))
     return [tables[0], *(_unprinted(table) for table in tables[1:])] if open_ones else [_unprinted(tables[0])]
 
@@ -72,7 +97,7 @@ def _requirements_table(table_id: str, title: str, conformances: list[Conformanc
             Column("Level", align="left", width=0.4),
             Column("Requirement", align="left", width=2.2),
             Column("Status", align="left", width=0.7),
-            Column("What was done", align="left", width=2.2),
+            Column("What shows it", align="left", width=2.2),
         ),
         rows=tuple(_requirement_row(each) for each in conformances),
     )
@@ -87,9 +112,14 @@ def _requirement_row(each: Conformance) -> Row:
             Cell(str(requirement.level)),
             Cell(requirement.text),
             Cell(str(each.status), tone=_TONES.get(each.status, "missing")),
-            Cell(printable(str(each.finding))),
+            Cell(finding_text(each.finding)),
         ),
     )
+
+
+def finding_text(finding: Finding) -> str:
+    """What a finding rests on; what it quotes of the record is made printable, names of tests stay whole."""
+    return str(finding) if finding.status is Status.BUILT_IN else printable(str(finding))
 
 
 def _unprinted(table: Table) -> Table:

@@ -1,7 +1,4 @@
-"""Pages of XSR: throughput and response times over time, both transitions, the table of groups (PTS 12.3.2).
-
-Implements: PTS-XSR-14, PTS-XSR-18 to 21, PTS-XSR-23.
-"""
+"""Pages of XSR: throughput and response times over time, both transitions, table of groups (PTS 12.3.2)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

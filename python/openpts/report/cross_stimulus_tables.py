@@ -1,7 +1,4 @@
-"""Tables of XSR: each group's averages and peaks, the time until bandwidth is back (PTS 12.3.2.3, 12.3.2.4).
-
-Implements: PTS-XSR-22, PTS-XSR-24, PTS-XSR-25.
-"""
+"""Tables of XSR: averages and peaks of each group, time until bandwidth is back (PTS 12.3.2.3, 12.3.2.4)."""
 
 from collections.abc import Callable
 from typing import Final

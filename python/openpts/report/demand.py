@@ -145,7 +145,7 @@ def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
 
 
 def _setup_rows(demand: DemandRun) -> Rows:
-    """Set-up parameters in the variant of CBW and DIRTH (PTS-HDR-07, Plot 14-2)."""
+    """Set-up parameters in the variant of CBW and DIRTH (Plot 14-2)."""
     conditions = demand.conditions
     tracked = demand.preconditioning.results
     writes = demand.writes.rsplit(" ", 1)[0]
@@ -170,7 +170,7 @@ def _setup_rows(demand: DemandRun) -> Rows:
 
 
 def _test_rows(demand: DemandRun) -> Rows:
-    """Test parameters in the variant of CBW and DIRTH (PTS-HDR-07, Plot 14-2)."""
+    """Test parameters in the variant of CBW and DIRTH (Plot 14-2)."""
     conditions, results = demand.conditions, demand.results
     chosen = results.chosen
     stimulus, mix = demand.pattern.rsplit(" ", 1)
@@ -217,7 +217,7 @@ def _pages(demand: DemandRun) -> tuple[Page, ...]:
 
 
 def _preparation_page(demand: DemandRun) -> Page:
-    """The purge report (PTS-CBW-43, PTS-DIRTH-35)."""
+    """The purge report."""
     page_id = f"{demand.names.prefix}-preparation"
     run = demand.run
     return Page(
@@ -235,7 +235,7 @@ def _preparation_page(demand: DemandRun) -> Page:
 
 
 def _preconditioning_page(demand: DemandRun) -> Page:
-    """Plot 1: over tracking rounds for CBW, over time for DIRTH (PTS-CBW-44, PTS-DIRTH-36)."""
+    """Plot 1: over tracking rounds for CBW, over time for DIRTH."""
     conditions = demand.conditions
     point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
     if demand.names is COMPOSITE:

@@ -1,6 +1,6 @@
 """Pages of the response time histograms of CBW and DIRTH, each with the pre-writes before it.
 
-PTS Table 13-3 and Plot 14-1 (9 to 14): PTS-CBW-37 to 39, 52 to 58, PTS-DIRTH-29 to 31, 44 to 50, 53.
+PTS Table 13-3 and Plot 14-1 (9 to 14).
 """
 
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """Pages of demand variation over its window: IOPS, response times and CPU use by demand.
 
-PTS Table 13-3 and Plot 14-1 (6 to 8, 15): PTS-CBW-29, 30, 49 to 51, 59, 62, PTS-DIRTH-21, 22, 41 to 43, 51.
+PTS Table 13-3 and Plot 14-1 (6 to 8, 15).
 """
 
 from collections.abc import Callable, Iterator

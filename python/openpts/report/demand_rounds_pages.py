@@ -1,6 +1,6 @@
 """Pages of demand variation over its rounds: pre-writes, the tracked thread count, the window.
 
-PTS Table 13-3 and Plot 14-1 (3 to 5): PTS-CBW-46 to 48, PTS-DIRTH-38 to 40.
+PTS Table 13-3 and Plot 14-1 (3 to 5).
 """
 
 from collections.abc import Sequence

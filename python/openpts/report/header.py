@@ -24,7 +24,6 @@ KINDS: Final = {
 Rows = tuple[tuple[str, str], ...]
 
 
-# PTS-HDR-01, 02, 05, 06
 def common_header(
     manifest: Manifest, report_date: str, *, bar: str, title: str, setup: Rows, test: Rows, cycle: int = 1
 ) -> Header:
@@ -67,7 +66,6 @@ def of_cycle(entries: Sequence[T], cycle: int) -> T | None:
     return entries[cycle - 1] if cycle <= len(entries) else None
 
 
-# PTS-PRG-04, PTS-IOPS-26, PTS-TP-22, PTS-WSAT-25, PTS-HIR-20, PTS-XSR-17
 def purge_method(purge: PurgeReport | None) -> str:
     """The header's field Purge Method."""
     if purge is None or not (purge.ran or purge.name):
@@ -75,7 +73,6 @@ def purge_method(purge: PurgeReport | None) -> str:
     return printable(purge.method) if purge.ran else f"{NOT_RUN} ({printable(purge.method)})"
 
 
-# PTS-CACHE-02
 def write_cache(report: WriteCacheReport | None) -> str:
     """The header's field Write Cache: what was found, never what was asked for."""
     return printable(report.actual) if report is not None else "unknown"
@@ -92,7 +89,6 @@ def _group(title: str, tint: str, rows: Rows) -> HeaderGroup:
     return HeaderGroup(title, tint, tuple(HeaderRow(label, brief(value)) for label, value in rows))
 
 
-# PTS-HDR-03
 def _platform(manifest: Manifest) -> Rows:
     host = manifest.host
     return (
@@ -115,7 +111,6 @@ def _engine(engine: Facts) -> str:
     return ", ".join(known) or NOT_REPORTED
 
 
-# PTS-HDR-04
 def _device(manifest: Manifest, cycle: int) -> Rows:
     dut = manifest.dut
     return (

@@ -1,4 +1,4 @@
-"""Our own pages of HIR: what each wait state gains, and its accesses one by one (PTS-HIR-26, PTS-HIR-28)."""
+"""Our own pages of HIR: what each wait state gains, and its accesses one by one."""
 
 from typing import Final
 

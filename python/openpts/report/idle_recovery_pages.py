@@ -1,7 +1,4 @@
-"""Pages of the wait states of HIR: over time, one by one, beside the baseline (PTS 11.3.2).
-
-Implements: PTS-HIR-18, PTS-HIR-23 to 28.
-"""
+"""Pages of the wait states of HIR: over time, one by one, beside the baseline (PTS 11.3.2)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

@@ -111,7 +111,6 @@ def _section(run: Run, results: RoundTestResults, standing: Standing, report_dat
     )
 
 
-# PTS-HDR-08, PTS-IOPS-27
 def _setup_rows(run: Run, results: RoundTestResults) -> Rows:
     conditions = results.conditions
     return (
@@ -148,8 +147,6 @@ def _test_rows(run: Run, results: RoundTestResults) -> Rows:
     )
 
 
-# PTS-FLOW-04, PTS-IOPS-21 to 23
-# PTS-IOPS-37
 def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
     """Preparation, convergence and windows: pages 1 to 5 of the sample report."""
     convergence = "IOPS Steady State Convergence Plot - All Block Sizes"

@@ -171,7 +171,7 @@ def _test_rows(run: Run, results: RoundTestResults, times: ResponseTimes | None)
 
 
 def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
-    """Preparation, convergence, window (PTS-LAT-22 to 31)."""
+    """Preparation, convergence, window."""
     matrix = _matrix(run, results)
     return (
         preparation_page(

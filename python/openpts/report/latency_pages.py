@@ -24,7 +24,7 @@ BLOCK_SIZES_KIB: Final = (0.5, 4, 8)
 def tabular_page(
     matrix: Matrix, name: PlotName, sector_bytes: int, host_part: tuple[Verdict, ...] = ()
 ) -> Page:
-    """IOPS, ART, 99.999 % and MRT of all nine elements (Plot 9-3; PTS-LAT-32 to 36), with N below.
+    """IOPS, ART, 99.999 % and MRT of all nine elements (Plot 9-3), with N below.
 
     ``host_part``: what of the response times is not the device's.
     """

@@ -91,7 +91,6 @@ def absences_note(matrix: Matrix, sector_bytes: int) -> str:
     return " ".join(f"{', '.join(sizes)} KiB: n/a ({reason})." for reason, sizes in reasons.items())
 
 
-# PTS-IOPS-20, 31
 def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
     """The table of IOPS, one decimal (Plot 7-3)."""
     return matrix_table(
@@ -103,7 +102,6 @@ def iops_table(matrix: Matrix, number: str, sector_bytes: int) -> Table:
     )
 
 
-# PTS-FLOW-09
 def tabular_page(matrix: Matrix, table: Table, name: PlotName, *, heat_number: str) -> Page:
     """The table of IOPS and, for the eye, the same cells shaded with the range of their rounds."""
     sentence = Verdict(f"Each cell: {matrix.averaging}.{_extreme(table)}")
@@ -155,7 +153,6 @@ def _extreme(table: Table) -> str:
     return f" Highest: {text} IOPS at {size} KiB, R/W {of_mix}."
 
 
-# PTS-IOPS-33
 def plot_2d_page(shown: Table, name: PlotName) -> Page:
     """IOPS over block size, one series per R/W mix (Plot 7-4)."""
     sizes = [row.head.value for row in shown.rows if row.head.value and any(c.value for c in row.cells)]
@@ -172,7 +169,6 @@ def plot_2d_page(shown: Table, name: PlotName) -> Page:
     return page(name, plot.over(name, shown), Repeat(shown.id))
 
 
-# PTS-IOPS-34
 def columns_3d_page(shown: Table, name: PlotName) -> Page:
     """IOPS as columns over block size and R/W mix (Plot 7-5)."""
     if not values_of(shown):

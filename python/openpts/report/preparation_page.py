@@ -53,7 +53,6 @@ def _precondition_samples(run: Run, cycle: int) -> list[Sample]:
     return [step.sample for step in run.part(Part.WIPC, cycle=cycle)]
 
 
-# PTS-PRG-02
 def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
     """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
     purge = of_cycle(run.manifest.purges, cycle)
@@ -74,7 +73,6 @@ def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
     )
 
 
-# PTS-PRG-04
 def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """The purge and the write cache of a cycle, as recorded."""
     purge = of_cycle(run.manifest.purges, cycle)
@@ -118,7 +116,6 @@ def _change(after: Fact, before: str | None) -> str:
     return f"{printable(after.value)} ({source})"
 
 
-# PTS-PRE-04
 def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """Workload independent preconditioning as measured (PTS 3.3, 7.3.2)."""
     conditions = run.manifest.conditions

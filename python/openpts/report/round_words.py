@@ -15,7 +15,6 @@ def summary_state(results: RoundTestResults) -> str:
     return "not reached" if results.window.is_full else f"n/a ({rounds_reason(results)})"
 
 
-# PTS-FLOW-05, PTS-IOPS-25, PTS-TP-21, PTS-LAT-26
 def alerts(results: RoundTestResults, standing: Standing) -> tuple[str, ...]:
     """The red lines of all pages of the test."""
     lines = [standing.red_line] if standing.red_line else []
@@ -47,7 +46,6 @@ def short_name(point: TestPoint) -> str:
     return f"{point.access_pattern.short}/{size} RW{point.read_pct}"
 
 
-# PTS-IOPS-29
 def verification_record(results: RoundTestResults, clause: str) -> str:
     """The conditions below the determination data."""
     conditions = results.conditions

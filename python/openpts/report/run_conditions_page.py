@@ -71,7 +71,6 @@ def _part_name(part: Part) -> str:
     )
 
 
-# PTS-FLOW-03
 def _gap_blocks(run: Run) -> tuple[Block, ...]:
     steps = run.with_gaps
     if not steps:

@@ -114,7 +114,7 @@ def _latency(value_ns: float | None) -> Cell:
 
 
 def iops_page(course: Course, along: Along, name: PlotName, steady_at: float | None) -> Page:
-    """IOPS of the minutes, with their lowest and highest interval (PTS-WSAT-26 to 28)."""
+    """IOPS of the minutes, with their lowest and highest interval."""
     table = minutes_table(course, along)
     if reason := _nothing(course, along):
         return Page(name.id, name.title, (Verdict(f"{name.title}: n/a ({reason}).", "fail"),), mandatory=True)
@@ -132,7 +132,7 @@ def log_figure(course: Course, name: PlotName) -> Figure | None:
 
 
 def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: float | None) -> Page | None:
-    """Throughput of the minutes over the same axis (PTS-WSAT-29); None if there is nothing to plot."""
+    """Throughput of the minutes over the same axis; None if there is nothing to plot."""
     if _nothing(course, along):
         return None
     table = minutes_table(course, along)
@@ -143,7 +143,7 @@ def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: floa
 
 
 def response_times_page(course: Course, name: PlotName) -> Page | None:
-    """ART, 99.999 % and MRT over drive fills, or time where nothing is written; IOPS below (PTS-WSAT-33)."""
+    """ART, 99.999 % and MRT over drive fills, or time where nothing is written; IOPS below."""
     along = along_time(course) if _nothing(course, along_fills(course)) else along_fills(course)
     if _nothing(course, along):
         return None

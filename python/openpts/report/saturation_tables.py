@@ -13,7 +13,7 @@ from openpts.vocabulary.conditions import WriteSaturationConditions
 
 
 def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
-    """Purge, write cache, and what was applied after it (PTS-WSAT-03, 10, 25)."""
+    """Purge, write cache, and what was applied after it."""
     page_id = f"{course.prefix}-preparation"
     conditions = run.manifest.conditions
     assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
@@ -48,7 +48,7 @@ def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
 
 
 def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:
-    """Plateau, transition and end zone with the rule that tells them apart (PTS-WSAT-34).
+    """Plateau, transition and end zone with the rule that tells them apart.
 
     ``state`` is whether Steady State was found, in words.
     """

@@ -15,7 +15,6 @@ _NO_POWER: Final = (
 _NO_CPU: Final = f"CPU System Usage and CPU IO Wait: not recorded in any step of this run. {_NO_POWER}"
 
 
-# PTS-IOPS-35
 def response_times_page(matrix: Matrix, title: str) -> Page:
     """Average, 99.999 % and maximum response times (Table 7-6)."""
     return Page(

@@ -59,7 +59,6 @@ def setup_page(run: Run, report_date: str) -> Page:
     )
 
 
-# PTS-RPT-01 to 05
 def _general(manifest: Manifest, report_date: str) -> Table:
     people = manifest.people
     stated = "stated by the operator"
@@ -86,7 +85,6 @@ def _specification(manifest: Manifest) -> str:
     return f"none: methodology of openpts, {conditions.class_text}"
 
 
-# PTS-GEN-11, PTS-RPT-06 to 13
 def _hardware(manifest: Manifest) -> Table:
     shown = [key for _, key in _HOST]
     return sourced_table(
@@ -101,7 +99,6 @@ def _hardware(manifest: Manifest) -> Table:
     )
 
 
-# PTS-RPT-14 to 16, PTS-GEN-11
 def _software(manifest: Manifest) -> Table:
     return sourced_table(
         "setup-software",
@@ -122,7 +119,6 @@ def _software(manifest: Manifest) -> Table:
     )
 
 
-# PTS-RPT-17 to 25
 def _device(manifest: Manifest) -> Table:
     target = manifest.target
     kind = KINDS[target.kind]
@@ -144,7 +140,6 @@ def _device(manifest: Manifest) -> Table:
     )
 
 
-# PTS-PRE-04, PTS-DAT-03, PTS-IOPS-03, 08, PTS-TP-04, PTS-LAT-03
 def _parameters(manifest: Manifest) -> Table:
     conditions, cache = manifest.conditions, of_cycle(manifest.write_caches, 1)
     asked = "conditions of the run"

@@ -74,8 +74,6 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
     )
 
 
-# PTS-SS-06, PTS-FLOW-07
-# PTS-IOPS-28
 def convergence_page(
     results: RoundTestResults,
     name: PlotName,

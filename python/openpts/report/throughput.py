@@ -111,7 +111,6 @@ def _section(run: Run, cycle: Cycle, standing: Standing, report_date: str) -> Se
     )
 
 
-# PTS-TP-23
 def _setup_rows(run: Run, cycle: Cycle) -> Rows:
     conditions = cycle.results.conditions
     demand = demand_text(conditions.tc, conditions.qd)

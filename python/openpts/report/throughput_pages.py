@@ -117,7 +117,6 @@ def _preparation(run: Run, cycle: Cycle) -> Page:
     return preparation_page(run, cycle.results, page_id, title, loop_name=loop_name, cycle=cycle.number)
 
 
-# PTS-TP-17, 24, 25
 def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
     """MB/s of all rounds, writes and then reads (8.3.3, 8.3.4)."""
     limit = interface_limit(run.manifest)
@@ -133,7 +132,6 @@ def _convergence(run: Run, cycle: Cycle, compact: str) -> tuple[Page, ...]:
     )
 
 
-# PTS-TP-18, 26, 27
 def _write_window(cycle: Cycle) -> Page:
     """The window with the determination data of the writes, which decide (8.3.5, 8.3.6)."""
     name = _WINDOW.named(cycle.prefix, f"Steady State Measurement Window - SEQ/{cycle.size_text}")
@@ -169,7 +167,6 @@ def _read_window(cycle: Cycle) -> Page:
     return replace(page, blocks=(*page.blocks, sentence), mandatory=False)
 
 
-# PTS-TP-19, 28, 29
 def _tabular_page(run: Run, cycle: Cycle, table: Table, plot: Required) -> Page:
     """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
     enterprise = run.manifest.conditions.profile is Profile.ENTERPRISE
@@ -177,7 +174,6 @@ def _tabular_page(run: Run, cycle: Cycle, table: Table, plot: Required) -> Page:
     return page(plot.named(cycle.prefix, title), table, Verdict(f"Each cell: {_averaging(cycle)}."))
 
 
-# PTS-TP-31, 32
 def _bars_page(cycle: Cycle, shown: Table, required: Required) -> Page:
     """Plots 8-6 and 8-7: writes and reads side by side (8.3.7.3, 8.3.7.4)."""
     name = required.named(cycle.prefix, "Throughput - ALL RW Mix & BS - 2D Plot")
@@ -230,7 +226,6 @@ def _averaging(cycle: Cycle) -> str:
     return f"mean of {count} Round{'s' if count > 1 else ''} ({window.label}), not of five"
 
 
-# PTS-TP-30
 def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:
     mean = cycle.mean_mb_per_s(read_pct)
     return cells.number_or("not measured", mean, 1)

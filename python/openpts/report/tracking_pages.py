@@ -126,7 +126,6 @@ def tracking_sentence(tracked: TrackedPart, subject: str = "Pre-conditioning") -
     return Verdict(f"{what}: Steady State can't be judged: n/a ({tracked.reason}).", "fail")
 
 
-# PTS-HIR-21
 def tracking_time_page(
     tracked: TrackedPart, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
 ) -> Page:
@@ -175,7 +174,6 @@ def tracking_rounds_page(
     return page(name, _lead(lead), plot.over(name, shown), sentence, *between, shown, every)
 
 
-# PTS-HIR-22, PTS-CBW-45, PTS-DIRTH-37
 def tracking_window_page(tracked: TrackedPart, name: PlotName, conditions: str) -> Page:
     """The window of the tracked minutes with its determination data (Plot 11-2, Table 13-3 (2))."""
     window = Window(

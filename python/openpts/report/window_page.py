@@ -61,8 +61,6 @@ def window_of(results: RoundTestResults, variable_index: int, conditions: str) -
     )
 
 
-# PTS-FLOW-08
-# PTS-IOPS-30
 def window_page(window: Window, name: PlotName) -> Page:
     """One tracking variable over the measurement window, with the determination data (PTS 7.3.4, 8.3.6)."""
     verdict, metric = window.verdict, window.metric
@@ -119,7 +117,6 @@ def _unjudged_page(window: Window, name: PlotName) -> Page:
     return Page(name.id, name.title, (verdict, table) if window.values else (verdict,), mandatory=True)
 
 
-# PTS-SS-05
 def judgement(verdict: SteadyStateReport) -> Verdict:
     """The verdict by definition 2.1.24, with both figures and their limits."""
     outcome = "Steady State reached" if verdict.steady else "Steady State not reached"
@@ -143,7 +140,6 @@ def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
     )
 
 
-# PTS-SSV-01 to 07
 def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metric, conditions: str) -> Table:
     """The Steady State determination data, both forms of the specification in one (PTS 7.3.4, Plot 8-3)."""
     low, high = verdict.band

@@ -54,11 +54,10 @@ TICK_S = 0.1
 STOP_LIMIT_S = 3.0
 # A machine that falls asleep again and again must not keep a run from its end.
 _MOST_REPEATS: Final = 3
-# PTS-HIR-19: where idle means that the host issues no commands, nor asks for a temperature.
+# Idle means that the host issues no commands, nor asks for a temperature.
 _WITHOUT_COMMANDS: Final = frozenset({Part.WAIT_STATE})
 
 
-# PTS-TOOL-01, PTS-GEN-07
 @dataclass(slots=True)
 class LiveDriver:
     """One run of one script. What it measures is in the record before the next judgement but one."""

@@ -1,7 +1,4 @@
-"""Whether the I/Os of a histogram suffice for its nines (PTS 9.2 step 3.3.3, 10.2 step 2.4.3).
-
-Implements: PTS-LAT-19, 21, PTS-WSAT-22.
-"""
+"""Whether the I/Os of a histogram suffice for its nines (PTS 9.2 step 3.3.3, 10.2 step 2.4.3)."""
 
 from collections.abc import Callable
 from typing import Final

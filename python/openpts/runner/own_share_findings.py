@@ -10,7 +10,6 @@ from openpts.vocabulary.own_share import LIMIT_PCT, own_latency_ns, share_text
 from openpts.vocabulary.part import Part
 
 
-# PTS-DEF-03
 def own_share_findings(run: Run) -> tuple[Deviation, ...]:
     """An entry if interrupt, wake-up and engine are more than 5 % of an average over the window."""
     conditions = run.manifest.conditions

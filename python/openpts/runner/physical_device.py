@@ -41,7 +41,6 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport
 
 
-# PTS-GEN-05
 @dataclass(frozen=True, slots=True)
 class PhysicalDevice:
     """Implements openpts.runner.bench.DeviceUnderTest on a target that is open."""
@@ -173,7 +172,6 @@ def kernel_made(device: BlockDevice) -> tuple[Deviation, ...]:
     )
 
 
-# PTS-PRG-02
 def not_a_purge(method: str) -> Deviation:
     """The entry of a drive that was written over instead of purged."""
     return Deviation(

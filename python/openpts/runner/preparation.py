@@ -15,7 +15,6 @@ from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
 from openpts.vocabulary.purge_choice import PurgeChoice
 
 
-# PTS-PRG-01
 @dataclass(frozen=True, slots=True)
 class Preparation:
     """The door through which a run prepares its device."""
@@ -45,7 +44,6 @@ class Preparation:
             return report, ()
         return report, (other_write_cache(report),)
 
-    # PTS-CACHE-01
     def cache_since(self, report: WriteCacheReport) -> tuple[Deviation, ...]:
         """The entry of a cache that is no longer as when the cycle began, say after a drive's reset."""
         now = self.device.write_cache_now(report.required == ENABLED)

@@ -5,7 +5,6 @@ from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.media import ROTATIONAL, has_platters, media_of
 
 
-# PTS-GEN-01
 def rotational_deviations(dut: Facts, *, of_specification: bool) -> tuple[Deviation, ...]:
     """The entry of a rotational disk; none of other media, where nobody tells, or for tests of practice."""
     if not of_specification or not has_platters(dut):

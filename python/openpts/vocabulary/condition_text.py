@@ -33,7 +33,6 @@ _FIGURES: Final = {
 }
 
 
-# PTS-IOPS-17, PTS-XSR-26
 def condition_text(name: str, value: object) -> str:
     """A value in words; the field's name tells its unit."""
     if value is None:
@@ -102,7 +101,6 @@ def workload_text(workload: Workload) -> str:
     )
 
 
-# PTS-DAT-03, PTS-CBW-05, 06
 def data_text(data: object) -> str:
     """A data pattern in words (PTS 3.5)."""
     match data:

@@ -16,7 +16,6 @@ from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import Workload
 
 
-# PTS-GEN-04
 class Profile(StrEnum):
     """PTS-E or PTS-C: the two sets of settings of the specification."""
 
@@ -29,7 +28,6 @@ class Profile(StrEnum):
         return f"PTS-{'E' if self is Profile.ENTERPRISE else 'C'} 2.0.1"
 
 
-# PTS-DAT-01, 02, PTS-THR-02
 class BaseConditions(Struct, frozen=True, kw_only=True):
     """What all tests have in common.
 

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 
-# PTS-DEF-11
 class Part(StrEnum):
     """A part of a test; ``number`` beside it in requests and record counts from 1 within the part.
 

@@ -10,7 +10,6 @@ PATTERN: Final = "auto|none|[a-z0-9-]+(,[a-z0-9-]+)*"
 """What can be meant by a text; which names there are is known where the methods are."""
 
 
-# PTS-PRG-05
 @dataclass(frozen=True, slots=True)
 class PurgeChoice:
     """``methods`` are tried in their order, each if the one before failed; without any, the best is taken.

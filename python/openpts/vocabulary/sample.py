@@ -41,7 +41,6 @@ class OperationSample(msgspec.Struct, frozen=True, gc=False):
 NOTHING: Final = OperationSample(0, 0, 0, None, None, b"")
 
 
-# PTS-DEF-12
 class CpuShares(msgspec.Struct, frozen=True, gc=False):
     """How all processors of the host spent the step, in per cent of their capacity (PTS 2.1.4).
 
@@ -85,7 +84,6 @@ class Standstill(msgspec.Struct, frozen=True, gc=False):
     lasted_ns: int
 
 
-# PTS-TOOL-11
 class Measured(msgspec.Struct, frozen=True, kw_only=True):
     """What was counted and timed, by operation.
 
@@ -151,7 +149,6 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
         return max(observed, default=None)
 
 
-# PTS-DEF-13
 class Interval(Measured, frozen=True, kw_only=True):
     """One interval of a step; ``index`` counts whole intervals from the step's start.
 

@@ -30,7 +30,6 @@ class AccessPattern(StrEnum):
         return {"random": "RND", "sequential": "SEQ", "mixed": "RND/SEQ"}[self]
 
 
-# PTS-DEF-01
 @dataclass(frozen=True, slots=True)
 class ActiveRange:
     """ActiveRange(start:end) in per cent of MaxUserLBA (PTS 2.1.1)."""
@@ -45,7 +44,6 @@ class ActiveRange:
             math.floor(self.end_pct * max_user_lba / 100),
         )
 
-    # PTS-DEF-02
     def bytes_of(self, user_capacity_bytes: int, sector_bytes: int) -> tuple[int, int]:
         """The half-open byte range [start, end) inside a device of that capacity and LBA size."""
         first, last = self.first_and_last_lba(user_capacity_bytes // sector_bytes - 1)
@@ -69,7 +67,6 @@ class OperationWeights(Struct, frozen=True, omit_defaults=True):
     fsync: int = 0
 
 
-# PTS-DEF-08, 09, PTS-THR-01
 class Stimulus(Struct, frozen=True):
     """One access pattern: block sizes, operations, order, places, demand, pacing and data.
 
@@ -144,7 +141,6 @@ class Stimulus(Struct, frozen=True):
             parts += [start, self.stride_bytes or 0, *sizes]
         return math.gcd(*parts)
 
-    # PTS-UNIT-04
     @property
     def toio(self) -> int:
         """Total outstanding I/O: thread count times queue depth (PTS 2.1.29)."""

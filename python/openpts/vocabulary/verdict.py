@@ -51,7 +51,6 @@ UNITS: Final = {SteadyFigure.IOPS: "IOPS", SteadyFigure.THROUGHPUT: "MB/s", Stea
 """In what unit each figure is judged and reported."""
 
 
-# PTS-UNIT-06
 def figure_of(figure: SteadyFigure, measured: Measured) -> float:
     """The figure of what was measured, in its unit of ``UNITS``; no I/O has a mean latency of 0."""
     match figure:

@@ -8,7 +8,6 @@ from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, OperationWeights, Stimulus
 
 
-# PTS-CBW-61
 class Workload(Struct, frozen=True):
     """Block sizes, R/W mix, order and places; ``title`` names it in plots: ``RND 4 KiB RW0``.
 

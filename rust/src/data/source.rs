@@ -14,8 +14,6 @@ const MASTERS_DOMAIN: u64 = u64::from_le_bytes(*b"masters\0");
 ///
 /// Random data never start again: steps go on with the thread's stream, so no step or thread writes what
 /// another one wrote, except where the stimulus asks for just that.
-// PTS-DAT-01, PTS-IOPS-06, 10, PTS-TP-07, PTS-LAT-06, PTS-WSAT-06, PTS-XSR-06
-// PTS-CBW-04, 15, PTS-DIRTH-08
 #[derive(Clone, Debug)]
 pub struct DataSource {
     random: RandomBytes,

@@ -56,14 +56,12 @@ impl Drop for Alarm {
 }
 
 /// Threads that a session needs: where a thread can have but one I/O outstanding, one for each.
-// PTS-DEF-09
 pub(super) fn threads_of(limits: &Limits, path: IoPath) -> usize {
     let per_thread = if path == IoPath::Synchronous { limits.qd as usize } else { 1 };
     limits.tc as usize * per_thread
 }
 
 /// I/Os that each of them may have outstanding.
-// PTS-DEF-08, PTS-THR-01
 pub(super) fn slots_of(limits: &Limits, path: IoPath) -> usize {
     if path == IoPath::Synchronous { 1 } else { limits.qd as usize }
 }

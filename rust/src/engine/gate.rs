@@ -34,7 +34,6 @@ pub(super) fn threads_of(step: &Step) -> usize {
 /// Holds the steps to come. A step begins when all threads have arrived, that is when the step before
 /// has completed its last I/O in every one of them. Threads that have a part neither in it nor in the one
 /// before sleep on: to wake hundreds of them for nothing would be a gap without I/O.
-// PTS-TOOL-10, PTS-PRE-05, 06
 #[derive(Debug)]
 pub(super) struct Gate {
     state: Mutex<State>,

@@ -82,7 +82,6 @@ impl Flight {
 }
 
 /// One thread's view of its slots.
-// PTS-TOOL-09
 pub(super) struct Slots {
     flights: Arc<Flights>,
     free: Vec<usize>,

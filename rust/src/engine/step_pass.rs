@@ -238,7 +238,6 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     /// Take every finished I/O; all that are there now were seen at the same moment.
-    // PTS-DEF-03
     fn reap(&mut self, now_ns: u64) {
         let mut reaped = 0;
         let Self { context, output, pace, outcome, unverified, .. } = self;

@@ -8,7 +8,6 @@ pub(super) const MOST_CARDS: u64 = 10_000;
 /// Deals kinds like cards: every run through the deck holds each kind exactly as often as its weight,
 /// divided by what all weights have in common, says. A coin thrown for each I/O would miss a 65/35 mix by
 /// some per cent in a short step.
-// PTS-TOOL-06, PTS-CBW-09
 #[derive(Clone, Debug)]
 pub(super) struct Deck<T> {
     cards: Vec<T>,

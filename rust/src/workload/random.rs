@@ -5,7 +5,6 @@ use rand_distr::Distribution;
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// A xoshiro256++ stream. Each thread of a run has its own, 2^128 draws apart from the next one's.
-// PTS-RNG-01, 02
 #[derive(Clone, Debug)]
 pub struct Uniform(Xoshiro256PlusPlus);
 
@@ -39,7 +38,6 @@ impl Uniform {
     ///
     /// # Panics
     /// In debug builds if `bound` is 0.
-    // PTS-RNG-03
     #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         debug_assert!(bound > 0);

@@ -64,7 +64,6 @@ fn choice(bound: u64, count: u64, random: &mut Uniform) -> BTreeSet<u64> {
 }
 
 /// Uniform over all segments and over all places inside of each.
-// PTS-TOOL-05
 #[derive(Debug)]
 pub(super) struct Segments {
     starts: Arc<[u64]>,

@@ -24,7 +24,6 @@ pub struct Step {
 }
 
 /// One access pattern and its demand.
-// PTS-TOOL-03, 06
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Stimulus {

@@ -28,7 +28,6 @@ impl Carried {
 }
 
 /// Yields one thread's I/Os of one step, without end where the step ends by time.
-// PTS-TOOL-02, 07, 08
 #[derive(Debug)]
 pub struct Stream<'a> {
     random: &'a mut Uniform,

@@ -6,7 +6,6 @@ use super::random::Uniform;
 use super::stimulus::Stimulus;
 
 /// A fixed choice of places of the largest transfer; smaller transfers go anywhere inside of them.
-// PTS-TOOL-04
 #[derive(Debug)]
 pub(super) struct UniqueLbas {
     grid: Grid,

@@ -61,11 +61,24 @@ def test_json_counts_everything_whatever_is_shown(folder: Path) -> None:
     printed = json.loads(invoke(str(folder), "--json", "--only", "met", "--level", "may"))
     assert {row["status"] for row in printed["requirements"]} == {"met"}
     assert {row["level"] for row in printed["requirements"]} == {"may"}
-    assert sum(count for level in printed["counts"].values() for count in level.values()) == len(catalogue())
+    assert sum(count for levels in printed["counts"].values() for count in levels.values()) == len(
+        catalogue()
+    )
+
+
+def test_what_is_built_in_names_its_tests_and_is_no_part_of_what_is_met(folder: Path) -> None:
+    printed = json.loads(invoke(str(folder), "--json", "--only", "built-in"))
+    assert all(
+        row["tests"] and row["tests"][0].startswith(("tests/", "rust/")) for row in printed["requirements"]
+    )
+    assert len(printed["requirements"]) == sum(printed["counts"]["built in"].values())
+    (line,) = [line for line in invoke(str(folder)).splitlines() if "checked on the record are met" in line]
+    met, broken = (printed["counts"][status]["shall"] for status in ("met", "deviated"))
+    assert line.startswith(f"{met} of {met + broken} shall-requirements")
 
 
 def test_every_requirement_comes_when_all_are_asked_for(folder: Path) -> None:
-    statuses = ("met", "deviated", "not-reached", "not-applicable", "cannot-verify")
+    statuses = ("met", "deviated", "built-in", "not-verifiable", "not-reached", "not-applicable")
     words = [word for status in statuses for word in ("--only", status)]
     printed = json.loads(invoke(str(folder), "--json", *words))
     assert [row["id"] for row in printed["requirements"]] == [each.id for each in catalogue()]

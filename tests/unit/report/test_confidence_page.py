@@ -70,7 +70,7 @@ def test_five_nines_take_a_hundred_thousand_ios(count: int, note: str) -> None:
     assert any(rule.label.startswith("5 9s") for rule in figure.rules) == (count >= 100_000)
 
 
-@pytest.mark.proves("PTS-LAT-19", "PTS-LAT-21", "PTS-WSAT-22")
+@pytest.mark.proves("PTS-LAT-19", "PTS-LAT-21", "PTS-LAT-39", "PTS-WSAT-22", "PTS-WSAT-32")
 @pytest.mark.parametrize(("nines", "tone"), [(4, "pass"), (7, "fail")])
 def test_nines_asked_for_are_told_with_their_ios(nines: int, tone: str) -> None:
     page = page_of(130_000, nines)

@@ -177,6 +177,12 @@ def test_pdf_prints_titles_axes_values_and_header(reports: Reports, tmp_path: Pa
     words = re.sub(r"\s+", " ", printed)
     for page in report.pages():
         assert page.title in words
+    of_the_test = [text for text in printed.split("\f") if "Report Page" in text]
+    assert len(of_the_test) == 14
+    header = report.sections[0].header
+    for text in of_the_test:
+        for field in ("Test Run Date:", header.vendor, header.model, header.revision, "SYN0000001"):
+            assert field in re.sub(r"\s+", " ", text)
     for figure in report.figures():
         if figure.width_px == PLOT_WIDTH_PX:  # the captions of small ones stand side by side
             assert f"{figure.number} - {figure.title}" in words

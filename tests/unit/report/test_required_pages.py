@@ -39,6 +39,10 @@ def assert_plot(name: str, number: str, x: str, y: str, page_id: str) -> None:
     assert page.mandatory
 
 
+def series_of(name: str, number: str) -> list[str]:
+    return [series.label for series in figure_of(name, number).series]
+
+
 @pytest.mark.proves("PTS-IOPS-21..23", "PTS-IOPS-28", "PTS-IOPS-30", "PTS-IOPS-33", "PTS-IOPS-34")
 @pytest.mark.parametrize(
     ("number", "page_id", "x", "y"),
@@ -57,6 +61,18 @@ def test_iops(number: str, page_id: str, x: str, y: str) -> None:
     assert_plot("iops", number, x, y, page_id)
 
 
+@pytest.mark.proves("PTS-IOPS-28", "PTS-IOPS-33..34", "PTS-IOPS-37")
+def test_pages_of_iops_have_their_series_and_come_in_the_order_of_the_sample() -> None:
+    numbers = [figure.number for figure in report_of("iops").figures()]
+    plots = [f"Plot A.{name}" for name in ("1", "1b", "1c", "2", "3", "4", "5", "7", "8")]
+    assert [number for number in numbers if number in plots] == plots
+    sizes = [f"RND {size} KiB" for size in ("0.5", "4", "8", "16", "32", "64", "128", "1024")]
+    assert series_of("iops", "Plot A.1") == sizes
+    mixes = [f"R/W {mix}" for mix in ("0/100", "5/95", "35/65", "50/50", "65/35", "95/5", "100/0")]
+    assert series_of("iops", "Plot A.7") == series_of("iops", "Plot A.8") == mixes
+    assert figure_of("iops", "Plot A.8").kind == "columns3d"
+
+
 @pytest.mark.proves("PTS-IOPS-31", "PTS-IOPS-20")
 def test_the_table_of_iops_has_all_elements_in_their_order() -> None:
     table = table_of("iops", "iops-iops-table")
@@ -73,13 +89,28 @@ def test_the_table_of_iops_has_all_elements_in_their_order() -> None:
     assert {cell.text for row in table.rows for cell in row.cells} == {"20,000.0"}
 
 
-@pytest.mark.proves("PTS-IOPS-25", "PTS-TP-21", "PTS-LAT-26", "PTS-FLOW-05")
+@pytest.mark.proves("PTS-IOPS-24..25", "PTS-TP-20..21", "PTS-LAT-25..26", "PTS-FLOW-05")
 @pytest.mark.parametrize("name", ["iops", "tp", "lat"])
-def test_without_steady_state_every_page_says_so(name: str) -> None:
+def test_without_steady_state_every_page_says_so_and_shows_the_last_five_rounds(name: str) -> None:
     for section in report_of(name, steady=False).sections:
-        assert any("STEADY STATE NOT REACHED" in line for line in section.alerts)
+        assert "STEADY STATE NOT REACHED - last five Rounds shown" in section.alerts
         rows = [row.value for group in section.header.groups for row in group.rows]
         assert "NOT REACHED" in rows
+
+
+@pytest.mark.proves("PTS-TP-17..18", "PTS-TP-24..25", "PTS-TP-27", "PTS-TP-31..32")
+@pytest.mark.parametrize(
+    ("number", "page_id", "x"),
+    [
+        ("Plot 8-1", "tp-1024-write", "Round"),
+        ("Plot 8-2", "tp-1024-read", "Round"),
+        ("Plot 8-3", "tp-1024-window", "Round"),
+        ("Plot 8-6", "tp-1024-bars", "R/W mix"),
+        ("Plot 8-7", "tp-128-bars", "R/W mix"),
+    ],
+)
+def test_throughput(number: str, page_id: str, x: str) -> None:
+    assert_plot("tp", number, x, "MB/s", page_id)
 
 
 @pytest.mark.proves("PTS-LAT-22..23", "PTS-LAT-29", "PTS-LAT-31", "PTS-LAT-37")
@@ -131,7 +162,8 @@ def test_confidence_levels_stand_beside_their_response_times(name: str) -> None:
     assert "20,000" in texts
 
 
-@pytest.mark.proves("PTS-LAT-27..28", "PTS-WSAT-25", "PTS-HIR-20", "PTS-XSR-17")
+@pytest.mark.proves("PTS-PRG-04", "PTS-HDR-08", "PTS-IOPS-26..27", "PTS-TP-22..23", "PTS-LAT-27..28")
+@pytest.mark.proves("PTS-WSAT-25", "PTS-HIR-20", "PTS-XSR-17", "PTS-CBW-43", "PTS-DIRTH-35")
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth"])
 def test_the_purge_is_reported_and_the_header_tells_of_preconditioning(name: str) -> None:
     report = report_of(name)
@@ -158,6 +190,14 @@ def test_the_purge_is_reported_and_the_header_tells_of_preconditioning(name: str
 )
 def test_write_saturation(number: str, page_id: str, x: str, y: str) -> None:
     assert_plot("wsat", number, x, y, page_id)
+
+
+@pytest.mark.proves("PTS-WSAT-29")
+def test_bandwidth_stands_over_time_amount_and_fills_as_well() -> None:
+    plots = [figure for figure in report_of("wsat").figures() if "MB/s" in figure.y.title]
+    assert [figure.x.title.split()[0] for figure in plots] == ["Time", "Total", "Total"]
+    assert ["GB" in figure.x.title for figure in plots] == [False, True, False]
+    assert "fills" in plots[2].x.title
 
 
 @pytest.mark.proves("PTS-HIR-21..25")
@@ -199,6 +239,52 @@ def test_wait_states_stand_beside_the_baseline_and_their_returns() -> None:
 )
 def test_cross_stimulus_recovery(number: str, page_id: str) -> None:
     assert_plot("xsr", number, "Time", "MB/s", page_id)
+
+
+TCS = [f"TC {tc}" for tc in (32, 16, 8, 6, 4, 2, 1)]
+HISTOGRAM = ("Response time (ms)", "Count", ["I/Os, MRT = 1.00 ms"])
+
+
+@pytest.mark.proves("PTS-CBW-44..59", "PTS-DIRTH-36..51")
+@pytest.mark.parametrize("name", ["cbw", "dirth"])
+@pytest.mark.parametrize(
+    ("number", "x", "y", "series"),
+    [
+        (2, "Tracking Round", "IOPS", ["IOPS", "Best linear fit"]),
+        (3, "Time in pre-writes", "IOPS", [f"Round {number}" for number in range(1, 6)]),
+        (4, "Round", "IOPS", [f"QD {qd}" for qd in (32, 16, 8, 6, 4, 2, 1)]),
+        (5, "Round", "IOPS", ["IOPS", "Best linear fit"]),
+        (6, "QD", "IOPS", TCS),
+        (7, "IOPS", "(ms)", TCS[::-1]),
+        (8, "QD", "CPU Sys (%)", TCS[::-1]),
+        (9, "Time (min)", "IOPS", ["IOPS"]),
+        (10, *HISTOGRAM),
+        (11, "Time (min)", "IOPS", ["IOPS"]),
+        (12, *HISTOGRAM),
+        (13, "Time (min)", "IOPS", ["IOPS"]),
+        (14, *HISTOGRAM),
+        (15, "Total OIO", "IOPS", ["Mean of the points", "Least to largest"]),
+    ],
+)
+def test_demand(name: str, number: int, x: str, y: str, series: list[str]) -> None:
+    plot = f"Plot 13-{number + 3}" if name == "cbw" else f"Plot 14-{number + 1}"
+    assert_plot(name, plot, x, y, f"{name}-{number}")
+    assert series_of(name, plot) == series
+
+
+@pytest.mark.proves("PTS-CBW-44", "PTS-CBW-46", "PTS-CBW-50..51", "PTS-CBW-53", "PTS-CBW-59")
+@pytest.mark.proves("PTS-DIRTH-36", "PTS-DIRTH-38", "PTS-DIRTH-42..43", "PTS-DIRTH-45", "PTS-DIRTH-51")
+def test_plots_of_demand_are_drawn_as_the_specification_has_them() -> None:
+    assert_plot("cbw", "Plot 13-4", "Tracking Round", "IOPS", "cbw-1")
+    assert_plot("dirth", "Plot 14-2", "Time (min)", "IOPS", "dirth-1")
+    for name, plot in (("cbw", "Plot 13-{}"), ("dirth", "Plot 14-{}")):
+        shift = 3 if name == "cbw" else 1
+        figures = [figure_of(name, plot.format(number + shift)) for number in range(1, 16)]
+        assert {series.style for series in figures[2].series} == {"points"}
+        labels = [mark.label.split()[0] for mark in figures[6].marks]
+        assert labels == ["MaxIOPS", "MinIOPS", "MidIOPS"]
+        assert [figures[7].kind, figures[14].kind] == ["columns3d", "bars"]
+        assert [series.style for series in figures[9].series] == ["bars"]
 
 
 def test_the_gain_of_a_wait_state_has_its_range_and_its_accesses_stand_side_by_side() -> None:

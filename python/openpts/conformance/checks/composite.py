@@ -7,14 +7,15 @@ from typing import Final
 
 from openpts.conformance.checks import demand as d
 from openpts.conformance.checks import demand_histograms as h
-from openpts.conformance.checks.check import Checks
+from openpts.conformance.checks.check import Cases, Checks, binds_where
+from openpts.conformance.checks.kept import averages_kept
+from openpts.conformance.checks.measured import mixes
 from openpts.conformance.checks.sequence import purge_first
-from openpts.conformance.checks.settings import active_range, random_data, stimuli
-from openpts.conformance.checks.tracking import logged_every_minute, preconditioned, tracked_minutes
+from openpts.conformance.checks.settings import active_range, other_data, random_data, stimuli
+from openpts.conformance.checks.tracking import preconditioned, tracked_minutes
 from openpts.conformance.evidence import Evidence
-from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, unverified
+from openpts.conformance.finding import Finding, all_of, deviated, met_if, unverified
 from openpts.units import format_significant
-from openpts.vocabulary.data_pattern import RandomData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import Sample
@@ -55,8 +56,8 @@ def _of_the_pattern(evidence: Evidence) -> list[Sample]:
 
 
 def _mix(evidence: Evidence) -> Finding:
-    mixes = dict.fromkeys(stimulus.rw_mix for stimulus in stimuli(evidence.of(Part.ROUND)))
-    return met_if(list(mixes) == ["40/60"], "40/60", ", ".join(mixes))
+    used = mixes(evidence, evidence.of(Part.ROUND))
+    return met_if(used == ["40/60"], "40/60", ", ".join(used) or "none")
 
 
 def _sizes(evidence: Evidence) -> Finding:
@@ -124,12 +125,6 @@ def _deviation(counts: Sequence[int], weights: Sequence[int], scale: int) -> flo
     return worst
 
 
-def other_data(evidence: Evidence) -> Finding:
-    """Data that isn't random is an option, and described then."""
-    data = evidence.manifest.conditions.data
-    return not_applicable("all data was random") if isinstance(data, RandomData) else met(str(data))
-
-
 def full_range(evidence: Evidence) -> Finding:
     """AR 100 %, in both profiles."""
     return active_range(evidence, 100)
@@ -141,7 +136,6 @@ CHECKS: Final[Checks] = {
     "PTS-CBW-03": _pattern,
     "PTS-CBW-04": random_data(),
     "PTS-CBW-05": other_data,
-    "PTS-CBW-06": other_data,
     "PTS-CBW-07": _mix,
     "PTS-CBW-08": _sizes,
     "PTS-CBW-10": _zones,
@@ -150,7 +144,7 @@ CHECKS: Final[Checks] = {
     "PTS-CBW-13": d.cache_off,
     "PTS-CBW-14": d.precondition_demand(Part.WDPC),
     "PTS-CBW-15": random_data(Part.WDPC),
-    "PTS-CBW-16": logged_every_minute(Part.WDPC),
+    "PTS-CBW-16": d.minutes_kept(Part.WDPC),
     "PTS-CBW-17": preconditioned,
     "PTS-CBW-18": tracked_minutes,
     "PTS-CBW-19": d.cache_off,
@@ -158,14 +152,12 @@ CHECKS: Final[Checks] = {
     "PTS-CBW-21": d.demands("qd"),
     "PTS-CBW-22": d.round_prewrite,
     "PTS-CBW-23": lambda e: all_of(
-        [logged_every_minute(Part.ROUND_PREWRITE)(e), d.has_cpu(Part.ROUND_PREWRITE)(e)]
+        [d.minutes_kept(Part.ROUND_PREWRITE)(e), d.has_cpu(Part.ROUND_PREWRITE)(e)]
     ),
     "PTS-CBW-24": d.operating_points,
     "PTS-CBW-25": d.ties,
-    "PTS-CBW-26": d.has_cpu(Part.ROUND),
+    "PTS-CBW-26": lambda e: all_of([averages_kept(Part.ROUND)(e), d.has_cpu(Part.ROUND)(e)]),
     "PTS-CBW-27": d.until_steady,
-    "PTS-CBW-28": d.window_used,
-    "PTS-CBW-30": d.has_cpu(Part.ROUND),
     "PTS-CBW-31": h.measured_maximum,
     "PTS-CBW-32": h.maximum_is_highest,
     "PTS-CBW-33": h.maximum_below_limit,
@@ -174,11 +166,14 @@ CHECKS: Final[Checks] = {
     "PTS-CBW-36": h.maximum_at_lowest_toio,
     "PTS-CBW-37": h.prewrites,
     "PTS-CBW-38": h.histograms(40),
-    "PTS-CBW-39": h.reaches_maximum,
     "PTS-CBW-40": h.minimum,
     "PTS-CBW-41": h.nearest_to_the_middle,
     "PTS-CBW-42": h.order,
-    "PTS-CBW-51": d.has_cpu(Part.ROUND),
     "PTS-CBW-60": d.optional_wipc,
+}
+CASES: Final[Cases] = {
+    "PTS-CBW-06": binds_where(other_data),
+    "PTS-CBW-30": binds_where(d.has_cpu(Part.ROUND)),
+    "PTS-CBW-51": binds_where(d.has_cpu(Part.ROUND)),
 }
 ORDER: Final = d.ties

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from openpts.conformance.checks.check import Check, Checks
+from openpts.conformance.checks.check import Cases, Check, Checks
+from openpts.conformance.checks.measured import block_size_bytes
 from openpts.conformance.checks.sequence import directly_after_purge, gaps_between
 from openpts.conformance.checks.settings import (
     cache,
@@ -13,10 +14,9 @@ from openpts.conformance.checks.settings import (
     stimuli,
 )
 from openpts.conformance.checks.tracking import logged_every_minute
-from openpts.conformance.evidence import HOUR_NS, Evidence, at_least
-from openpts.conformance.finding import Finding, met, met_if, not_applicable, not_reached
+from openpts.conformance.evidence import HOUR_NS, Evidence, about, at_least
+from openpts.conformance.finding import Finding, all_of, met, met_if, not_applicable, not_reached
 from openpts.units import KIB, format_duration
-from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint
@@ -50,31 +50,31 @@ def _same_demand_again(evidence: Evidence) -> Finding:
     return met_if(first == third, f"{first}, as in group 1", third)
 
 
-def _recommended_first(evidence: Evidence) -> Finding:
-    if not evidence.of(Part.ACCESS_GROUP, 1):
-        group = evidence.conditions(CrossStimulusConditions).groups[0]
-        return met_if((group.tc, group.qd) == (1, 32), "TC 1 QD 32", f"TC {group.tc} QD {group.qd}")
-    return demand(Part.ACCESS_GROUP, 1, 32, 1)(evidence)
+def _demands_of(evidence: Evidence, number: int) -> list[int]:
+    return sorted({stimulus.toio for stimulus in stimuli(evidence.of(Part.ACCESS_GROUP, number))})
 
 
 def _different_demands(evidence: Evidence) -> Finding:
-    groups = evidence.conditions(CrossStimulusConditions).groups
-    text = ", ".join(f"TC {group.tc} QD {group.qd}" for group in groups)
-    demands = [group.tc * group.qd for group in groups]
-    return met_if(len(set(demands[:2])) == 2, "another OIO for another stimulus", text)
+    first, second = (_demands_of(evidence, number) for number in (1, 2))
+    if not (first and second):
+        return not_reached("not both stimuli were applied")
+    text = ", ".join(f"TOIO {toio}" for toio in (*first, *second))
+    return met_if(first != second, "another OIO for another stimulus", text)
 
 
 def _second_choice(evidence: Evidence) -> Finding:
-    group = evidence.conditions(CrossStimulusConditions).groups[1]
-    return met(f"TC {group.tc} QD {group.qd}")
+    found = stimuli(evidence.of(Part.ACCESS_GROUP, 2))
+    return met(demands_text(found)) if found else not_reached("access group 2 was not reached")
 
 
-def _other_lengths(evidence: Evidence) -> Finding:
-    lengths = [group.duration_ns for group in evidence.conditions(CrossStimulusConditions).groups]
-    text = ", ".join(format_duration(length_ns) for length_ns in lengths)
-    if lengths == [hours * HOUR_NS for _, _, hours in _GROUPS]:
+def _other_lengths(evidence: Evidence) -> Finding | None:
+    ran = evidence.rounds(Part.ACCESS_GROUP)
+    lengths = [sum(sample.elapsed_ns for sample in found.samples) for found in ran]
+    wanted = [hours * HOUR_NS for _, _, hours in _GROUPS]
+    if all(about(length_ns, hours_ns) for length_ns, hours_ns in zip(lengths, wanted, strict=False)):
+        text = ", ".join(format_duration(length_ns) for length_ns in lengths) or "none was completed"
         return not_applicable(f"{text}, as the specification has it")
-    return met(f"reported: {text}")
+    return None
 
 
 def _cache(evidence: Evidence) -> Finding:
@@ -83,13 +83,22 @@ def _cache(evidence: Evidence) -> Finding:
 
 
 def _settings(evidence: Evidence) -> Finding:
-    used = [
-        (group.workload.random_pct == 100, group.workload.block_sizes[0].block_size_bytes)
-        for group in evidence.conditions(CrossStimulusConditions).groups
-    ]
-    wanted = [(p.access_pattern is AccessPattern.RANDOM, p.block_size_bytes) for _, p, _ in _GROUPS]
-    titles = ", ".join(g.workload.title for g in evidence.conditions(CrossStimulusConditions).groups)
-    return met_if(used == wanted, "SEQ 1024 KiB, RND 8 KiB, SEQ 1024 KiB", titles)
+    """Each group that ran has the section's stimulus, by what its steps counted."""
+    steps = [step for step in evidence.steps if step.place.part is Part.ACCESS_GROUP]
+    if not steps:
+        return not_reached("no access group was begun")
+    wanted = {number: point for number, point, _ in _GROUPS}
+    findings = []
+    for step in steps:
+        point, sample = wanted.get(step.place.number), step.sample
+        right = (
+            point is not None
+            and point.matches(sample.step.stimulus)
+            and block_size_bytes(sample) == point.block_size_bytes
+            and sample.ios == sample.write.ios
+        )
+        findings.append(met_if(right, str(point), str(sample.step)))
+    return all_of(findings)
 
 
 CHECKS: Final[Checks] = {
@@ -97,7 +106,7 @@ CHECKS: Final[Checks] = {
     "PTS-XSR-02": profile_settings,
     "PTS-XSR-03": directly_after_purge(Part.ACCESS_GROUP),
     "PTS-XSR-04": _cache,
-    "PTS-XSR-05": _recommended_first,
+    "PTS-XSR-05": demand(Part.ACCESS_GROUP, 1, 32, 1),
     "PTS-XSR-06": random_data(),
     "PTS-XSR-07": _group(*_GROUPS[0]),
     "PTS-XSR-08": _cache,
@@ -109,6 +118,6 @@ CHECKS: Final[Checks] = {
     "PTS-XSR-14": logged_every_minute(Part.ACCESS_GROUP),
     "PTS-XSR-15": gaps_between(Part.ACCESS_GROUP),
     "PTS-XSR-16": _different_demands,
-    "PTS-XSR-26": _other_lengths,
 }
+CASES: Final[Cases] = {"PTS-XSR-26": _other_lengths}
 ORDER: Final = _group(*_GROUPS[0])

@@ -5,7 +5,10 @@ from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
 from openpts.conformance.checks.check import Check
+from openpts.conformance.checks.kept import averages_kept
+from openpts.conformance.checks.measured import mixes
 from openpts.conformance.checks.settings import cache, demand, stimuli
+from openpts.conformance.checks.tracking import logged_every_minute
 from openpts.conformance.evidence import (
     MINUTE_NS,
     Evidence,
@@ -48,8 +51,8 @@ def all_writes(part: Part) -> Check:
     """The pattern with 0/100."""
 
     def check(evidence: Evidence) -> Finding:
-        mixes = dict.fromkeys(stimulus.rw_mix for stimulus in stimuli(evidence.of(part)))
-        return met_if(list(mixes) == ["0/100"], "0/100", ", ".join(mixes) or "none")
+        used = mixes(evidence, evidence.of(part))
+        return met_if(used == ["0/100"], "0/100", ", ".join(used) or "none")
 
     return check
 
@@ -154,16 +157,6 @@ def tracked_window(evidence: Evidence) -> SteadyStateReport | None:
     return last_window(tracked_iops(evidence), None, disturbed)
 
 
-def window_used(evidence: Evidence) -> Finding:
-    """The rounds from which the operating points were chosen."""
-    rounds = len(evidence.rounds(Part.ROUND))
-    report = tracked_window(evidence)
-    if report is None:
-        return not_reached(f"{rounds} rounds, no window")
-    state = "steady" if report.steady else "not steady"
-    return met(f"rounds {report.rounds[0]} to {report.rounds[-1]}, {state}")
-
-
 def optional_wipc(evidence: Evidence) -> Finding:
     """2 x user capacity before WDPC, for those who want it."""
     conditions = evidence.conditions(DemandConditions)
@@ -176,11 +169,16 @@ def optional_wipc(evidence: Evidence) -> Finding:
     )
 
 
-def has_cpu(part: Part) -> Check:
-    """Whether the processors' shares are in the record of a part's steps."""
+def minutes_kept(part: Part) -> Check:
+    """Every minute of a part, with IOPS, average and maximum response time."""
+    return lambda evidence: all_of([logged_every_minute(part)(evidence), averages_kept(part)(evidence)])
+
+
+def has_cpu(*parts: Part) -> Check:
+    """Whether the processors' shares are in the record of the steps of these parts, of all without any."""
 
     def check(evidence: Evidence) -> Finding:
-        samples = evidence.of(part)
+        samples = [sample for part in parts for sample in evidence.of(part)] if parts else evidence.samples
         if not samples:
             return not_reached("no such step was completed")
         without = sum(sample.cpu is None for sample in samples)

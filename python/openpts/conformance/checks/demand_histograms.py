@@ -5,10 +5,11 @@ from typing import Final
 from openpts.conformance.checks.check import Check
 from openpts.conformance.checks.demand import all_writes, average_at
 from openpts.conformance.checks.histograms import lasts
+from openpts.conformance.checks.measured import mix_text, mixes
 from openpts.conformance.checks.settings import stimuli
 from openpts.conformance.checks.tracking import logged_every_minute
 from openpts.conformance.evidence import Evidence
-from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_reached
+from openpts.conformance.finding import Finding, all_of, deviated, met, met_if
 from openpts.units import NS_PER_MS, format_latency_ms
 from openpts.vocabulary.part import Part
 
@@ -138,14 +139,13 @@ def histograms(read_pct: float | None) -> Check:
 
     def check(evidence: Evidence) -> Finding:
         samples = evidence.of(Part.HISTOGRAM)
-        mixes = dict.fromkeys(stimulus.read_pct for stimulus in stimuli(samples))
         captured = [sample.step.capture for sample in samples]
         kept = evidence.manifest.capture
         lost = kept.lost if kept is not None else "the capture was never completed"
         findings = [lasts(Part.HISTOGRAM, 10)(evidence)]
         if read_pct is not None:
-            used = ", ".join(f"RW{mix:g}" for mix in mixes)
-            findings.append(met_if(list(mixes) == [read_pct], f"RW{read_pct:g}", used))
+            used = mixes(evidence, samples)
+            findings.append(met_if(used == [mix_text(read_pct)], mix_text(read_pct), ", ".join(used)))
         required = "every completion time captured"
         if not all(captured):
             findings.append(deviated(required, f"captured in {sum(captured)} of {len(captured)} histograms"))
@@ -154,15 +154,6 @@ def histograms(read_pct: float | None) -> Check:
         return all_of(findings)
 
     return check
-
-
-def reaches_maximum(evidence: Evidence) -> Finding:
-    """The record's histograms end at the maximum response time itself."""
-    largest = [sample.max_latency_ns for sample in evidence.of(Part.HISTOGRAM)]
-    if not largest or None in largest:
-        return not_reached("no histogram was completed")
-    texts = ", ".join(f"{format_latency_ms(value or 0)} ms" for value in largest)
-    return met(f"MRT {texts}: the last bucket holds it")
 
 
 def order(evidence: Evidence) -> Finding:

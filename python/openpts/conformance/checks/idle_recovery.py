@@ -7,7 +7,7 @@ from openpts.conformance.checks.sequence import purge_first
 from openpts.conformance.checks.settings import profile_settings, random_data, recommended, stimuli
 from openpts.conformance.checks.tracking import logged_every_minute, preconditioned, tracked_minutes
 from openpts.conformance.evidence import MINUTE_NS, Evidence, lasted
-from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
+from openpts.conformance.finding import Finding, all_of, deviated, met_if, not_applicable, not_reached
 from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
@@ -124,13 +124,8 @@ def _lengths(samples: list[Sample]) -> str:
     return shortest if shortest == longest else f"{shortest} to {longest}"
 
 
-def _settings_of_the_section(evidence: Evidence) -> Finding:
-    profile = evidence.manifest.conditions.profile
-    return met(f"{profile} run; the other profile takes a run of its own")
-
-
 CHECKS: Final[Checks] = {
-    "PTS-HIR-01": _settings_of_the_section,
+    "PTS-HIR-01": profile_settings,
     "PTS-HIR-02": profile_settings,
     "PTS-HIR-03": purge_first,
     "PTS-HIR-04": recommended("qd", 32, 16),

@@ -2,15 +2,17 @@
 
 from typing import Final
 
-from openpts.conformance.checks.check import Checks
+from openpts.conformance.checks.check import Cases, Checks
 from openpts.conformance.checks.histograms import enough_ios, lasts, length_from_rate, more_nines
 from openpts.conformance.checks.rounds import (
+    beyond_round_25,
     element,
     if_not_steady,
     inner_loop,
     order,
     outer_loop,
     points,
+    tracked,
     until_steady,
     wipc,
 )
@@ -24,7 +26,6 @@ from openpts.conformance.checks.settings import (
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, all_of, met_if
 from openpts.units import KIB
-from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
@@ -34,15 +35,6 @@ _READS: Final = (100, 65, 0)
 _SIZES_KIB: Final = (8, 4, 0.5)
 _HISTOGRAM_MINUTES: Final = 20
 _POINT: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 0)
-
-
-def _tracked(evidence: Evidence) -> Finding:
-    tracking = evidence.conditions(RoundConditions).tracking
-    text = ", ".join(f"{variable} ({variable.figure})" for variable in tracking)
-    right = [(v.read_pct, v.block_size_bytes, v.figure) for v in tracking] == [
-        (_POINT.read_pct, _POINT.block_size_bytes, SteadyFigure.MEAN_LATENCY)
-    ]
-    return met_if(right, "average latency of RND 4 KiB RW0", text)
 
 
 def _histogram(evidence: Evidence) -> Finding:
@@ -68,14 +60,20 @@ CHECKS: Final[Checks] = {
     "PTS-LAT-09": outer_loop(_READS),
     "PTS-LAT-10": inner_loop(_SIZES_KIB),
     "PTS-LAT-11": element(len(_READS) * len(_SIZES_KIB), AccessPattern.RANDOM),
-    "PTS-LAT-13": _tracked,
-    "PTS-LAT-14": if_not_steady,
+    "PTS-LAT-13": tracked(
+        "average latency of RND 4 KiB RW0",
+        [(_POINT.read_pct, _POINT.block_size_bytes)],
+        SteadyFigure.MEAN_LATENCY,
+    ),
+    "PTS-LAT-14": beyond_round_25,
     "PTS-LAT-15": _histogram,
     "PTS-LAT-17": more_nines,
     "PTS-LAT-18": length_from_rate,
     "PTS-LAT-19": enough_ios(1),
     "PTS-LAT-20": enough_ios(1.5),
     "PTS-LAT-21": enough_ios(1),
+}
+CASES: Final[Cases] = {
     "PTS-LAT-25": if_not_steady,
     "PTS-LAT-26": if_not_steady,
 }

@@ -1,9 +1,11 @@
 """The test loop of IOPS, throughput and latency, and its preconditioning (PTS 3.3, 4, 7.2, 8.2, 9.2)."""
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds
+from openpts.conformance.checks.measured import block_size_bytes, mix_text, read_pct
 from openpts.conformance.checks.settings import active_range, stimuli
 from openpts.conformance.evidence import (
     MINUTE_NS,
@@ -17,7 +19,8 @@ from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, 
 from openpts.units import KIB, format_block_size, format_duration, format_significant
 from openpts.vocabulary.conditions import RoundConditions
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import SteadyStateReport
 
 MOST_ROUNDS: Final = 25
@@ -42,10 +45,10 @@ def wipc(size_kib: int | None) -> Callable[[Evidence], Finding]:
             size_bytes = _size_of_rounds(evidence, found.cycle) if size_kib is None else size_kib * KIB
             written = sum(sample.write.bytes for sample in found.samples)
             right = all(
-                s.access_pattern is AccessPattern.SEQUENTIAL
-                and s.read_pct == 0
-                and size_bytes in {None, s.block_size_bytes}
-                for s in stimuli(list(found.samples))
+                s.access_pattern is AccessPattern.SEQUENTIAL for s in stimuli(list(found.samples))
+            ) and all(
+                sample.ios == sample.write.ios and size_bytes in {None, block_size_bytes(sample)}
+                for sample in found.samples
             )
             what = f"SEQ {format_block_size(size_bytes)} 0/100" if size_bytes else "SEQ 0/100"
             findings.append(
@@ -78,7 +81,7 @@ def outer_loop(read_pcts: Sequence[int]) -> Callable[[Evidence], Finding]:
     def check(evidence: Evidence) -> Finding:
         required = ", ".join(f"{reads}/{100 - reads}" for reads in read_pcts)
         return all_of(
-            met_if((used := _outer(found)) == required, required, used)
+            met_if((used := _outer(found, evidence.manifest.target.scale)) == required, required, used)
             for found in evidence.rounds(Part.ROUND)
         )
 
@@ -92,7 +95,9 @@ def inner_loop(sizes_kib: Sequence[float]) -> Callable[[Evidence], Finding]:
         required = tuple(round(kib * KIB) for kib in sizes_kib)
         return all_of(
             met_if(
-                set(inner := _inner(found)) == {required}, _sizes(required), " or ".join(map(_sizes, inner))
+                set(inner := _inner(found, evidence.manifest.target.scale)) == {required},
+                _sizes(required),
+                " or ".join(map(_sizes, inner)),
             )
             for found in evidence.rounds(Part.ROUND)
         )
@@ -128,7 +133,7 @@ def order(expected: Points) -> Callable[[Evidence], Finding]:
         skipped = evidence.conditions(RoundConditions).skipped_block_sizes_bytes
         wanted = [point for point in expected if point[1] not in skipped]
         rounds = evidence.rounds(Part.ROUND)
-        wrong = [found for found in rounds if _points_of(found) != wanted]
+        wrong = [found for found in rounds if _points_of(found, evidence.manifest.target.scale) != wanted]
         if not rounds:
             return not_reached("no round was completed")
         if wrong:
@@ -175,22 +180,39 @@ def verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
     return found
 
 
-def if_not_steady(evidence: Evidence) -> Finding:
+def if_not_steady(evidence: Evidence) -> Finding | None:
     """What is only asked for without steady state."""
     if not evidence.outcomes:
         return not_reached(evidence.ending)
-    if evidence.steady:
-        return not_applicable("steady state was reached")
-    return met("steady state was not reached: the last five rounds are reported, and marked so")
+    return not_applicable("steady state was reached") if evidence.steady else None
 
 
-def tracked(required: str, expected: Sequence[tuple[int, int]]) -> Callable[[Evidence], Finding]:
-    """The tracking variables are these, as (reads in %, bytes)."""
+def beyond_round_25(evidence: Evidence) -> Finding:
+    """What the operator may do at round 25 without steady state."""
+    if (exempt := if_not_steady(evidence)) is not None:
+        return exempt
+    last = max(outcome.last_round for outcome in evidence.outcomes if outcome.steady_round is None)
+    if last < MOST_ROUNDS:
+        return not_reached(f"not steady, but ended with round {last}")
+    return met(f"not steady, ended with round {last}")
+
+
+def tracked(
+    required: str, expected: Points, figure: SteadyFigure = SteadyFigure.IOPS
+) -> Callable[[Evidence], Finding]:
+    """The tracking variables are these, and each whole round measured them."""
 
     def check(evidence: Evidence) -> Finding:
         tracking = evidence.conditions(RoundConditions).tracking
         used = {(variable.read_pct, variable.block_size_bytes) for variable in tracking}
-        return met_if(used == set(expected), required, ", ".join(str(variable) for variable in tracking))
+        text = ", ".join(str(variable) for variable in tracking)
+        if used != set(expected) or any(variable.figure is not figure for variable in tracking):
+            return deviated(required, ", ".join(f"{v} ({v.figure})" for v in tracking))
+        rounds, scale = evidence.rounds(Part.ROUND), evidence.manifest.target.scale
+        without = [found.number for found in rounds if not set(expected) <= set(_points_of(found, scale))]
+        if without:
+            return deviated(required, f"not all of them in round {without[0]}")
+        return met(f"{text}, in each of {len(rounds)} rounds")
 
     return check
 
@@ -211,22 +233,19 @@ def _complete(evidence: Evidence, cycle: int) -> list[RoundRecord]:
     return [found for found in evidence.rounds(Part.ROUND) if found.cycle == cycle]
 
 
-def _points_of(found: RoundRecord) -> list[tuple[int, int]]:
-    return [(round(s.read_pct), s.block_size_bytes) for s in stimuli(list(found.samples))]
+def _points_of(found: RoundRecord, scale: int) -> list[tuple[float, int]]:
+    """The mix and the size that each step of the round counted."""
+    return [(read_pct(sample, scale), block_size_bytes(sample)) for sample in found.samples]
 
 
-def _outer(found: RoundRecord) -> str:
-    mixes: list[Stimulus] = []
-    for stimulus in stimuli(list(found.samples)):
-        if not mixes or mixes[-1].read_pct != stimulus.read_pct:
-            mixes.append(stimulus)
-    return ", ".join(stimulus.rw_mix for stimulus in mixes)
+def _outer(found: RoundRecord, scale: int) -> str:
+    return ", ".join(mix_text(pct) for pct, _ in groupby(pct for pct, _ in _points_of(found, scale)))
 
 
-def _inner(found: RoundRecord) -> list[tuple[int, ...]]:
+def _inner(found: RoundRecord, scale: int) -> list[tuple[int, ...]]:
     by_mix: dict[float, list[int]] = {}
-    for stimulus in stimuli(list(found.samples)):
-        by_mix.setdefault(stimulus.read_pct, []).append(stimulus.block_size_bytes)
+    for pct, size_bytes in _points_of(found, scale):
+        by_mix.setdefault(pct, []).append(size_bytes)
     return list(dict.fromkeys(tuple(sizes) for sizes in by_mix.values()))
 
 

@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Final
 
-from openpts.conformance.checks.check import Checks
+from openpts.conformance.checks.check import Cases, Checks
+from openpts.conformance.checks.settings import stimuli
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 from openpts.units import NS_PER_S, format_gap
@@ -75,20 +76,18 @@ def _gaps(gaps: list[int | None]) -> Finding:
     return met_if(longest <= _LONGEST_GAP_NS, "no pause", text)
 
 
-def _no_purge_told(evidence: Evidence) -> Finding:
+def _without_purge(evidence: Evidence) -> Finding | None:
     purges = evidence.manifest.purges
     if not purges:
         return not_reached("no purge was begun")
     if all(purge.ran for purge in purges):
         return not_applicable("a purge was run")
-    return met(f"the report says: {next(p.detail for p in purges if not p.ran)}")
+    return None
 
 
 def _purge_named(evidence: Evidence) -> Finding:
     purges = evidence.manifest.purges
-    if not purges:
-        return not_reached("no purge was begun")
-    return met(", ".join(dict.fromkeys(purge.method if purge.ran else "none" for purge in purges)))
+    return met(", ".join(dict.fromkeys(purge.method for purge in purges if purge.ran)))
 
 
 def _purged(evidence: Evidence) -> Finding:
@@ -125,15 +124,24 @@ def _two_part_preconditioning(evidence: Evidence) -> Finding:
     return met("WIPC as a step of its own, then the rounds")
 
 
+def _controlled(evidence: Evidence) -> Finding:
+    """Write history by a purge, workload and data by what each step was given."""
+    found = stimuli(evidence.samples)
+    if not found:
+        return not_reached("no step was completed")
+    seed = evidence.manifest.conditions.seed
+    return all_of([purge_first(evidence), met(f"{len(found)} steps with their stimuli, seed {seed}")])
+
+
 CHECKS: Final[Checks] = {
+    "PTS-GEN-07": _controlled,
     "PTS-DEF-10": _purged,
     "PTS-PRG-01": purge_first,
-    "PTS-PRG-02": _no_purge_told,
     "PTS-PRG-03": _purge_named,
-    "PTS-PRG-04": _purge_named,
     "PTS-PRE-01": _two_part_preconditioning,
     "PTS-PRE-05": _uninterrupted,
     "PTS-PRE-06": gap_before(Part.ROUND),
     "PTS-FLOW-01": _common_flow,
     "PTS-TOOL-10": gaps_between(),
 }
+CASES: Final[Cases] = {"PTS-PRG-02": _without_purge}

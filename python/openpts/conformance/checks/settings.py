@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Final
 
-from openpts.conformance.checks.check import Checks
+from openpts.conformance.checks.check import Cases, Checks, binds_where
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import (
     Finding,
@@ -14,6 +14,7 @@ from openpts.conformance.finding import (
     not_applicable,
     not_reached,
 )
+from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_pattern import RandomData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
@@ -33,13 +34,12 @@ def profile_settings(evidence: Evidence) -> Finding:
 
 
 def active_range(evidence: Evidence, end_pct: int, *parts: Part) -> Finding:
-    """The active range of the steps of these parts, of all without any, is 0 to so many per cent.
-
-    Before the first step it is that of the conditions.
-    """
+    """The active range of the steps of these parts, of all without any, is 0 to so many per cent."""
     samples = [s.sample for s in evidence.steps if not parts or s.place.part in parts]
     used = dict.fromkeys([s.active_range for s in stimuli(samples)])
-    text = ", ".join(_range_text(each) for each in used or [evidence.manifest.conditions.active_range])
+    if not used:
+        return not_reached("no step was completed")
+    text = ", ".join(_range_text(each) for each in used)
     required = _range_text(ActiveRange(0, end_pct))
     return met_if(text == required, required, text)
 
@@ -107,12 +107,15 @@ def demands_text(found: list[Stimulus]) -> str:
 
 
 def recommended(field: str, enterprise: int, client: int) -> Callable[[Evidence], Finding]:
-    """The operator's choice of TC or QD: met in any case, and said whether it is the recommended one."""
+    """The TC or QD of all steps is the recommended one, though the operator may choose another."""
 
     def check(evidence: Evidence) -> Finding:
-        used = getattr(evidence.manifest.conditions, field)
+        used = sorted({getattr(stimulus, field) for stimulus in stimuli(evidence.samples)})
+        if not used:
+            return not_reached("no step was completed")
         wanted = enterprise if evidence.enterprise else client
-        return met_if(used == wanted, f"{field.upper()} {wanted} (recommended)", f"{field.upper()} {used}")
+        text = f"{field.upper()} {', '.join(map(str, used))}"
+        return met_if(used == [wanted], f"{field.upper()} {wanted} (recommended)", text)
 
     return check
 
@@ -173,10 +176,24 @@ def _uncontrollable_cache(evidence: Evidence) -> Finding:
     return met(f"{report.actual}, read from {report.source}")
 
 
-def _other_data(evidence: Evidence) -> Finding:
-    if all(isinstance(s.data, RandomData) for s in stimuli(evidence.samples)):
-        return not_applicable("all data was random")
-    return met(str(evidence.manifest.conditions.data))
+def other_data(evidence: Evidence) -> Finding:
+    """Data that isn't random is an option."""
+    patterns = dict.fromkeys(s.data for s in stimuli(evidence.samples) if s.operations.write)
+    others = [data_text(pattern) for pattern in patterns if not isinstance(pattern, RandomData)]
+    return met(", ".join(others)) if others else not_applicable("all data was random")
+
+
+def _chosen_demand(evidence: Evidence) -> Finding:
+    found = stimuli(evidence.samples)
+    return met(demands_text(found)) if found else not_reached("no step was completed")
+
+
+def _other_wipc(evidence: Evidence) -> Finding:
+    """WIPC at another demand than the rounds."""
+    wipc, rounds = (demands_text(stimuli(evidence.of(part))) for part in (Part.WIPC, Part.ROUND))
+    if not rounds:
+        return not_reached("no round was completed")
+    return met(wipc) if wipc != rounds else not_applicable(f"{wipc}, as in the rounds")
 
 
 CHECKS: Final[Checks] = {
@@ -184,9 +201,11 @@ CHECKS: Final[Checks] = {
     "PTS-DEF-01": _active_range_kept(),
     "PTS-PRE-02": _active_range_kept(Part.WIPC),
     "PTS-DAT-01": random_data(),
-    "PTS-DAT-02": _other_data,
-    "PTS-DAT-03": _other_data,
+    "PTS-DAT-02": other_data,
+    "PTS-PRE-03": _other_wipc,
+    "PTS-THR-02": _chosen_demand,
     "PTS-THR-03": _constant_demand,
     "PTS-CACHE-01": _cache_of_profile,
     "PTS-CACHE-02": _uncontrollable_cache,
 }
+CASES: Final[Cases] = {"PTS-DAT-03": binds_where(other_data)}

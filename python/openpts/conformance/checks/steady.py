@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.conformance.checks.check import Checks
+from openpts.conformance.checks.check import Cases, Checks
 from openpts.conformance.checks.demand import tracked_iops, tracked_window
 from openpts.conformance.checks.rounds import if_not_steady, until_steady, verdicts
 from openpts.conformance.checks.tracking import tracked_verdicts
@@ -77,12 +77,18 @@ def _full_passes(evidence: Evidence) -> Finding:
     return met(f"{sizes.pop()} test points in every round")
 
 
-def _if_steady(evidence: Evidence) -> Finding:
+def _if_steady(evidence: Evidence) -> Finding | None:
     if not evidence.outcomes:
         return not_reached(evidence.ending)
-    if not evidence.steady:
-        return not_applicable("steady state was not reached")
-    return met(f"steady in round {evidence.outcomes[0].steady_round}: reported in full")
+    return None if evidence.steady else not_applicable("steady state was not reached")
+
+
+_STEADY: Final = _rule(
+    lambda r: r.steady,
+    lambda r: (
+        f"range {format_significant(r.range_pct)} %, slope {format_significant(r.slope_excursion_pct)} %"
+    ),
+)
 
 
 CHECKS: Final[Checks] = {
@@ -93,20 +99,13 @@ CHECKS: Final[Checks] = {
     "PTS-SS-02": _rule(
         lambda r: r.slope_ok, lambda r: f"slope {format_significant(r.slope_excursion_pct)} %"
     ),
-    "PTS-SS-03": _rule(
-        lambda r: r.steady,
-        lambda r: (
-            f"range {format_significant(r.range_pct)} %, slope {format_significant(r.slope_excursion_pct)} %"
-        ),
-    ),
-    "PTS-SS-04": _rule(
-        lambda r: r.steady,
-        lambda r: (
-            f"range {format_significant(r.range_pct)} %, slope {format_significant(r.slope_excursion_pct)} %"
-        ),
-    ),
+    "PTS-SS-03": _STEADY,
+    "PTS-SS-04": _STEADY,
+    "PTS-SS-05": _STEADY,
     "PTS-SS-07": until_steady,
     "PTS-FLOW-03": until_steady,
+}
+CASES: Final[Cases] = {
     "PTS-FLOW-04": _if_steady,
     "PTS-FLOW-05": if_not_steady,
 }

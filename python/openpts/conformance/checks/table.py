@@ -1,4 +1,4 @@
-"""All checks by the requirement's ID. A requirement without one holds by the way the record was made."""
+"""All checks and cases by the requirement's ID. What has no check is proven by tests, or not verifiable."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -6,18 +6,21 @@ from typing import Final
 from openpts.conformance.checks import (
     composite,
     cross_stimulus,
+    demand,
     demand_intensity,
     facts,
     idle_recovery,
     iops,
+    kept,
     latency,
+    measured,
     saturation,
     sequence,
     settings,
     steady,
     throughput,
 )
-from openpts.conformance.checks.check import Check, Checks
+from openpts.conformance.checks.check import Cases, Check, Checks
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding
 
@@ -44,6 +47,9 @@ CHECKS: Final[Checks] = {
     **sequence.CHECKS,
     **steady.CHECKS,
     **facts.CHECKS,
+    **measured.CHECKS,
+    **kept.CHECKS,
+    "PTS-DEF-12": demand.has_cpu(),
     **iops.CHECKS,
     **throughput.CHECKS,
     **latency.CHECKS,
@@ -52,4 +58,16 @@ CHECKS: Final[Checks] = {
     **cross_stimulus.CHECKS,
     **composite.CHECKS,
     **demand_intensity.CHECKS,
+}
+
+CASES: Final[Cases] = {
+    **settings.CASES,
+    **sequence.CASES,
+    **steady.CASES,
+    **iops.CASES,
+    **throughput.CASES,
+    **latency.CASES,
+    **cross_stimulus.CASES,
+    **composite.CASES,
+    **demand_intensity.CASES,
 }

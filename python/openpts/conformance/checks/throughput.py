@@ -3,8 +3,9 @@
 from typing import Final
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.conformance.checks.check import Check, Checks
+from openpts.conformance.checks.check import Case, Cases, Checks
 from openpts.conformance.checks.rounds import (
+    beyond_round_25,
     element,
     if_not_steady,
     outer_loop,
@@ -46,20 +47,18 @@ def _one_cycle_each(evidence: Evidence) -> Finding:
     return met_if(right, "128 KiB, then 1024 KiB, each from its own purge", text)
 
 
-def _whole_cycles_of(size_kib: int) -> Check:
-    """Whether the cycle of that size came to a window; its pages then follow."""
+def _window_of(size_kib: int) -> Case:
+    """Pages of a size bind where its cycle came to a window."""
 
-    def check(evidence: Evidence) -> Finding:
+    def case(evidence: Evidence) -> Finding | None:
         rounds = [
             found
             for found in evidence.rounds(Part.ROUND)
             if all(s.block_size_bytes == size_kib * KIB for s in stimuli(list(found.samples)))
         ]
-        if len(rounds) < WINDOW_ROUNDS:
-            return not_reached(f"{len(rounds)} rounds of {size_kib} KiB")
-        return met(f"the report has the window of {size_kib} KiB")
+        return not_reached(f"{len(rounds)} rounds of {size_kib} KiB") if len(rounds) < WINDOW_ROUNDS else None
 
-    return check
+    return case
 
 
 def _tracked(evidence: Evidence) -> Finding:
@@ -102,13 +101,15 @@ CHECKS: Final[Checks] = {
     "PTS-TP-11": outer_loop((100, 0)),
     "PTS-TP-12": element(2, AccessPattern.SEQUENTIAL),
     "PTS-TP-14": _tracked,
-    "PTS-TP-15": if_not_steady,
+    "PTS-TP-15": beyond_round_25,
     "PTS-TP-16": _whole_range_in_one_sequence,
+}
+CASES: Final[Cases] = {
     "PTS-TP-20": if_not_steady,
     "PTS-TP-21": if_not_steady,
-    "PTS-TP-28": _whole_cycles_of(1024),
-    "PTS-TP-29": _whole_cycles_of(128),
-    "PTS-TP-31": _whole_cycles_of(1024),
-    "PTS-TP-32": _whole_cycles_of(128),
+    "PTS-TP-28": _window_of(1024),
+    "PTS-TP-29": _window_of(128),
+    "PTS-TP-31": _window_of(1024),
+    "PTS-TP-32": _window_of(128),
 }
 ORDER: Final = outer_loop((100, 0))

@@ -26,7 +26,6 @@ _BY_KERNEL_TEXT: Final = {
 }
 
 
-# PTS-CACHE-02
 def read_write_cache(target: OpenTarget, required_enabled: bool, roots: SystemRoots) -> WriteCacheReport:
     """Read the cache's state from the place that knows best, with that place; never raises.
 

@@ -34,7 +34,6 @@ _KERNEL_TEXT: Final = {True: "write back", False: "write through"}
 _STATE, _CACHE_TYPE, _SET_TO = "state", "cache_type", "set_to"
 
 
-# PTS-CACHE-01
 @dataclass(slots=True)
 class WriteCacheControl:
     """The cache of one target; ``_entry`` is what there is to put back at the end."""

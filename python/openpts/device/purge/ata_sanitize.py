@@ -107,7 +107,6 @@ class AtaSanitize:
             True, "IDENTIFY DEVICE word 59 lists it, and SANITIZE STATUS EXT has nothing against it"
         )
 
-    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol."""
         device = held_drive(target, self.title)

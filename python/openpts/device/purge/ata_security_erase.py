@@ -71,7 +71,6 @@ class AtaSecurityErase:
             None if minutes is None else minutes * 60.0,
         )
 
-    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol. Whatever happens, the password is taken off again before this ends.
 

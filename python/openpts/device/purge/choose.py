@@ -22,7 +22,6 @@ class ChosenMethods:
     left_out: tuple[PurgeAttempt, ...]
 
 
-# PTS-PRG-03
 def choose(
     choice: PurgeChoice, device: BlockDevice, confirmed: frozenset[str], ask: Ask = capabilities
 ) -> ChosenMethods:

@@ -45,7 +45,7 @@ class PurgeMethod(Protocol):
 
     @property
     def title(self) -> str:
-        """As a report names it (PTS-PRG-04), such as ``NVMe Format NVM, user data erase``."""
+        """As a report names it, such as ``NVMe Format NVM, user data erase``."""
 
     @property
     def is_purge(self) -> bool:

@@ -70,7 +70,6 @@ class NvmeFormat:
         reaches_all = controller.fna & (_FORMATS_ALL | _ERASES_ALL)
         return of_all(capability, device, controller, self.questions) if reaches_all else capability
 
-    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol."""
         device = target.device

@@ -74,7 +74,6 @@ class NvmeSanitize:
             return without(error)
         return self._capability(answers, device)
 
-    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol. An interrupt ends the wait, not the sanitize."""
         device = target.device

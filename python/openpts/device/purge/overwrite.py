@@ -28,7 +28,6 @@ class Overwrite:
         """See the protocol."""
         return Capability.of_writing(device)
 
-    # PTS-PRG-02
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol."""
         capacity_bytes = target.facts.user_capacity_bytes

@@ -59,7 +59,6 @@ class Evidence:
             ) from error
         return cls(marks, tuple(place for place in others if not place.is_blank))
 
-    # PTS-DEF-10
     def compare(self, target: OpenTarget) -> Proof:
         """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""
         try:

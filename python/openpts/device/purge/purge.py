@@ -44,8 +44,6 @@ def chosen_methods(target: OpenTarget, choice: PurgeChoice) -> ChosenMethods:
     return choose(choice, target.device, frozenset(sibling.facts.path for sibling in target.siblings))
 
 
-# PTS-DEF-10, PTS-PRG-01
-# PTS-PRG-03
 def purge(
     target: OpenTarget,
     choice: PurgeChoice = PurgeChoice.AUTO,
@@ -74,7 +72,6 @@ def purge(
     raise PurgeImpossibleError(f"none of {choice} has purged {target.facts.path}: {told}")
 
 
-# PTS-PRG-02
 def no_purge(reason: str, clock: PurgeClock = _WALL_CLOCK) -> PurgeReport:
     """The report of a purge that was left out, with the reason (PTS 3.2 asks to disclose it)."""
     return PurgeReport(

@@ -41,7 +41,6 @@ class ScsiFormat:
             return Capability(False, f"has protection type {protection_type(device)}, which is not known")
         return capability
 
-    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol."""
         if target.device is None:

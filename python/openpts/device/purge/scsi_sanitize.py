@@ -57,7 +57,6 @@ class ScsiSanitize:
         """See the protocol: REPORT SUPPORTED OPERATION CODES, and REQUEST SENSE for what goes on."""
         return scsi_capability(device, self.run, _SANITIZE, _SERVICE_ACTIONS[self.kind])
 
-    # PTS-PRG-03
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol."""
         command = ("sg_sanitize", *_ARGUMENTS[self.kind], "--early", "--quick")

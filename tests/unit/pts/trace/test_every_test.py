@@ -114,7 +114,6 @@ def test_demand_stays_the_same_but_where_a_test_varies_it(name: str, profile: st
     assert len(demands) == {"xsr": 2, "cbw": 49, "dirth": 49}.get(name, 1)
 
 
-@pytest.mark.proves("PTS-DEF-11")
 @pytest_every
 def test_parts_are_numbered_as_they_come(name: str, profile: str) -> None:
     numbers: dict[tuple[int, Part], list[int]] = {}

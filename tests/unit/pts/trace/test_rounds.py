@@ -43,7 +43,7 @@ def rate(table: dict[str, Any], *courses: Course) -> Rate:
     return iops
 
 
-@pytest.mark.proves("PTS-AR-01")
+@pytest.mark.proves("PTS-AR-01", "PTS-DEF-11")
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves(
     "PTS-IOPS-01..02",

@@ -4,7 +4,7 @@ use crate::engine::{IntervalResult, OperationResult, Report, SteadySums, SteadyW
 use crate::simulator::host::scaled_results::scaled_interval;
 use crate::simulator::scale::Scale;
 use crate::simulator::smart::Sensed;
-use crate::simulator::time::Ps;
+use crate::simulator::time::{NEVER, Ps};
 use crate::workload::{Io, SteadyRule};
 
 /// What a session wants to know of its intervals. Nominal.
@@ -36,25 +36,29 @@ impl<'a> Intervals<'a> {
     pub(super) fn new(
         wishes: Wishes,
         step: u64,
-        origin_ps: Ps,
         steady: Option<SteadyRule>,
         sensed: Option<Sensed>,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
-        let mut intervals = Self {
+        Self {
             wishes,
             step,
-            origin_ps,
+            origin_ps: NEVER,
             index: 0,
-            end_ps: 0,
+            end_ps: NEVER,
             part: Box::default(),
             whole: Box::default(),
             steady: steady.map(|rule| SteadyWatch::new(rule, wishes.interval_ns)),
             sensed,
             report,
-        };
-        intervals.end_ps = intervals.begin_ps(1);
-        intervals
+        }
+    }
+
+    /// Intervals begin to count at this moment.
+    pub(super) fn begin_at(&mut self, origin_ps: Ps, sensed: Option<Sensed>) {
+        self.origin_ps = origin_ps;
+        self.end_ps = self.begin_ps(1);
+        self.sensed = sensed;
     }
 
     /// When the interval of this number begins: from its number and not from the one before, so that

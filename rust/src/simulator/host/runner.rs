@@ -62,7 +62,7 @@ impl Runner {
         self.begun += 1;
         self.context.progress.begin_step(start_ps);
         let is_idle = step.step.stimulus.is_none();
-        let Ran { outcome, whole, ended_ps, drained_ps } =
+        let Ran { outcome, whole, ended_ps, drained_ps, lead_in_ps } =
             if is_idle { self.idle(step, timed) } else { self.load(index, step, timed) };
         timed.now_ps = ended_ps;
         self.context.progress.advance(&mut 0, &mut 0, ended_ps);
@@ -71,7 +71,9 @@ impl Runner {
         self.last_answer_ns = if is_idle { None } else { outcome.last_answer_ns.or(before_ns) };
         let state = outcome.state;
         let start_ns = self.context.nominal_ns(start_ps);
-        self.context.skipped_ns += self.context.wishes.scale.nominal_ns(drained_ps) - drained_ps / PS_PER_NS;
+        let scale = self.context.wishes.scale;
+        self.context.skipped_ns +=
+            scale.nominal_ns(lead_in_ps) + scale.nominal_ns(drained_ps) - drained_ps / PS_PER_NS;
         let result = StepResult::new(index, &step.step, start_ns, &whole, outcome, before_ns, None);
         for tap in &mut self.taps {
             // Nothing was slowed down by it: virtual time does not pass meanwhile.
@@ -87,7 +89,7 @@ impl Runner {
     }
 
     fn load(&mut self, index: u64, step: &ScaledStep, timed: &mut TimedDrive) -> Ran {
-        let Self { context, carried, taps, reports, .. } = self;
+        let Self { context, carried, taps, reports, last_answer_ns, .. } = self;
         let stimulus = step.step.stimulus.as_ref().expect("the caller looked");
         let taps = if step.step.capture { taps.as_mut_slice() } else { &mut [] };
         let mut report = |report| {
@@ -95,8 +97,20 @@ impl Runner {
         };
         let TimedDrive { drive, now_ps } = timed;
         drive.begin_step(entropy_of(&stimulus.data), *now_ps);
-        StepRun::new(context, index, step, stimulus, carried, taps, drive.as_mut(), *now_ps, &mut report)
-            .run()
+        let follows_load = last_answer_ns.is_some();
+        let run = StepRun::new(
+            context,
+            index,
+            step,
+            stimulus,
+            carried,
+            taps,
+            drive.as_mut(),
+            *now_ps,
+            follows_load,
+            &mut report,
+        );
+        run.run()
     }
 
     /// Leave the drive alone until the step's time is over.
@@ -118,6 +132,6 @@ impl Runner {
             last_answer_ns: Some(started_ns + lasts_ns),
             ..Outcome::default()
         };
-        Ran { outcome, whole: Box::<Tally>::default(), ended_ps, drained_ps: 0 }
+        Ran { outcome, whole: Box::<Tally>::default(), ended_ps, drained_ps: 0, lead_in_ps: 0 }
     }
 }

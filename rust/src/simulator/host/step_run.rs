@@ -13,10 +13,12 @@ use crate::engine::{Outcome, Report, StepState, Tally};
 use crate::simulator::drive::{Answer, Completion, Drive};
 use crate::simulator::scale::Scale;
 use crate::simulator::time::{NEVER, PS_PER_NS, Ps};
-use crate::workload::{Carried, Io, Stimulus};
+use crate::workload::{Carried, Io, Pacing, Stimulus};
 
 /// Events from one look at the outside world to the next.
 const LOOK_EVENTS: u32 = 1000;
+/// How often each slot is answered before a scaled drive's step begins to count.
+const LEAD_IN_GENERATIONS: u64 = 4;
 /// What a capture says of an I/O that failed.
 const ERRNO_IO: i32 = 5;
 
@@ -39,12 +41,15 @@ pub(super) struct Ran {
     pub(super) ended_ps: Ps,
     /// How long what was outstanding at the end of its time took beyond that, where it counts for nothing.
     pub(super) drained_ps: Ps,
+    /// How long the lead-in took.
+    pub(super) lead_in_ps: Ps,
 }
 
 /// A step that runs.
 pub(super) struct StepRun<'a> {
     context: &'a Context,
     index: u64,
+    step: &'a ScaledStep,
     taps: &'a mut [Tap],
     drive: &'a mut dyn Drive,
     pacing: SlotPacing,
@@ -55,7 +60,11 @@ pub(super) struct StepRun<'a> {
     intervals: Intervals<'a>,
     ending: Ending,
     outcome: Outcome,
+    /// After the lead-in.
     start_ps: Ps,
+    /// Answers until then, and its length.
+    lead_in_ios: u64,
+    lead_in_ps: Ps,
     now_ps: Ps,
     /// When the ramp-up or the running interval is over.
     edge_ps: Ps,
@@ -86,6 +95,7 @@ impl<'a> StepRun<'a> {
         taps: &'a mut [Tap],
         drive: &'a mut dyn Drive,
         start_ps: Ps,
+        follows_load: bool,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
         let flows: Vec<_> = (0..stimulus.tc)
@@ -94,15 +104,14 @@ impl<'a> StepRun<'a> {
             .collect();
         let slot = |thread| Slot { begin_ps: 0, io: Flow::NOTHING, error: None, thread, in_flight: false };
         let slots: Vec<_> = (0..stimulus.tc * stimulus.qd).map(|place| slot(place / stimulus.qd)).collect();
-        let origin_ps = start_ps + step.ramp_ps;
+        let lead_in_ios = if follows_load { lead_in_ios(context.wishes.scale, step, stimulus) } else { 0 };
         let (steady, sensed) = (step.step.stop.steady, drive.sensed(start_ps));
-        let intervals = Intervals::new(context.wishes, index, origin_ps, steady, sensed, report);
-        let measuring = step.ramp_ps == 0;
+        let intervals = Intervals::new(context.wishes, index, steady, sensed, report);
         Self {
             pacing: SlotPacing::new(stimulus.pacing),
             events: Events::new(slots.len() + flows.len()),
-            ending: Ending::new(step, origin_ps),
-            edge_ps: if measuring { intervals.end_ps() } else { origin_ps },
+            ending: Ending::new(step, NEVER),
+            edge_ps: NEVER,
             outcome: Outcome::default(),
             in_flight: 0,
             deferred: 0,
@@ -116,13 +125,16 @@ impl<'a> StepRun<'a> {
             now_ps: start_ps,
             context,
             index,
+            step,
             taps,
             drive,
             flows,
             slots,
             intervals,
             start_ps,
-            measuring,
+            lead_in_ios,
+            lead_in_ps: 0,
+            measuring: false,
         }
     }
 
@@ -148,6 +160,9 @@ impl<'a> StepRun<'a> {
                 self.pass(if counts { at_ps } else { self.ending.end_ps() });
                 self.now_ps = at_ps;
                 self.complete(place, at_ps, counts);
+                if self.lead_in_ios > 0 {
+                    self.lead_in(at_ps);
+                }
                 self.go_on(place, at_ps);
             } else if self.wake(self.slots[place].thread as usize, at_ps) {
                 self.issue(place, at_ps, at_ps);
@@ -159,6 +174,9 @@ impl<'a> StepRun<'a> {
 
     /// All slots may issue at once, or as soon as their threads' arrivals are due.
     fn begin(&mut self) {
+        if self.lead_in_ios == 0 {
+            self.begin_time(self.start_ps);
+        }
         self.halt_if_told();
         if matches!(self.pacing, SlotPacing::Planned) {
             for place in (0..self.slots.len()).rev() {
@@ -169,6 +187,23 @@ impl<'a> StepRun<'a> {
         } else {
             (0..self.slots.len()).for_each(|place| self.events.set(place, self.start_ps));
         }
+    }
+
+    /// The step's time begins at this moment.
+    #[cold]
+    fn begin_time(&mut self, at_ps: Ps) {
+        self.lead_in_ps = at_ps - self.start_ps;
+        self.start_ps = at_ps;
+        let origin_ps = at_ps + self.step.ramp_ps;
+        self.intervals.begin_at(origin_ps, self.drive.sensed(at_ps));
+        self.ending = Ending::new(self.step, origin_ps);
+        self.measuring = self.step.ramp_ps == 0;
+        self.edge_ps = if self.measuring { self.intervals.end_ps() } else { origin_ps };
+    }
+
+    /// When the nominal drive would have come to this moment, without the lead-in.
+    fn nominal_ns(&self, at_ps: Ps) -> u64 {
+        self.context.nominal_ns(at_ps).saturating_sub(self.context.wishes.scale.nominal_ns(self.lead_in_ps))
     }
 
     /// See to what happens outside of virtual time.
@@ -268,7 +303,7 @@ impl<'a> StepRun<'a> {
         // To the nearest nanosecond.
         let latency_ns = (at_ps - slot.begin_ps + PS_PER_NS / 2) / PS_PER_NS;
         let slot = *slot;
-        if counts && !self.taps.is_empty() {
+        if counts && self.lead_in_ios == 0 && !self.taps.is_empty() {
             self.capture(&slot, latency_ns);
         }
         if let Some(reason) = slot.error {
@@ -281,11 +316,20 @@ impl<'a> StepRun<'a> {
         self.bytes += u64::from(slot.io.length_bytes);
     }
 
+    /// An I/O of the lead-in was answered: the step's time begins with the last of them.
+    #[cold]
+    fn lead_in(&mut self, at_ps: Ps) {
+        self.lead_in_ios -= 1;
+        if self.lead_in_ios == 0 {
+            self.begin_time(at_ps);
+        }
+    }
+
     #[cold]
     fn fail(&mut self, io: &Io, reason: &str) {
         self.context.halt.count_error();
         self.intervals.record_error();
-        self.outcome.fail(self.context.nominal_ns(self.now_ps), io, reason.to_owned());
+        self.outcome.fail(self.nominal_ns(self.now_ps), io, reason.to_owned());
         self.halt_if_told();
     }
 
@@ -295,7 +339,7 @@ impl<'a> StepRun<'a> {
         self.taps[slot.thread as usize].record(
             step,
             CapturedIo {
-                submitted_ns: self.context.nominal_ns(slot.begin_ps),
+                submitted_ns: self.nominal_ns(slot.begin_ps),
                 latency_ns,
                 offset_bytes: slot.io.offset_bytes * u64::from(self.context.wishes.scale.factor()),
                 length_bytes: slot.io.length_bytes,
@@ -410,17 +454,17 @@ impl<'a> StepRun<'a> {
             self.intervals.roll_over(0, sensed);
         }
         self.context.progress.advance(&mut self.ios, &mut self.bytes, self.now_ps);
-        let context = self.context;
-        let nominal = |at_ps: Option<Ps>| at_ps.map(|at_ps| context.nominal_ns(at_ps));
-        self.outcome.started_ns = self.measuring.then(|| context.nominal_ns(self.ending.origin_ps()));
-        self.outcome.last_completion_ns = nominal(self.last_completion_ps);
+        self.outcome.started_ns = self.measuring.then(|| self.nominal_ns(self.ending.origin_ps()));
+        self.outcome.last_completion_ns = self.last_completion_ps.map(|at_ps| self.nominal_ns(at_ps));
         // As many as on the nominal drive were outstanding, and they took as long.
-        self.outcome.last_answer_ns = nominal(self.last_answer_ps.map(|last_ps| last_ps.min(counted_ps)))
+        let last_answer_ps = self.last_answer_ps.map(|last_ps| last_ps.min(counted_ps));
+        self.outcome.last_answer_ns = last_answer_ps
+            .map(|at_ps| self.nominal_ns(at_ps))
             .map(|last_ns| last_ns + drained_ps / PS_PER_NS);
         self.ending.note(&mut self.outcome, &mut self.flows, self.start_ps);
         let sensed = self.drive.sensed(self.now_ps);
         let whole = self.intervals.end(self.last_completion_ps, sensed);
-        Ran { outcome: self.outcome, whole, ended_ps: self.now_ps, drained_ps }
+        Ran { outcome: self.outcome, whole, ended_ps: self.now_ps, drained_ps, lead_in_ps: self.lead_in_ps }
     }
 
     /// A drive that never answers what it has deferred ends the session.
@@ -433,4 +477,19 @@ impl<'a> StepRun<'a> {
             }
         }
     }
+}
+
+/// How many I/Os of a step are answered before its time begins: none on a drive in its own size.
+///
+/// A queue that begins empty is served faster than it is ever after, until each slot was answered a few
+/// times. That takes as long on the small drive as on the large one, but is so many times as large a share of
+/// the step that is simulated. An amount is to be counted from its first byte, and what is paced is not
+/// limited by the queue.
+fn lead_in_ios(scale: Scale, step: &ScaledStep, stimulus: &Stimulus) -> u64 {
+    let stop = &step.step.stop;
+    let is_counted = stop.amount_bytes.is_some() || stop.ios.is_some();
+    if scale == Scale::ONE || is_counted || !matches!(stimulus.pacing, Pacing::ClosedLoop) {
+        return 0;
+    }
+    LEAD_IN_GENERATIONS * u64::from(stimulus.tc) * u64::from(stimulus.qd)
 }

@@ -109,6 +109,25 @@ fn the_drain_of_requests_that_stand_for_many_is_in_no_rate() {
     }
 }
 
+/// One server and 16 outstanding: the first 16 of a queue that begins empty wait for 1 to 16 services, all
+/// later ones for 16 (Little).
+#[test]
+fn a_scaled_step_after_another_begins_to_count_once_its_queue_has_filled() {
+    let (scale, queue) = (67, 16);
+    let setup = scaled(scale, Servers::new(1));
+    let lasts_ns = u64::from(scale) * 10 * MS;
+    let busy = || step(over(scale, reads(1, queue)), lasting(lasts_ns));
+    let steps = setup.run(vec![busy(), busy(), idle(MS), busy()]);
+    let shortest_ns = |index: usize| total(&steps[index].0).latency_min_ns.unwrap();
+    let filled_ns = u64::from(queue) * SERVICE_NS;
+    assert_eq!([0, 1, 3].map(shortest_ns), [SERVICE_NS, filled_ns, SERVICE_NS], "a pause empties a queue");
+    let second = &steps[1].0;
+    assert_eq!(total(second).ios, lasts_ns / SERVICE_NS);
+    assert_eq!(second.elapsed_ns, lasts_ns);
+    let gap_ns = second.started_ns - (steps[0].0.started_ns + lasts_ns);
+    assert!(gap_ns <= filled_ns, "a lead-in takes none of the nominal drive's time: {gap_ns}");
+}
+
 #[test]
 fn the_next_step_begins_when_the_drain_of_a_real_queue_is_over() {
     for scale in SCALES {

@@ -55,7 +55,7 @@ def implementing_marks(root: Path) -> list[Mark]:
     marks: list[Mark] = []
     for path in sorted((root / "python/openpts").rglob("*.py")):
         marks += _python_marks(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
-    for path in sorted((root / "rust/src").rglob("*.rs")):
+    for path in sorted(root.glob("rust/*/src/**/*.rs")):
         name = path.relative_to(root).as_posix()
         marks += [mark for mark, proof in _rust_marks(path.read_text(encoding="utf-8"), name) if not proof]
     return marks
@@ -66,8 +66,8 @@ def proving_marks(root: Path) -> list[Mark]:
     marks: list[Mark] = []
     for path in sorted((root / "tests").rglob("test_*.py")):
         marks += _proofs(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
-    for folder in ("rust/src", "rust/tests"):
-        for path in sorted((root / folder).rglob("*.rs")):
+    for folder in ("src", "tests"):
+        for path in sorted(root.glob(f"rust/*/{folder}/**/*.rs")):
             name = path.relative_to(root).as_posix()
             marks += [mark for mark, proof in _rust_marks(path.read_text(encoding="utf-8"), name) if proof]
     return marks

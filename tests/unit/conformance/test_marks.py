@@ -116,8 +116,8 @@ def test_code_is_marked_by_comments_and_docstrings(tmp_path: Path) -> None:
 
 
 def test_tests_are_marked_by_what_they_prove(tmp_path: Path) -> None:
-    root = sources(tmp_path, tests__test_x_py=TESTS, rust__src__x_rs=RUST)
-    file, rust = "tests/test_x.py", "rust/src/x.rs"
+    root = sources(tmp_path, tests__test_x_py=TESTS, rust__core__src__x_rs=RUST)
+    file, rust = "tests/test_x.py", "rust/core/src/x.rs"
     assert places(proving_marks(root)) == {
         "PTS-GEN-01": (file,),
         "PTS-IOPS-12": (f"{file}::test_it",),

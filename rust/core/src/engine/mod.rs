@@ -1,0 +1,48 @@
+//! Runs a program of steps on warm threads, without idle time between the steps.
+//!
+//! ```text
+//! submit -> gate -> worker x TC ------> part -> collector -> poll
+//!           starts    step_pass: queue,  tally    pending:     intervals
+//!           a step    slots, pace,       and      merges       and steps
+//!           for all   stream, data       outcome  the parts
+//! ```
+
+mod answer;
+mod collector;
+mod completion_wait;
+mod cpu;
+mod crew;
+mod gate;
+mod outcome;
+mod overhead;
+mod pace;
+mod pending;
+mod progress;
+mod reports;
+mod result;
+mod session;
+mod signals;
+mod slots;
+mod standstill;
+mod steady;
+mod step_pass;
+mod tally;
+mod worker;
+
+pub use completion_wait::CompletionWait;
+pub use cpu::CpuShares;
+pub use outcome::{EndedBy, ErrorTally, Failure, StepState};
+pub use overhead::Overhead;
+pub use progress::Progress;
+pub use result::{IntervalResult, OperationResult, Report, StepResult};
+pub use session::{CaptureOrder, Configuration, EngineError, Session};
+pub use slots::Outstanding;
+pub use standstill::{Standstill, WatchedTime};
+pub use tally::ChoiceCounts;
+
+// Knows nothing of threads: the host of simulated drives counts and judges with the same.
+pub use outcome::Outcome;
+pub use reports::Reports;
+pub use session::NO_CAPTURE;
+pub use steady::{SteadyWatch, Sums as SteadySums};
+pub use tally::Tally;

@@ -3,6 +3,11 @@
 use super::bytes::{u16_at, u32_at, u64_at};
 use super::room::Held;
 
+/// Transfers of up to 1 MiB, as a power of two of pages.
+pub(super) const MOST_TRANSFER_EXPONENT: u8 = 8;
+/// The same in bytes.
+pub(super) const MOST_TRANSFER_BYTES: u32 = 4096 << MOST_TRANSFER_EXPONENT;
+
 /// Bytes of a submission queue entry.
 pub(super) const COMMAND_BYTES: usize = 64;
 /// The opcode of all commands of NVMe over Fabrics.

@@ -7,9 +7,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::admin::{self, Answer};
-use super::command::{Command, DataPlace, Done, FABRICS, Response, Status};
+use super::command::{Command, DataPlace, Done, FABRICS, MOST_TRANSFER_BYTES, Response, Status};
 use super::fabrics::{self, Role, Seat, Standing};
-use super::identify::MOST_TRANSFER_BYTES;
 use super::incoming::Incoming;
 use super::io;
 use super::pdu::{

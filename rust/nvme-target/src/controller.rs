@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::command::{Command, Response, Status};
 use super::events::{Event, Events};
-use super::features::Features;
 use super::lock::lock;
 use super::queue::Queue;
+use super::settings::Settings;
 
 /// Entries of a queue that a controller takes at most.
 pub(super) const MOST_ENTRIES: u16 = 128;
@@ -57,7 +57,7 @@ pub(super) struct Controller {
 pub(super) struct State {
     configuration: u32,
     status: u32,
-    pub(super) features: Features,
+    pub(super) features: Settings,
     pub(super) events: Events,
     /// Whether the temperature was at one of its thresholds or beyond.
     was_outside: bool,
@@ -71,7 +71,7 @@ impl Controller {
         id: u16,
         is_discovery: bool,
         host: Host,
-        features: Features,
+        features: Settings,
         admin: &Arc<Queue>,
     ) -> Self {
         let state = State {

@@ -2,7 +2,7 @@
 
 use super::bytes::Page;
 use super::subsystem::Subsystem;
-use super::{admin, io, sanitize};
+use super::{io, opcodes, sanitize};
 
 const LOG_BYTES: usize = 4096;
 const IO_COMMANDS_AT: usize = 1024;
@@ -15,21 +15,21 @@ const CHANGES_INVENTORY: u32 = SUPPORTED | 1 << 3;
 const ALONE: u32 = 2 << 16;
 
 const ADMIN_COMMANDS: [(u8, u32); 10] = [
-    (admin::GET_LOG_PAGE, SUPPORTED),
-    (admin::IDENTIFY, SUPPORTED),
-    (admin::ABORT, SUPPORTED),
-    (admin::SET_FEATURES, SUPPORTED),
-    (admin::GET_FEATURES, SUPPORTED),
-    (admin::ASYNCHRONOUS_EVENT_REQUEST, SUPPORTED),
-    (admin::NAMESPACE_MANAGEMENT, CHANGES_INVENTORY),
-    (admin::DEVICE_SELF_TEST, SUPPORTED),
-    (admin::NAMESPACE_ATTACHMENT, CHANGES_INVENTORY),
-    (admin::KEEP_ALIVE, SUPPORTED),
+    (opcodes::GET_LOG_PAGE, SUPPORTED),
+    (opcodes::IDENTIFY, SUPPORTED),
+    (opcodes::ABORT, SUPPORTED),
+    (opcodes::SET_FEATURES, SUPPORTED),
+    (opcodes::GET_FEATURES, SUPPORTED),
+    (opcodes::ASYNCHRONOUS_EVENT_REQUEST, SUPPORTED),
+    (opcodes::NAMESPACE_MANAGEMENT, CHANGES_INVENTORY),
+    (opcodes::DEVICE_SELF_TEST, SUPPORTED),
+    (opcodes::NAMESPACE_ATTACHMENT, CHANGES_INVENTORY),
+    (opcodes::KEEP_ALIVE, SUPPORTED),
 ];
 /// Where the drive can be purged.
 const PURGES: [(u8, u32); 2] = [
-    (admin::FORMAT, CHANGES_CONTENTS | CHANGES_NAMESPACE | ALONE),
-    (admin::SANITIZE, CHANGES_CONTENTS | ALONE),
+    (opcodes::FORMAT, CHANGES_CONTENTS | CHANGES_NAMESPACE | ALONE),
+    (opcodes::SANITIZE, CHANGES_CONTENTS | ALONE),
 ];
 const IO_COMMANDS: [(u8, u32); 6] = [
     (io::FLUSH, SUPPORTED),

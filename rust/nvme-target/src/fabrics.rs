@@ -7,8 +7,8 @@ use super::bytes::u16_at;
 use super::command::{Answered, Command, Done, Status};
 use super::controller::{Controller, Host, MOST_ENTRIES, MOST_IO_QUEUES};
 use super::discovery::DISCOVERY_NQN;
-use super::features::Features;
 use super::queue::Queue;
+use super::settings::Settings;
 use super::subsystem::Subsystem;
 
 const PROPERTY_SET: u8 = 0x00;
@@ -212,7 +212,7 @@ fn connect(
         if wanted != DYNAMIC {
             return Err(invalid(true, CONTROLLER_ID_AT));
         }
-        let features = Features::new(command.dword(12), subsystem.warning_k());
+        let features = Settings::new(command.dword(12), subsystem.warning_k());
         let made = subsystem.add_controller(|id| Controller::new(id, is_discovery, host, features, queue));
         let controller = made.ok_or(plain(Status::CONNECT_BUSY))?;
         let id = controller.id;

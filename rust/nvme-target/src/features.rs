@@ -2,6 +2,7 @@
 
 use super::command::{Answered, Command, Done, Status};
 use super::controller::{Controller, MOST_IO_QUEUES};
+use super::settings::Settings;
 use super::subsystem::Subsystem;
 
 const ARBITRATION: u8 = 0x01;
@@ -21,58 +22,6 @@ const SAVED: u32 = 2;
 const SUPPORTED: u32 = 3;
 /// Of the capabilities that "supported" asks for.
 const CHANGEABLE: u64 = 1 << 2;
-
-/// Kelvin at 0 °C.
-pub(super) const ZERO_CELSIUS_K: i32 = 273;
-
-/// What a host has set, as the words that it set.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Features {
-    arbitration: u32,
-    error_recovery: u32,
-    write_atomicity: u32,
-    pub(super) event_wishes: u32,
-    pub(super) keep_alive_ms: u32,
-    /// Thresholds of the composite temperature, in kelvin.
-    over_k: u16,
-    under_k: u16,
-}
-
-impl Features {
-    /// As a controller begins; `warning_k` is the drive's own threshold.
-    pub(super) const fn new(keep_alive_ms: u32, warning_k: Option<u16>) -> Self {
-        let over_k = match warning_k {
-            Some(kelvin) => kelvin,
-            None => u16::MAX,
-        };
-        Self {
-            arbitration: 0,
-            error_recovery: 0,
-            write_atomicity: 0,
-            event_wishes: 0,
-            keep_alive_ms,
-            over_k,
-            under_k: 0,
-        }
-    }
-
-    /// Whether a temperature is at a threshold or beyond.
-    pub(super) const fn is_outside(&self, now_k: u16) -> bool {
-        now_k >= self.over_k || now_k <= self.under_k
-    }
-
-    fn threshold(&mut self, selection: u32) -> Result<&mut u16, Status> {
-        // Sensor 0 is the composite temperature, and there is no other.
-        if selection >> 16 & 15 != 0 {
-            return Err(Status::INVALID_FIELD);
-        }
-        match selection >> 20 & 3 {
-            0 => Ok(&mut self.over_k),
-            1 => Ok(&mut self.under_k),
-            _ => Err(Status::INVALID_FIELD),
-        }
-    }
-}
 
 fn queues() -> u64 {
     u64::from(MOST_IO_QUEUES - 1) * 0x1_0001
@@ -94,7 +43,7 @@ pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Comm
     let mut features = match command.dword(10) >> 8 & 7 {
         CURRENT => controller.lock().features,
         // Nothing is saved: what is saved is the default.
-        DEFAULT | SAVED => Features::new(0, subsystem.warning_k()),
+        DEFAULT | SAVED => Settings::new(0, subsystem.warning_k()),
         SUPPORTED => return supported(subsystem, feature).map(Done::result),
         _ => return Err(Status::INVALID_FIELD),
     };

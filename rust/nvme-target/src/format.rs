@@ -3,13 +3,10 @@
 use std::time::Instant;
 
 use super::command::{Command, Status};
-use super::media::{Gate, LBA_SHIFTS, Namespace};
+use super::media::{ALL, Gate, LBA_SHIFTS, Namespace};
 use super::sanitize;
-use super::self_test::{self, Ending};
+use super::self_test_log::Ending;
 use super::subsystem::Subsystem;
-
-/// The number that means all namespaces.
-pub(super) const ALL: u32 = u32::MAX;
 
 /// Erase, and set the LBA format; the moment at which that is done.
 pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant, Status> {
@@ -27,7 +24,7 @@ pub(super) fn format(subsystem: &Subsystem, command: &Command) -> Result<Instant
     }
     let mut media = subsystem.media_mut();
     media.admit()?;
-    self_test::abort(subsystem, Ending::AbortedByFormat);
+    subsystem.abort_self_test(Ending::AbortedByFormat);
     let chosen: Vec<Namespace> = match command.namespace() {
         ALL => media.namespaces.clone(),
         id => vec![*media.allocated(id)?],

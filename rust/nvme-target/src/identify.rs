@@ -1,21 +1,16 @@
 //! Identify data.
 
 use super::bytes::Page;
-use super::command::{Answered, Command, Done, Status};
+use super::command::{Answered, Command, Done, MOST_TRANSFER_EXPONENT, Status};
 use super::controller::{Controller, MOST_ENTRIES, VERSION};
 use super::discovery::DISCOVERY_NQN;
 use super::error_log;
 use super::events;
-use super::format::ALL;
-use super::media::{LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
+use super::media::{ALL, LBA_SHIFTS, MOST_NAMESPACES, Media, Namespace};
 use super::subsystem::{Subsystem, kelvin};
-use super::{sanitize, self_test};
+use super::{sanitize, self_test_log};
 
 const PAGE_BYTES: usize = 4096;
-/// Transfers of up to 1 MiB, as a power of two of pages.
-const MOST_TRANSFER_EXPONENT: u8 = 8;
-/// The same in bytes.
-pub(super) const MOST_TRANSFER_BYTES: u32 = 4096 << MOST_TRANSFER_EXPONENT;
 /// Data in a capsule of an I/O queue.
 pub(super) const IN_CAPSULE_BYTES: u32 = 16 << 10;
 
@@ -101,7 +96,7 @@ fn io_controller(subsystem: &Subsystem, controller: &Controller, media: &Media) 
         .put_u16(268, threshold(character.critical_c))
         .put_u64(280, subsystem.drive.capacity_bytes())
         .put_u64(296, media.unallocated_bytes())
-        .put_u16(316, self_test::EXTENDED_MINUTES)
+        .put_u16(316, self_test_log::EXTENDED_MINUTES)
         // One self-test at a time, whichever controller begins it.
         .put_u8(318, 1)
         .put_u32(328, sanitize::capabilities(subsystem))

@@ -6,12 +6,10 @@ use std::time::Instant;
 use openpts_core::workload::Operation;
 
 use super::bytes::{u32_at, u64_at};
-use super::command::{Command, Response, Status};
+use super::command::{Command, MOST_TRANSFER_BYTES, Response, Status};
 use super::controller::Controller;
-use super::format::ALL;
-use super::identify::MOST_TRANSFER_BYTES;
 use super::lock::lock;
-use super::media::{Media, Namespace};
+use super::media::{ALL, Media, Namespace};
 use super::paced_drive::{Ticket, pieces};
 use super::queue::Queue;
 use super::subsystem::{Subsystem, Traffic};

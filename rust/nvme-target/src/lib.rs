@@ -35,13 +35,17 @@ mod lock;
 mod logs;
 mod media;
 mod namespaces;
+mod opcodes;
 mod paced_drive;
 mod pdu;
 mod queue;
 mod room;
 mod sanitize;
+mod sanitize_log;
 mod self_test;
+mod self_test_log;
 mod server;
+mod settings;
 mod store;
 mod subsystem;
 

@@ -4,6 +4,8 @@ use std::time::Instant;
 
 use super::command::Status;
 
+/// The number that means all namespaces.
+pub(super) const ALL: u32 = u32::MAX;
 /// LBA formats by number: 512 and 4096 bytes.
 pub(super) const LBA_SHIFTS: [u32; 2] = [9, 12];
 /// Namespaces that the drive has room for.

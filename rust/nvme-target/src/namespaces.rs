@@ -4,8 +4,7 @@ use super::bytes::{u16_at, u64_at};
 use super::command::{Answered, Command, Done, Status};
 use super::controller::Controller;
 use super::events::Event;
-use super::format::ALL;
-use super::media::MOST_NAMESPACES;
+use super::media::{ALL, MOST_NAMESPACES};
 use super::subsystem::Subsystem;
 
 /// Namespace Management.

@@ -7,8 +7,7 @@
 use std::io::{self, Read};
 
 use super::bytes::{u16_at, u32_at};
-use super::command::{COMMAND_BYTES, Command, Response};
-use super::identify::MOST_TRANSFER_BYTES;
+use super::command::{COMMAND_BYTES, Command, MOST_TRANSFER_BYTES, Response};
 
 /// Length of the PDUs that begin a connection.
 pub(super) const INITIALIZE_BYTES: usize = 128;

@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 
 use openpts_sim::Purge;
 
-use super::bytes::Page;
 use super::command::{Answered, Command, Done, Status};
 use super::events::Event;
 use super::media::Gate;
-use super::self_test::{self, Ending};
+use super::sanitize_log::{COMPLETED, FAILED, IN_PROGRESS, SanitizeState, WHOLE};
+use super::self_test_log::Ending;
 use super::subsystem::{Subsystem, Traffic};
 
 const EXIT_FAILURE: u32 = 1;
@@ -18,54 +18,9 @@ const BLOCK_ERASE: u32 = 2;
 const OVERWRITE: u32 = 3;
 const CRYPTO_ERASE: u32 = 4;
 
-/// What the log says of the latest one.
-const NEVER: u16 = 0;
-const COMPLETED: u16 = 1;
-const IN_PROGRESS: u16 = 2;
-const FAILED: u16 = 3;
-
-const LOG_BYTES: usize = 512;
-const NOT_REPORTED: u32 = u32::MAX;
-/// Progress runs up to this, which also says that none is under way.
-const WHOLE: u64 = 65_536;
 const LOOK: Duration = Duration::from_millis(5);
 /// What the drive overwrites at a time.
 const CHUNK_BYTES: u64 = 1 << 20;
-
-/// The latest sanitize.
-#[derive(Debug, Default)]
-pub(super) struct SanitizeState {
-    command: u32,
-    status: u16,
-    passes: u16,
-    /// Of [`WHOLE`].
-    progress: u64,
-    /// Whether a failure leaves the way out without another sanitize.
-    is_unrestricted: bool,
-    /// Bytes that the hosts had written when there were no data of theirs; `None`: there always were some.
-    written_when_clean: Option<u64>,
-}
-
-impl SanitizeState {
-    /// Before the first one, of a drive that holds data or none.
-    pub(super) fn new(is_clean: bool) -> Self {
-        Self { status: NEVER, written_when_clean: is_clean.then_some(0), ..Self::default() }
-    }
-
-    /// The sanitize status log; `written` are the bytes that hosts wrote so far.
-    pub(super) fn page(&self, written: u64) -> Page {
-        let mut page = Page::new(LOG_BYTES);
-        let progress = if self.status == IN_PROGRESS { self.progress.min(WHOLE - 1) } else { WHOLE - 1 };
-        let is_clean = self.written_when_clean == Some(written);
-        page.put_u16(0, u16::try_from(progress).unwrap_or(u16::MAX))
-            .put_u16(2, self.status | self.passes << 3 | u16::from(is_clean) << 8)
-            .put_u32(4, self.command);
-        (8..32).step_by(4).for_each(|at| {
-            page.put_u32(at, NOT_REPORTED);
-        });
-        page
-    }
-}
 
 /// What the drive can do, as the identify data say it: crypto erase, block erase, overwrite, and that data
 /// are deallocated in any case.
@@ -106,7 +61,7 @@ pub(super) fn sanitize(subsystem: &Arc<Subsystem>, command: &Command) -> Answere
         ..SanitizeState::default()
     };
     media.gate = Gate::Sanitizing;
-    self_test::abort(subsystem, Ending::AbortedBySanitize);
+    subsystem.abort_self_test(Ending::AbortedBySanitize);
     drop((state, media));
     let works_on = Arc::clone(subsystem);
     let passes = if action == OVERWRITE { passes(word) } else { 0 };
@@ -213,23 +168,6 @@ fn end(subsystem: &Subsystem, is_done: bool) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_log_of_a_drive_that_was_never_sanitized() {
-        let page = SanitizeState::new(true).page(0).into_bytes();
-        // No progress to tell, never sanitized, nothing ever written.
-        assert_eq!(page[..4], [0xFF, 0xFF, 0x00, 0x01]);
-        assert_eq!(SanitizeState::new(true).page(1).into_bytes()[3], 0);
-        assert_eq!(SanitizeState::new(false).page(0).into_bytes()[3], 0);
-    }
-
-    #[test]
-    fn progress_never_looks_complete_before_the_end() {
-        let state = SanitizeState { status: IN_PROGRESS, progress: WHOLE, ..SanitizeState::default() };
-        assert_eq!(state.page(0).into_bytes()[..2], [0xFF, 0xFF]);
-        let half = SanitizeState { status: IN_PROGRESS, progress: WHOLE / 2, ..SanitizeState::default() };
-        assert_eq!(half.page(0).into_bytes()[..3], [0x00, 0x80, IN_PROGRESS as u8]);
-    }
 
     #[test]
     fn no_passes_stand_for_sixteen() {

@@ -11,15 +11,17 @@ use super::authentication::Secrets;
 use super::connections::Connections;
 use super::controller::Controller;
 use super::events::Event;
-use super::features::ZERO_CELSIUS_K;
 use super::figures::Figures;
 use super::lock::lock;
 use super::media::Media;
 use super::paced_drive::PacedDrive;
 use super::room::Room;
-use super::sanitize::SanitizeState;
-use super::self_test::{self, Ending, SelfTests};
+use super::sanitize_log::SanitizeState;
+use super::self_test_log::{Ending, SelfTests};
 use super::store::Store;
+
+/// Kelvin at 0 °C.
+const ZERO_CELSIUS_K: i32 = 273;
 
 /// Who the drive says it is.
 #[derive(Clone, Debug)]
@@ -165,8 +167,17 @@ impl Subsystem {
         lock(&self.sanitize)
     }
 
+    /// The self-tests as they are by now.
     pub(super) fn self_tests(&self) -> MutexGuard<'_, SelfTests> {
-        lock(&self.self_tests)
+        let is_failing = self.drive.smart().read_only;
+        let mut tests = lock(&self.self_tests);
+        tests.settle(Instant::now(), self.power_on_hours(), is_failing);
+        tests
+    }
+
+    /// End the self-test that is under way, because of something else that the drive is to do.
+    pub(super) fn abort_self_test(&self, ending: Ending) {
+        self.self_tests().end(ending, self.power_on_hours());
     }
 
     /// Whole hours since it was switched on.
@@ -215,7 +226,7 @@ impl Subsystem {
     /// A controller is no longer enabled: what it does not survive ends.
     pub(super) fn controller_was_reset(&self, controller: &Controller) {
         if !controller.is_discovery {
-            self_test::abort(self, Ending::AbortedByReset);
+            self.abort_self_test(Ending::AbortedByReset);
         }
     }
 

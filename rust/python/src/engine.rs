@@ -9,9 +9,9 @@ use openpts_core::machine::{Target, UnknownPath};
 use openpts_core::workload::{Limits, StimulusError, parse_program};
 use pyo3::prelude::*;
 
+use super::arguments::patience;
 use super::errors::{engine_error, value_error};
-use super::results::{PyCaptureSummary, PyReport, place};
-use super::{patience, progress_of};
+use super::results::{PyCaptureSummary, PyReport, place, progress_of};
 
 #[pyclass(name = "Engine", module = "openpts._native", frozen)]
 pub(super) struct PyEngine(Session);

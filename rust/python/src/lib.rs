@@ -1,5 +1,6 @@
 //! The join to Python: all of PyO3 is here, all of its documentation in `_native.pyi`.
 
+mod arguments;
 mod engine;
 mod errors;
 mod histogram;
@@ -11,22 +12,12 @@ mod watched_time;
 
 use std::collections::HashMap;
 use std::os::fd::RawFd;
-use std::time::Duration;
 
-use openpts_core::engine::{Overhead, Progress};
+use openpts_core::engine::Overhead;
 use openpts_core::machine::{self, Target};
 use pyo3::prelude::*;
 
-use errors::{engine_error, value_error};
-
-/// How long to wait.
-fn patience(timeout_s: f64) -> PyResult<Duration> {
-    Duration::try_from_secs_f64(timeout_s).map_err(value_error)
-}
-
-fn progress_of(progress: Progress) -> (u64, u64, u64, u64) {
-    (progress.steps_begun, progress.step_elapsed_ns, progress.ios, progress.bytes)
-}
+use errors::engine_error;
 
 /// Which way to the target suits it, and why.
 #[pyfunction]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use openpts_core::capture::CaptureSummary;
-use openpts_core::engine::{CpuShares, EndedBy, OperationResult, Report, Standstill};
+use openpts_core::engine::{CpuShares, EndedBy, OperationResult, Progress, Report, Standstill};
 use openpts_core::workload::{ByOperation, Io};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -153,4 +153,8 @@ impl From<CaptureSummary> for PyCaptureSummary {
             blocked_ns: summary.waits.blocked_ns,
         }
     }
+}
+
+pub(super) fn progress_of(progress: Progress) -> (u64, u64, u64, u64) {
+    (progress.steps_begun, progress.step_elapsed_ns, progress.ios, progress.bytes)
 }

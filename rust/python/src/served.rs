@@ -11,8 +11,8 @@ use openpts_sim::{Preset, PresetError, Scale};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
+use super::arguments::patience;
 use super::errors::value_error;
-use super::patience;
 
 fn target_error(error: TargetError) -> PyErr {
     let text = error.to_string();

@@ -13,9 +13,9 @@ use openpts_sim::{
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
+use super::arguments::patience;
 use super::errors::{engine_error, refused, value_error};
-use super::results::{PyCaptureSummary, PyReport};
-use super::{patience, progress_of};
+use super::results::{PyCaptureSummary, PyReport, progress_of};
 
 #[pyclass(name = "SimulatedDrive", module = "openpts._native", frozen)]
 pub(super) struct PySimulatedDrive {

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::cpu::CpuSnapshot;
-use super::crew::Shared;
 use super::gate::{ActiveStep, Gate};
 use super::outcome::{Outcome, StepState};
+use super::output::Part;
 use super::pending::{PendingInterval, PendingStep};
 use super::result::{IntervalResult, OperationResult, Report, StepResult};
+use super::shared::Shared;
 use super::signals::Signals;
 use super::slots::Flights;
 use super::standstill::{Look, PERIOD, StandstillWatch};
 use super::tally::Tally;
-use super::worker::Part;
 use crate::clock::Clock;
 use crate::workload::ByOperation;
 

@@ -2,22 +2,23 @@
 //! makes it.
 
 use std::io;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 
 use super::collector::Collector;
 use super::completion_wait::CompletionWait;
-use super::cpu::CpuSnapshot;
+use super::configuration::Configuration;
+use super::context::Context;
+use super::error::EngineError;
 use super::gate::Gate;
-use super::progress::ThreadProgress;
-use super::session::{Configuration, EngineError};
+use super::output::{Output, Part};
+use super::shared::Shared;
 use super::signals::Signals;
-use super::slots::{Flights, Slots};
+use super::slots::Slots;
 use super::tally::Tally;
-use super::worker::{Context, Output, Part, Worker};
+use super::worker::Worker;
 use crate::capture::Tap;
-use crate::clock::Clock;
 use crate::data::DataSource;
 use crate::machine::{Features, IoPath, Queue, Shape, Target, TargetQueue, pin_to_cpu, tighten_timers};
 use crate::workload::{Carried, Limits, Operation};
@@ -30,17 +31,6 @@ const SPARE_TALLIES: usize = 2;
 pub(super) struct Equipment {
     pub(super) features: Features,
     pub(super) supported: Vec<Operation>,
-}
-
-/// What all threads share.
-#[derive(Clone)]
-pub(super) struct Shared {
-    pub(super) clock: Clock,
-    pub(super) gate: Arc<Gate>,
-    pub(super) signals: Arc<Signals>,
-    pub(super) progress: Vec<Arc<ThreadProgress>>,
-    pub(super) flights: Vec<Arc<Flights>>,
-    pub(super) step_began: Arc<Mutex<CpuSnapshot>>,
 }
 
 /// Ends the session if its thread panics: the others would wait for it at the gate for ever.

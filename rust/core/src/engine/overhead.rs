@@ -5,8 +5,10 @@ use std::os::fd::AsRawFd;
 use std::time::Duration;
 
 use super::completion_wait::CompletionWait;
+use super::configuration::Configuration;
+use super::error::EngineError;
 use super::result::{Report, StepResult};
-use super::session::{Configuration, EngineError, Session};
+use super::session::Session;
 use crate::machine::{IoPath, TIMER_DELAY, Target};
 use crate::workload::{BlockSize, Limits, Operation, OperationWeights, Step, Stimulus, Stop};
 

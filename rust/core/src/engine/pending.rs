@@ -5,9 +5,9 @@ use std::sync::Arc;
 
 use super::gate::{ActiveStep, threads_of};
 use super::outcome::Outcome;
+use super::output::Part;
 use super::steady::{SteadyWatch, Sums};
 use super::tally::Tally;
-use super::worker::Part;
 use crate::workload::Step;
 
 /// The thread has nothing more to say about the step.

@@ -4,8 +4,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use super::error::EngineError;
 use super::result::Report;
-use super::session::EngineError;
 
 /// Reports in their order, for whoever asks first.
 #[derive(Debug)]

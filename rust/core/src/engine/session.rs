@@ -1,116 +1,30 @@
 //! An open engine on one target: warm threads that wait for programs.
 
-use std::path::PathBuf;
 use std::sync::mpsc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use super::collector::{Collector, Links, Wishes};
-use super::completion_wait::CompletionWait;
+use super::configuration::{CaptureOrder, Configuration};
 use super::cpu::CpuSnapshot;
-use super::crew::{Equipment, Shared, slots_of, start, threads_of};
+use super::crew::{Equipment, slots_of, start, threads_of};
+use super::error::{EngineError, NO_CAPTURE};
 use super::gate::Gate;
 use super::progress::Progress;
 use super::reports::Reports;
 use super::result::Report;
+use super::shared::Shared;
 use super::signals::Signals;
 use super::slots::{Flights, Outstanding};
-use crate::capture::{self, Capture, CaptureConfiguration, CaptureError, CaptureSummary, Tap};
+use crate::capture::{self, Capture, CaptureConfiguration, CaptureSummary, Tap};
 use crate::clock::{Clock, ClockSource};
-use crate::machine::{Features, IoPath, Needs, QueueError, Target, TooMuch, thread_limits};
-use crate::workload::{Limits, Operation, Program, Step, StimulusError, check_program};
+use crate::machine::{Features, IoPath, Needs, Target};
+use crate::workload::{Limits, Operation, Program, Step, check_program};
 
 /// How long to wait for the threads at the end. One whose I/O hangs in the device cannot end before the
 /// kernel lets go of it, and is left to that.
 const JOIN_LIMIT: Duration = Duration::from_secs(1);
-
-/// Why a step is refused whose I/Os have nowhere to go.
-pub const NO_CAPTURE: &str = "its I/Os are to be captured, and the engine was opened without a capture";
-
-/// What a session is made for.
-#[derive(Debug)]
-pub struct Configuration {
-    /// Size of the target and of the largest stimulus.
-    pub limits: Limits,
-    /// Seed of offsets, mix and payload.
-    pub seed: u64,
-    /// Length of an interval.
-    pub interval_ns: u64,
-    /// Whether each interval gets histograms of its own.
-    pub interval_histograms: bool,
-    /// The way to the target.
-    pub path: IoPath,
-    /// How the threads wait for completions.
-    pub completion_wait: CompletionWait,
-    /// Processors that the threads are pinned to, in turn; none: wherever the scheduler puts them.
-    pub cpus: Vec<usize>,
-    /// I/Os that may fail before the session does.
-    pub most_errors: u64,
-    /// Where every single I/O is written, if anywhere.
-    pub capture: Option<CaptureOrder>,
-}
-
-/// Where every single I/O goes.
-#[derive(Clone, Debug)]
-pub struct CaptureOrder {
-    /// The folder for the capture's files, which is made with the first of them in one that exists.
-    pub folder: PathBuf,
-    /// What all offsets are multiples of: the sector, or more where the program is known to be aligned.
-    pub lba_bytes: u32,
-}
-
-/// The engine can't be opened, does not take a program, or has ended.
-#[derive(Debug, thiserror::Error)]
-pub enum EngineError {
-    /// The way to the target can't be made.
-    #[error(transparent)]
-    Queue(#[from] QueueError),
-    /// More is wanted than the kernel allows.
-    #[error(transparent)]
-    TooMuch(#[from] TooMuch),
-    /// What wakes the threads, or the collector of their results, could not be made.
-    #[error("a thread or its waker can't be made: {0}")]
-    Thread(#[source] std::io::Error),
-    /// Not all threads that issue I/O could be started.
-    #[error(
-        "thread {number} of {threads} can't be started: {source}; {}. Raise what limits it, or lower TC or QD",
-        thread_limits()
-    )]
-    Threads {
-        /// The thread, from 1.
-        number: usize,
-        /// All that were to be started.
-        threads: usize,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// A thread could not be pinned to its processor.
-    #[error("a thread can't be pinned to processor {cpu}: {source}")]
-    Pin {
-        /// The processor.
-        cpu: usize,
-        /// What the kernel said.
-        source: std::io::Error,
-    },
-    /// The capture could not be begun or ended.
-    #[error(transparent)]
-    Capture(#[from] CaptureError),
-    /// The program makes no sense on this target.
-    #[error(transparent)]
-    Program(#[from] StimulusError),
-    /// The path can't do what the program asks for.
-    #[error("step {step}: {reason}")]
-    Unsupported {
-        /// Position in the program, from 1.
-        step: usize,
-        /// What can't be done.
-        reason: String,
-    },
-    /// The session was stopped, or an I/O failed: it runs no more programs.
-    #[error("the engine has stopped")]
-    Stopped,
-}
 
 /// Threads with a queue each, warm from the first program to the last.
 pub struct Session {

@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use super::answer;
 use super::completion_wait::CompletionWait;
+use super::context::Context;
 use super::gate::ActiveStep;
 use super::outcome::{EndedBy, Outcome, StepState};
+use super::output::Output;
 use super::pace::{Pace, Turn};
-use super::worker::{Context, Output};
 use crate::machine::Queue;
 use crate::workload::{Data, Io, Operation, Stimulus, Stop, Stream};
 

@@ -2,6 +2,7 @@
 
 use super::frontier::NONE;
 use super::nand::{Cells, Nand};
+use super::victim::{Dose, Victim};
 use super::{Ftl, NATIVE};
 
 /// Moves whose entries of the map are fetched before the first of them is changed.
@@ -10,40 +11,6 @@ const BATCH: usize = 192;
 const WORDS_AHEAD: usize = 8;
 /// Slots of a word of the bitmap.
 const WORD: u32 = 64;
-
-/// A superblock on its way to be free.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Victim {
-    superblock: u32,
-    cells: Cells,
-    /// What lies before has been moved.
-    cursor: u32,
-    /// The first slot behind it.
-    end: u32,
-    /// Empty slots that were counted for it so far.
-    counted: u32,
-}
-
-impl Victim {
-    #[cfg(any(test, debug_assertions))]
-    pub(super) const fn counted(&self) -> u32 {
-        self.counted
-    }
-}
-
-/// How far to go with a victim.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Dose {
-    /// Until so many slots are empty.
-    pub(super) empty: i64,
-    /// Or so many granules have been moved.
-    pub(super) moves: u32,
-}
-
-impl Dose {
-    /// The whole victim.
-    pub(super) const WHOLE: Self = Self { empty: i64::MAX, moves: u32::MAX };
-}
 
 impl Ftl {
     /// Collect until enough slots are empty.

@@ -1,10 +1,9 @@
 //! The books must balance; looked at by tests, and now and then by debug builds.
 
-use super::collect::Victim;
-use super::fold::Slc;
 use super::frontier::NONE;
 use super::nand::Cells;
 use super::superblocks::State;
+use super::victim::Victim;
 use super::{Ftl, NATIVE};
 
 /// Writes of the host between two looks.
@@ -63,7 +62,7 @@ impl Ftl {
     }
 
     fn victims(&self) -> impl Iterator<Item = &Victim> {
-        self.victim.iter().chain(self.slc.as_ref().and_then(Slc::victim))
+        self.victim.iter().chain(self.slc.as_ref().and_then(|slc| slc.victim.as_ref()))
     }
 
     /// Empty slots, from where everything stands.
@@ -71,7 +70,7 @@ impl Ftl {
         let free = self.space.of_superblocks(self.table.free());
         let native = self.frontiers.iter().filter(|frontier| frontier.cells == Cells::Native);
         let left: i64 = native.map(|frontier| i64::from(frontier.room())).sum();
-        let in_victims: i64 = self.victims().map(|victim| i64::from(victim.counted())).sum();
+        let in_victims: i64 = self.victims().map(|victim| i64::from(victim.counted)).sum();
         let not_yet_taken = i64::from(self.frontiers[NATIVE].host());
         assert_eq!(self.space.empty, free + left + in_victims + not_yet_taken, "empty slots");
     }

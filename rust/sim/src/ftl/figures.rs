@@ -1,7 +1,6 @@
 //! What can be asked of a page map; asking changes nothing.
 
 use super::Ftl;
-use super::fold::Slc;
 use super::superblocks::State;
 use crate::smart::{EraseCounts, NandPages};
 
@@ -60,7 +59,7 @@ impl Ftl {
     /// Superblocks whose cells hold a single bit now.
     #[must_use]
     pub fn slc_superblocks(&self) -> u32 {
-        self.slc.as_ref().map_or(0, Slc::superblocks)
+        self.slc.as_ref().map_or(0, |slc| slc.superblocks)
     }
 
     /// Pages that hold data.

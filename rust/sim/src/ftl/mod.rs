@@ -24,24 +24,27 @@ mod layout;
 mod map;
 mod nand;
 mod reads;
+mod slc;
 mod space;
 mod superblocks;
 #[cfg(test)]
 pub(crate) mod testing;
 #[cfg(test)]
 mod tests;
+mod victim;
 
 pub use layout::Layout;
 pub use nand::{Cells, Nand, Program, Timeless};
 
+use openpts_core::workload::Uniform;
+
 use candidates::Candidates;
-use collect::Victim;
-use fold::Slc;
 use frontier::Frontier;
 use map::Map;
-use openpts_core::workload::Uniform;
+use slc::Slc;
 use space::Space;
 use superblocks::{State, Superblocks};
+use victim::Victim;
 
 use super::preset::{Frontiers, PageMapped, PresetError};
 

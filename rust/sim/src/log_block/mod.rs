@@ -5,9 +5,10 @@
 mod flash;
 mod map;
 
+use openpts_core::workload::{Io, Operation, Uniform};
+
 use flash::Flash;
 use map::Map;
-use openpts_core::workload::{Io, Operation, Uniform};
 
 use super::drive::{Answer, Completion, Drive, PAGE_BYTES, Refusal};
 use super::host_counters::HostCounters;

@@ -16,10 +16,11 @@ mod rate;
 mod recovery;
 mod stalls;
 
+use openpts_core::workload::{Io, Operation};
+
 use failures::Failures;
 use idle::IdleScript;
 use latency::LatencyLaw;
-use openpts_core::workload::{Io, Operation};
 use outliers::Outliers;
 use pace::Bandwidth;
 use rate::RateScript;

@@ -1,32 +1,10 @@
 //! Heat, energy, and what the drive tells about itself.
 
 use super::PageMappedDrive;
-use crate::power::{Activity, Meter};
-use crate::preset::PageMapped;
-use crate::scale::Scale;
+use super::heating::Heating;
+use crate::power::Activity;
 use crate::smart::{Sensed, Smart};
-use crate::thermal::ThermalState;
-use crate::time::{NEVER, Ps};
-
-/// The energy that a drive draws, and how warm that makes it.
-pub(super) struct Heating {
-    meter: Meter,
-    thermal: Option<ThermalState>,
-}
-
-impl Heating {
-    /// `None` if the preset has no power.
-    pub(super) fn new(model: &PageMapped, scale: Scale) -> Option<Self> {
-        let meter = Meter::new(model.power.as_ref()?);
-        let thermal = model.thermal.as_ref().map(|thermal| ThermalState::new(thermal, scale));
-        Some(Self { meter, thermal })
-    }
-
-    /// When there is something to do.
-    pub(super) fn next_tick_ps(&self) -> Ps {
-        self.thermal.as_ref().map_or(NEVER, ThermalState::next_tick_ps)
-    }
-}
+use crate::time::Ps;
 
 impl PageMappedDrive {
     fn activity(&self) -> Activity {

@@ -1,28 +1,12 @@
 //! What the drive does while the host is silent.
 
 use super::{At, PageMappedDrive};
-use crate::preset::IdleWork;
-use crate::scale::Scale;
 use crate::time::Ps;
-
-/// When idle work begins.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct IdleTimes {
-    delay_ps: Ps,
-}
-
-impl IdleTimes {
-    pub(super) fn new(idle: &IdleWork, scale: Scale) -> Self {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "presets are checked")]
-        let delay_ns = (idle.delay_ms * 1e6).round() as u64;
-        Self { delay_ps: scale.virtual_ps(delay_ns) }
-    }
-}
 
 impl PageMappedDrive {
     /// Fold and collect until this moment, as fast as the flash can. What was begun by then goes on after it.
     pub(super) fn idle_work(&mut self, until_ps: Ps) {
-        let Some(IdleTimes { delay_ps }) = self.idle else { return };
+        let Some(delay_ps) = self.idle_delay_ps else { return };
         let mut at_ps = self.now_ps.max(self.host.busy_until_ps() + delay_ps);
         while at_ps < until_ps {
             self.pass_time(at_ps);

@@ -2,19 +2,18 @@
 
 use super::announced::Announced;
 use super::back_end::{BackEnd, EraseShare, Journal};
-use super::health::Heating;
-use super::idle::IdleTimes;
+use super::heating::Heating;
 use super::map_cache::MapCache;
-use super::partial_pages::PartialPages;
+use super::partial_pages::{PAGE_SHIFT, PartialPages};
 use super::reduced_size::ReducedSize;
 use super::retention::Retention;
-use super::{Cache, PAGE_SHIFT, PageMappedDrive, Times};
+use super::{Cache, PageMappedDrive, Times};
 use crate::ftl::Ftl;
 use crate::host_counters::HostCounters;
 use crate::media_errors::BitErrors;
-use crate::preset::{Controller, Geometry, PageMapped, Preset, PresetError, WriteCache};
+use crate::preset::{Controller, Geometry, IdleWork, PageMapped, Preset, PresetError, WriteCache};
 use crate::scale::Scale;
-use crate::time::{NEVER, ps_of_us};
+use crate::time::{NEVER, Ps, ps_of_us};
 use crate::timing::{Flash, FrontEnd, GroupCommit, Link, WriteBuffer};
 
 impl PageMappedDrive {
@@ -56,7 +55,7 @@ impl PageMappedDrive {
                 .mapping
                 .map_coverage_bytes
                 .map(|bytes| MapCache::new(user_pages, coverage(bytes), seed)),
-            idle: model.idle.map(|idle| IdleTimes::new(&idle, scale)),
+            idle_delay_ps: model.idle.map(|idle| delay_ps(&idle, scale)),
             next_tick_ps: heating.as_ref().map_or(NEVER, Heating::next_tick_ps),
             heating,
             wear: model.wear,
@@ -112,4 +111,11 @@ fn back_end(model: &PageMapped, ftl: &Ftl, times: &Times, scale: Scale, seed: u6
         next_host_die: 0,
         next_moved_die: 0,
     }
+}
+
+/// How long the host is silent before idle work begins.
+fn delay_ps(idle: &IdleWork, scale: Scale) -> Ps {
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "presets are checked")]
+    let delay_ns = (idle.delay_ms * 1e6).round() as u64;
+    scale.virtual_ps(delay_ns)
 }

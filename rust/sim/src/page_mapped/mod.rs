@@ -9,6 +9,7 @@ mod admin;
 mod announced;
 mod back_end;
 mod health;
+mod heating;
 mod idle;
 mod make;
 mod map_cache;
@@ -21,13 +22,13 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+use openpts_core::workload::{Io, Operation};
+
 use announced::Announced;
 use back_end::{At, BackEnd};
-use health::Heating;
-use idle::IdleTimes;
+use heating::Heating;
 use map_cache::MapCache;
-use openpts_core::workload::{Io, Operation};
-use partial_pages::PartialPages;
+use partial_pages::{PAGE_SHIFT, PartialPages};
 use reduced_size::ReducedSize;
 
 use super::drive::{Answer, Completion, Drive, Refusal};
@@ -37,10 +38,6 @@ use super::preset::{Purge, Wear};
 use super::smart::{Sensed, Smart};
 use super::time::Ps;
 use super::timing::{FrontEnd, Link};
-
-/// Pages are what the map knows.
-const PAGE_SHIFT: u32 = 12;
-const PAGE_BYTES: u32 = 1 << PAGE_SHIFT;
 
 /// When a write is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +81,8 @@ pub struct PageMappedDrive {
     partial: PartialPages,
     size: ReducedSize,
     map_cache: Option<MapCache>,
-    idle: Option<IdleTimes>,
+    /// How long the host is silent before idle work begins.
+    idle_delay_ps: Option<Ps>,
     heating: Option<Heating>,
     wear: Option<Wear>,
     host: HostCounters,

@@ -1,8 +1,10 @@
 //! Pages of which the host wrote a part only: the rest has to be read, unless following writes bring it.
 
-use super::PAGE_BYTES;
 use crate::ftl::Cells;
 
+/// Pages are what the map knows.
+pub(super) const PAGE_SHIFT: u32 = 12;
+pub(super) const PAGE_BYTES: u32 = 1 << PAGE_SHIFT;
 /// Pages that are kept open for more.
 const OPEN: usize = 16;
 

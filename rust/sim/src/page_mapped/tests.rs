@@ -14,6 +14,7 @@ use std::collections::BinaryHeap;
 
 use openpts_core::workload::Uniform;
 
+use super::partial_pages::PAGE_BYTES;
 use super::*;
 use crate::preset::{PageMapped, Preset};
 use crate::scale::Scale;

@@ -2,8 +2,8 @@
 
 use openpts_core::workload::Io;
 
-use super::partial_pages::{Old, Part};
-use super::{At, BackEnd, Cache, PAGE_BYTES, PAGE_SHIFT, PageMappedDrive};
+use super::partial_pages::{Old, PAGE_BYTES, PAGE_SHIFT, Part};
+use super::{At, BackEnd, Cache, PageMappedDrive};
 use crate::drive::{Answer, Completion};
 use crate::ftl::ReadOnly;
 use crate::time::Ps;

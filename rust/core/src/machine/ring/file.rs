@@ -3,7 +3,8 @@
 use io_uring::{cqueue, opcode, squeue, types};
 
 use super::commands::{Commands, FILE, SlotMemory};
-use super::setup::{Made, Reaping, knows_discard, make};
+use super::discard::{discard, knows_discard};
+use super::setup::{Made, Reaping, make};
 use super::{Ring, register};
 use crate::machine::path::IoPath;
 use crate::machine::queue::{QueueError, Shape};
@@ -11,8 +12,6 @@ use crate::machine::target::{Target, TargetKind};
 use crate::machine::waker::Waker;
 use crate::workload::{Io, Operation};
 
-/// `BLOCK_URING_CMD_DISCARD`, `_IO(0x12, 0)`, Linux 6.12.
-pub(super) const DISCARD: u32 = 0x1200;
 const PUNCH_HOLE: i32 = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
 
 /// The kernel's own file operations.
@@ -117,12 +116,4 @@ impl Commands for FileCommands {
     fn outcome(&self, _slot: usize, result: i32) -> (i32, u16) {
         (result, 0)
     }
-}
-
-/// The kernel takes the first byte as `addr`, and the number of bytes as `addr3`, where a command's own
-/// data begin.
-pub(super) fn discard(offset_bytes: u64, length_bytes: u32) -> squeue::Entry {
-    let mut data = [0; 16];
-    data[..8].copy_from_slice(&u64::from(length_bytes).to_ne_bytes());
-    opcode::UringCmd16::new(FILE, DISCARD).addr(Some(offset_bytes)).cmd(data).build()
 }

@@ -1,6 +1,7 @@
 //! One thread's io_uring with its registered file and buffers, whatever commands it carries.
 
 mod commands;
+mod discard;
 mod file;
 mod namespace;
 mod noop;

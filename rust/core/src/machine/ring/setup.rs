@@ -1,11 +1,8 @@
 //! Making an io_uring with the least work per I/O that this kernel knows.
 
-use std::io;
+use io_uring::{IoUring, cqueue, squeue};
 
-use io_uring::{IoUring, Probe, cqueue, opcode, squeue};
-
-use super::file::discard;
-use super::{QueueError, Shape};
+use crate::machine::queue::{QueueError, Shape};
 
 /// How finished I/Os are noticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,30 +42,4 @@ pub(super) fn make<S: squeue::EntryMarker, C: cqueue::EntryMarker>(
     };
     let (ring, deferred_completion) = made.map_err(QueueError::Setup)?;
     Ok(Made { ring, reaping, deferred_completion })
-}
-
-/// Whether the registered block device can be trimmed through the ring. The question is a trim of nothing
-/// at no sector's start, which a kernel that knows the command refuses for these, and else for itself.
-pub(super) fn knows_discard(ring: &mut IoUring) -> bool {
-    let mut known = Probe::new();
-    let asked = ring.submitter().register_probe(&mut known);
-    if asked.is_err() || !known.is_supported(opcode::UringCmd16::CODE) {
-        return false;
-    }
-    ask(ring, &discard(1, 0)).is_ok_and(|answer| !matches!(-answer, libc::EOPNOTSUPP | libc::ENOTTY))
-}
-
-/// Submit one entry and wait for its result.
-fn ask(ring: &mut IoUring, entry: &squeue::Entry) -> io::Result<i32> {
-    // SAFETY: the entry of a discard refers to no memory.
-    unsafe { ring.submission().push(entry) }.expect("the queue is empty");
-    loop {
-        match ring.submit_and_wait(1) {
-            Err(error) if error.raw_os_error() != Some(libc::EINTR) => return Err(error),
-            _ => {}
-        }
-        if let Some(answer) = ring.completion().next() {
-            return Ok(answer.result());
-        }
-    }
 }

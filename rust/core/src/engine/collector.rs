@@ -5,19 +5,19 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::cpu::CpuSnapshot;
+use super::account::StepAccount;
+use super::cpu::{CpuShares, CpuSnapshot};
 use super::gate::{ActiveStep, Gate};
 use super::outcome::{Outcome, StepState};
 use super::output::Part;
-use super::pending::{PendingInterval, PendingStep};
-use super::result::{IntervalResult, OperationResult, Report, StepResult};
+use super::pending::{EndedInterval, PendingStep};
+use super::result::{IntervalResult, Report, StepResult};
 use super::shared::Shared;
 use super::signals::Signals;
 use super::slots::Flights;
 use super::standstill::{Look, PERIOD, StandstillWatch};
 use super::tally::Tally;
 use crate::clock::Clock;
-use crate::workload::ByOperation;
 
 /// How long after a stop to wait for threads that hang in the device; they wait half of it themselves.
 const GIVE_UP: Duration = Duration::from_secs(1);
@@ -131,8 +131,10 @@ impl Collector {
     fn position_of(&mut self, step: &ActiveStep) -> usize {
         self.pending.binary_search_by_key(&step.index, |pending| pending.index).unwrap_or_else(|position| {
             let whole = self.spare_whole.take().unwrap_or_default();
-            let (threads, interval_ns) = (self.links.spare.len(), self.wishes.interval_ns);
-            self.pending.insert(position, PendingStep::new(step, threads, interval_ns, whole));
+            let Wishes { interval_ns, interval_histograms } = self.wishes;
+            let rule = step.step.stop.steady;
+            let account = StepAccount::new(step.index, interval_ns, interval_histograms, rule, whole);
+            self.pending.insert(position, PendingStep::new(step, self.links.spare.len(), account));
             position
         })
     }
@@ -145,42 +147,32 @@ impl Collector {
     /// Report the intervals that all threads have left behind.
     fn report_intervals(&mut self, position: usize) {
         let index = self.pending[position].index;
-        while let Some(interval) = self.pending[position].next_interval() {
-            let (from_ns, until_ns) = self.pending[position].span_ns(interval.index);
-            if !self.standstills.between(from_ns, until_ns).is_empty() {
-                self.pending[position].restart_steady();
-            } else if self.pending[position].is_steady_after(interval.sums()) {
+        while let Some(EndedInterval { result, is_steady, tally }) = self.end_interval(position) {
+            if is_steady {
                 self.signals.end_steady_step(index);
             }
-            let result = self.interval_result(index, &interval);
-            if let Some((thread, mut tally)) = interval.tally {
-                tally.clear();
+            let result = IntervalResult { cpu: self.interval_cpu(result.index), ..result };
+            if let Some((thread, tally)) = tally {
                 self.give_back(thread, tally);
             }
             let _ = self.links.reports.send(Report::Interval(result));
         }
     }
 
-    fn interval_result(&mut self, step: u64, interval: &PendingInterval) -> IntervalResult {
-        let cpu = (self.wishes.interval_ns >= SHORTEST_CPU_INTERVAL_NS).then(|| {
-            let now = CpuSnapshot::now();
-            let before = std::mem::replace(&mut self.interval_began, now);
-            let began = if interval.index == 0 { *self.lock_step_began() } else { before };
-            now.since(&began)
-        });
-        IntervalResult {
-            step,
-            index: interval.index,
-            elapsed_ns: interval.elapsed_ns,
-            operations: interval.tally.as_ref().map_or_else(ByOperation::default, |(_, tally)| {
-                OperationResult::all(tally, self.wishes.interval_histograms)
-            }),
-            in_flight: interval.in_flight as u64,
-            errors: interval.tally.as_ref().map_or(0, |(_, tally)| tally.errors),
-            cpu: cpu.flatten(),
-            temperature_c: None,
-            throttled: None,
+    fn end_interval(&mut self, position: usize) -> Option<EndedInterval> {
+        let Self { pending, standstills, .. } = self;
+        pending[position].end_interval(|from_ns, until_ns| !standstills.between(from_ns, until_ns).is_empty())
+    }
+
+    /// What the processors did in the interval of this number.
+    fn interval_cpu(&mut self, interval: u64) -> Option<CpuShares> {
+        if self.wishes.interval_ns < SHORTEST_CPU_INTERVAL_NS {
+            return None;
         }
+        let now = CpuSnapshot::now();
+        let before = std::mem::replace(&mut self.interval_began, now);
+        let began = if interval == 0 { *self.lock_step_began() } else { before };
+        now.since(&began)
     }
 
     fn report_step(&mut self, position: usize) {
@@ -188,7 +180,8 @@ impl Collector {
         let now = CpuSnapshot::now();
         let began = std::mem::replace(&mut *self.lock_step_began(), now);
         self.interval_began = now;
-        let PendingStep { index, start_ns, step, mut whole, outcome, .. } = step;
+        let PendingStep { index, start_ns, step, account, outcome, .. } = step;
+        let mut whole = account.end();
         let before_ns = self.last_completion_ns;
         self.last_completion_ns =
             if step.stimulus.is_none() { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };

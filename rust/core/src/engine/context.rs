@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::completion_wait::CompletionWait;
 use super::cpu::CpuSnapshot;
 use super::gate::ActiveStep;
-use super::outcome::{EndedBy, Outcome, StepState};
+use super::outcome::{Outcome, StepState};
 use super::progress::ThreadProgress;
 use super::signals::Signals;
 use super::slots::Slots;
@@ -53,13 +53,6 @@ impl<Q: Queue> Context<Q> {
                 state = StepState::Failed;
             }
         }
-        Outcome {
-            state,
-            ended_by: (state == StepState::Complete).then_some(EndedBy::Duration),
-            started_ns: Some(step.start_ns),
-            last_completion_ns: Some(now_ns),
-            last_answer_ns: Some(now_ns),
-            ..Outcome::default()
-        }
+        Outcome::of_idle(state, step.start_ns, now_ns)
     }
 }

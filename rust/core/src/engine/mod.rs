@@ -7,6 +7,7 @@
 //!           for all   stream, data       outcome  the parts
 //! ```
 
+mod account;
 mod answer;
 mod collector;
 mod completion_wait;
@@ -48,7 +49,7 @@ pub use standstill::{Standstill, WatchedTime};
 pub use tally::ChoiceCounts;
 
 // Knows nothing of threads: the host of simulated drives counts and judges with the same.
+pub use account::{Answers, StepAccount};
 pub use outcome::Outcome;
 pub use reports::Reports;
-pub use steady::{SteadyWatch, Sums as SteadySums};
 pub use tally::Tally;

@@ -103,6 +103,19 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// That of a step without I/O, which ended when its time was over, or before that if it was stopped.
+    #[must_use]
+    pub fn of_idle(state: StepState, started_ns: u64, ended_ns: u64) -> Self {
+        Self {
+            state,
+            ended_by: (state == StepState::Complete).then_some(EndedBy::Duration),
+            started_ns: Some(started_ns),
+            last_completion_ns: Some(ended_ns),
+            last_answer_ns: Some(ended_ns),
+            ..Self::default()
+        }
+    }
+
     /// Note an I/O that failed.
     pub fn fail(&mut self, at_ns: u64, io: &Io, reason: String) {
         let offset = io.offset_bytes;

@@ -3,10 +3,11 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use super::account::StepAccount;
 use super::gate::{ActiveStep, threads_of};
 use super::outcome::Outcome;
 use super::output::Part;
-use super::steady::{SteadyWatch, Sums};
+use super::result::IntervalResult;
 use super::tally::Tally;
 use crate::workload::Step;
 
@@ -15,19 +16,22 @@ const DONE: u64 = u64::MAX;
 
 /// One interval, as far as it was delivered.
 #[derive(Debug, Default)]
-pub(super) struct PendingInterval {
-    pub(super) index: u64,
-    pub(super) elapsed_ns: u64,
-    pub(super) in_flight: usize,
+struct PendingInterval {
+    in_flight: usize,
     /// The first thread's tally, to which the others' were added; it goes back to that thread.
+    tally: Option<(usize, Box<Tally>)>,
+}
+
+/// One interval that all threads have left behind.
+pub(super) struct EndedInterval {
+    pub(super) result: IntervalResult,
+    /// The tracked figure is steady now.
+    pub(super) is_steady: bool,
+    /// Empty again, for the thread that it came from.
     pub(super) tally: Option<(usize, Box<Tally>)>,
 }
 
 impl PendingInterval {
-    pub(super) fn sums(&self) -> Sums {
-        self.tally.as_ref().map_or_else(Sums::default, |(_, tally)| Sums::of(tally))
-    }
-
     /// Take a thread's tally in; gives it back if it is not needed any more.
     fn take(&mut self, thread: usize, mut tally: Box<Tally>) -> Option<Box<Tally>> {
         match &mut self.tally {
@@ -42,25 +46,17 @@ impl PendingInterval {
             }
         }
     }
-
-    fn is_empty(&self) -> bool {
-        self.tally.as_ref().is_none_or(|(_, tally)| tally.is_empty())
-    }
 }
 
 pub(super) struct PendingStep {
     pub(super) index: u64,
     pub(super) start_ns: u64,
     pub(super) step: Arc<Step>,
-    pub(super) whole: Box<Tally>,
+    pub(super) account: StepAccount,
     pub(super) outcome: Outcome,
-    interval_ns: u64,
     /// When intervals begin to count.
     origin_ns: u64,
-    steady: Option<SteadyWatch>,
     intervals: VecDeque<PendingInterval>,
-    /// Number of the next interval to report.
-    next: u64,
     /// Each thread's interval that is not yet delivered.
     reached: Vec<u64>,
     /// What each thread had outstanding at the end of the interval that it delivered last.
@@ -68,19 +64,16 @@ pub(super) struct PendingStep {
 }
 
 impl PendingStep {
-    pub(super) fn new(step: &ActiveStep, threads: usize, interval_ns: u64, whole: Box<Tally>) -> Self {
+    pub(super) fn new(step: &ActiveStep, threads: usize, account: StepAccount) -> Self {
         let tc = threads_of(&step.step);
         Self {
             index: step.index,
             start_ns: step.start_ns,
             step: Arc::clone(&step.step),
-            whole,
+            account,
             outcome: Outcome::default(),
-            interval_ns,
             origin_ns: step.start_ns + step.step.ramp_ns,
-            steady: step.step.stop.steady.map(|rule| SteadyWatch::new(rule, interval_ns)),
             intervals: VecDeque::new(),
-            next: 0,
             in_flight: vec![0; threads],
             reached: (0..threads).map(|thread| if thread < tc { 0 } else { DONE }).collect(),
         }
@@ -94,11 +87,9 @@ impl PendingStep {
             // it would count for was reported long ago.
             return Some(part.tally);
         }
-        self.whole.add(&part.tally);
-        let position = usize::try_from(part.interval - self.next).expect("intervals fit into memory");
+        let position = self.position_of(part.interval);
         while self.intervals.len() <= position {
-            let index = self.next + self.intervals.len() as u64;
-            self.intervals.push_back(PendingInterval { index, ..PendingInterval::default() });
+            self.intervals.push_back(PendingInterval::default());
         }
         self.keep_outstanding(thread, position);
         self.in_flight[thread] = part.in_flight;
@@ -116,7 +107,7 @@ impl PendingStep {
 
     /// In the intervals that a thread slept through, it had outstanding what it had before.
     fn keep_outstanding(&mut self, thread: usize, position: usize) {
-        let slept = usize::try_from(self.reached[thread] - self.next).expect("intervals fit into memory");
+        let slept = self.position_of(self.reached[thread]);
         for interval in self.intervals.range_mut(slept.min(position)..position) {
             interval.in_flight += self.in_flight[thread];
         }
@@ -131,40 +122,40 @@ impl PendingStep {
         self.reached.iter().all(|reached| *reached == DONE)
     }
 
-    /// The next interval that all threads have left behind.
-    pub(super) fn next_interval(&mut self) -> Option<PendingInterval> {
-        if self.next >= *self.reached.iter().min()? {
+    fn position_of(&self, interval: u64) -> usize {
+        usize::try_from(interval - self.account.interval()).expect("intervals fit into memory")
+    }
+
+    /// The next interval that all threads have left behind. One in which the process `stood_still`, between
+    /// two moments, is part of no steady state.
+    pub(super) fn end_interval(&mut self, stood_still: impl Fn(u64, u64) -> bool) -> Option<EndedInterval> {
+        if self.account.interval() >= *self.reached.iter().min()? {
             return None;
         }
-        let mut interval = self.intervals.pop_front()?;
+        let PendingInterval { in_flight, mut tally } = self.intervals.pop_front()?;
+        let begin_ns = self.origin_ns + self.account.begin_ns(self.account.interval());
+        let end_ns = begin_ns + self.account.interval_ns();
         let is_last = self.is_whole() && self.intervals.is_empty();
-        interval.elapsed_ns = if is_last { self.last_length_ns() } else { self.interval_ns };
-        self.next += 1;
-        Some(interval).filter(|interval| !(is_last && interval.is_empty()))
+        if is_last && tally.as_ref().is_none_or(|(_, tally)| tally.is_empty()) {
+            return None;
+        }
+        let elapsed_ns = if is_last { self.last_length_ns() } else { self.account.interval_ns() };
+        let counts = tally.as_ref().map(|(_, tally)| tally.as_ref());
+        let (result, is_steady) = self.account.end_interval(counts, elapsed_ns, in_flight as u64);
+        let stood_still = stood_still(begin_ns, end_ns);
+        if stood_still {
+            self.account.restart_steady();
+        }
+        if let Some((_, tally)) = &mut tally {
+            tally.clear();
+        }
+        Some(EndedInterval { result, is_steady: is_steady && !stood_still, tally })
     }
 
     /// From the last interval's beginning to the last completion.
     fn last_length_ns(&self) -> u64 {
-        let begin_ns = self.origin_ns + self.next * self.interval_ns;
-        let length_ns = self.outcome.last_completion_ns.map_or(0, |last_ns| last_ns.saturating_sub(begin_ns));
-        if length_ns == 0 { self.interval_ns } else { length_ns.min(self.interval_ns) }
-    }
-
-    /// From when to when the interval of this number lasts.
-    pub(super) fn span_ns(&self, index: u64) -> (u64, u64) {
-        let begin_ns = self.origin_ns + index * self.interval_ns;
-        (begin_ns, begin_ns + self.interval_ns)
-    }
-
-    /// The process stood still: no steady state reaches across that.
-    pub(super) fn restart_steady(&mut self) {
-        if let Some(watch) = &mut self.steady {
-            watch.restart();
-        }
-    }
-
-    pub(super) fn is_steady_after(&mut self, interval: Sums) -> bool {
-        self.steady.as_mut().is_some_and(|watch| watch.is_steady_after(interval))
+        let last_ns = self.outcome.last_completion_ns.unwrap_or(0);
+        self.account.last_length_ns(last_ns.saturating_sub(self.origin_ns))
     }
 }
 
@@ -188,10 +179,13 @@ mod tests {
             tally: Box::default(),
             end,
         };
-        let mut pending = PendingStep::new(&step, 2, 1_000, Box::default());
+        let account = StepAccount::new(0, 1_000, false, None, Box::default());
+        let mut pending = PendingStep::new(&step, 2, account);
+        let ended =
+            |pending: &mut PendingStep| pending.end_interval(|_, _| false).map(|ended| ended.result.index);
         for interval in 0..3 {
             pending.take(part(0, interval, None));
-            assert_eq!(pending.next_interval().map(|interval| interval.index), Some(interval));
+            assert_eq!(ended(&mut pending), Some(interval));
         }
         assert!(pending.take(part(1, 0, Some(Outcome::default()))).is_some(), "its tally goes back to it");
         assert!(!pending.is_whole());

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::account::Answers;
 use super::answer;
 use super::completion_wait::CompletionWait;
 use super::context::Context;
@@ -46,13 +47,12 @@ pub(super) struct StepPass<'a, Q> {
     output: &'a mut Output,
     stream: Stream<'a>,
     pace: Pace,
-    outcome: Outcome,
+    answers: Answers,
     step: &'a Arc<ActiveStep>,
     /// The step's start; planned moments and intervals count from it.
     origin_ns: u64,
     /// When measuring begins.
     ramp_end_ns: u64,
-    measuring: bool,
     /// The amount was reached too early: the step goes on without it.
     used_up: bool,
     /// When issuing stopped, if not because all was issued.
@@ -86,11 +86,10 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         Self {
             pace,
             stream,
-            outcome: Outcome { started_ns, ..Outcome::default() },
+            answers: Answers::new(ramp_ns == 0, started_ns),
             step,
             origin_ns: step.start_ns,
             ramp_end_ns: step.start_ns + ramp_ns,
-            measuring: ramp_ns == 0,
             used_up: false,
             stopped_ns: None,
             captures: step.step.capture,
@@ -116,9 +115,9 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             self.output.roll_over(self.step, now_ns, self.context.queue.in_flight());
             self.reap(now_ns);
             if let Some(state) =
-                self.context.signals.halted().filter(|_| self.outcome.state == StepState::Complete)
+                self.context.signals.halted().filter(|_| self.answers.outcome.state == StepState::Complete)
             {
-                self.outcome.state = state;
+                self.answers.outcome.state = state;
                 self.stopped_ns.get_or_insert(now_ns);
                 issuing = false;
                 halted_ns = Some(now_ns);
@@ -128,14 +127,14 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
             if !issuing && self.context.queue.in_flight() == 0 {
                 self.count_unissued();
-                return self.outcome;
+                return self.answers.end();
             }
             let wait = match halted_ns {
                 // The device does not answer; the queue keeps the buffers for whenever it does.
                 Some(since_ns) if now_ns - since_ns >= GRACE_NS => {
                     self.leave_behind(now_ns);
                     self.count_unissued();
-                    return self.outcome;
+                    return self.answers.end();
                 }
                 Some(_) => Wait::AtMost(Duration::from_nanos(GRACE_NS)),
                 None if issuing => self.wait(stop, now_ns),
@@ -146,9 +145,9 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     }
 
     fn begin_measuring(&mut self, now_ns: u64) {
-        if !self.measuring && now_ns >= self.ramp_end_ns {
-            self.measuring = true;
-            self.outcome.started_ns = Some(self.ramp_end_ns);
+        if !self.answers.measuring && now_ns >= self.ramp_end_ns {
+            self.answers.measuring = true;
+            self.answers.outcome.started_ns = Some(self.ramp_end_ns);
             self.stream.count_from_here();
             self.context.restart_cpu_shares();
         }
@@ -159,7 +158,8 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
         if self.pace.is_never() {
             return false;
         }
-        let elapsed_ns = self.outcome.started_ns.map_or(0, |started_ns| now_ns.saturating_sub(started_ns));
+        let elapsed_ns =
+            self.answers.outcome.started_ns.map_or(0, |started_ns| now_ns.saturating_sub(started_ns));
         let long_enough = elapsed_ns >= stop.at_least_ns;
         let ended_by = if stop.duration_ns.is_some_and(|duration_ns| elapsed_ns >= duration_ns) {
             EndedBy::Duration
@@ -181,13 +181,13 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             }
             EndedBy::Amount
         };
-        self.outcome.ended_by = Some(ended_by);
+        self.answers.outcome.ended_by = Some(ended_by);
         self.stopped_ns = match ended_by {
             EndedBy::Amount => None,
             EndedBy::SteadyState => Some(now_ns),
             EndedBy::Duration => {
                 let end_ns = self.end_ns(stop);
-                self.outcome.nominal_end_ns = Some(end_ns);
+                self.answers.outcome.nominal_end_ns = Some(end_ns);
                 Some(end_ns)
             }
         };
@@ -198,7 +198,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     fn count_unissued(&mut self) {
         if let Some(stopped_ns) = self.stopped_ns {
             let since_start_ns = stopped_ns.saturating_sub(self.origin_ns);
-            self.outcome.unissued = self.pace.backlog(since_start_ns, self.stream.random());
+            self.answers.outcome.unissued = self.pace.backlog(since_start_ns, self.stream.random());
         }
     }
 
@@ -242,10 +242,10 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     // PTS-DEF-03
     fn reap(&mut self, now_ns: u64) {
         let mut reaped = 0;
-        let Self { context, output, pace, outcome, unverified, .. } = self;
+        let Self { context, output, pace, answers, unverified, .. } = self;
         let Context { queue, slots, signals, progress, tap, .. } = &mut *context;
         let since_start_ns = now_ns.saturating_sub(self.origin_ns);
-        let (mut ios, mut bytes, step) = (0, 0, self.step.index as u32);
+        let step = self.step.index as u32;
         queue.reap(|completion| {
             reaped += 1;
             let answered = slots.answered(completion.slot);
@@ -259,25 +259,18 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             if pace.rest(completion.slot, since_start_ns) {
                 slots.release(completion.slot);
             }
-            outcome.last_answer_ns = Some(now_ns);
-            if self.measuring {
-                outcome.last_completion_ns = Some(now_ns);
-            }
+            answers.answered(now_ns, true);
             if let Some(reason) = failure {
                 signals.count_error();
-                output.tally.errors += 1;
-                outcome.fail(now_ns, &io, reason);
+                answers.failed(&mut output.tally, now_ns, &io, reason);
                 return;
             }
             if self.verifies && io.operation == Operation::Read {
                 unverified.push((completion.slot, io));
             }
-            if self.measuring {
-                output.tally.record(&io, latency_ns);
-            }
-            ios += 1;
-            bytes += u64::from(io.length_bytes);
+            answers.done(&mut output.tally, &io, latency_ns, true);
         });
+        let (ios, bytes) = answers.take_progress();
         if ios > 0 {
             progress.advance(ios, bytes);
         }
@@ -302,8 +295,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             let buffer = self.context.queue.buffer(slot, io.length_bytes as usize);
             if let Some(miscompare) = self.context.data.verify(buffer, io.offset_bytes) {
                 self.context.signals.count_error();
-                self.output.tally.errors += 1;
-                self.outcome.fail(now_ns, &io, miscompare.to_string());
+                self.answers.failed(&mut self.output.tally, now_ns, &io, miscompare.to_string());
             }
         }
     }
@@ -329,7 +321,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
 
     /// When the step's time is over; never for one without a duration.
     fn end_ns(&self, stop: &Stop) -> u64 {
-        let started_ns = self.outcome.started_ns.unwrap_or(self.ramp_end_ns);
+        let started_ns = self.answers.outcome.started_ns.unwrap_or(self.ramp_end_ns);
         stop.duration_ns.map_or(u64::MAX, |duration_ns| started_ns.saturating_add(duration_ns))
     }
 
@@ -338,10 +330,10 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
     fn submit(&mut self, wait: Wait) {
         let now_ns = self.context.clock.now_ns();
         if self.batched > 0 {
-            if self.measuring {
-                self.outcome.started_ns.get_or_insert(now_ns);
+            if self.answers.measuring {
+                self.answers.outcome.started_ns.get_or_insert(now_ns);
             }
-            self.outcome.first_submission_ns.get_or_insert(now_ns);
+            self.answers.outcome.first_submission_ns.get_or_insert(now_ns);
             self.context.slots.submitted(now_ns);
         }
         self.waited = !matches!(wait, Wait::Not);
@@ -359,7 +351,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
             self.context.signals.fail();
             // No I/O in particular: the way to all of them is broken.
             let io = Io::new(Operation::Read, 0, 0);
-            self.outcome.fail(now_ns, &io, error.to_string());
+            self.answers.outcome.fail(now_ns, &io, error.to_string());
         }
         // The device works again: now there is time to hand over what the step before has left.
         self.output.deliver_held_back();
@@ -367,7 +359,7 @@ impl<'a, Q: Queue> StepPass<'a, Q> {
 
     fn leave_behind(&mut self, now_ns: u64) {
         for outstanding in self.context.slots.outstanding() {
-            self.outcome.leave(now_ns, &outstanding);
+            self.answers.outcome.leave(now_ns, &outstanding);
         }
     }
 }

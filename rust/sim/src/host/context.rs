@@ -44,10 +44,10 @@ impl VirtualProgress {
         self.steps_begun.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Add what was done since the last time, and begin to count anew.
-    pub(super) fn advance(&self, ios: &mut u64, bytes: &mut u64, now_ps: Ps) {
-        self.ios.fetch_add(std::mem::take(ios), Ordering::Relaxed);
-        self.bytes.fetch_add(std::mem::take(bytes), Ordering::Relaxed);
+    /// Add the I/Os and bytes that were done since the last time.
+    pub(super) fn advance(&self, (ios, bytes): (u64, u64), now_ps: Ps) {
+        self.ios.fetch_add(ios, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
         self.now_ps.store(now_ps, Ordering::Relaxed);
     }
 

@@ -1,7 +1,7 @@
 //! What is counted in a step: interval by interval, and as a whole.
 
-use openpts_core::engine::{IntervalResult, OperationResult, Report, SteadySums, SteadyWatch, Tally};
-use openpts_core::workload::{Io, SteadyRule};
+use openpts_core::engine::{IntervalResult, Report, StepAccount, Tally};
+use openpts_core::workload::SteadyRule;
 
 use crate::host::scaled_results::scaled_interval;
 use crate::scale::Scale;
@@ -19,15 +19,12 @@ pub(super) struct Wishes {
 /// The counts of a step. An interval holds what completes after its beginning, up to and including its end:
 /// in virtual time a completion often falls on the end exactly, and belongs to the time that it took.
 pub(super) struct Intervals<'a> {
-    wishes: Wishes,
-    step: u64,
+    scale: Scale,
+    account: StepAccount,
     /// When intervals begin to count.
     origin_ps: Ps,
-    index: u64,
     end_ps: Ps,
     part: Box<Tally>,
-    whole: Box<Tally>,
-    steady: Option<SteadyWatch>,
     /// What the drive's sensor said when the interval began.
     sensed: Option<Sensed>,
     report: &'a mut dyn FnMut(Report),
@@ -41,15 +38,13 @@ impl<'a> Intervals<'a> {
         sensed: Option<Sensed>,
         report: &'a mut dyn FnMut(Report),
     ) -> Self {
+        let Wishes { interval_ns, interval_histograms, scale } = wishes;
         Self {
-            wishes,
-            step,
+            scale,
+            account: StepAccount::new(step, interval_ns, interval_histograms, steady, Box::default()),
             origin_ps: NEVER,
-            index: 0,
             end_ps: NEVER,
             part: Box::default(),
-            whole: Box::default(),
-            steady: steady.map(|rule| SteadyWatch::new(rule, wishes.interval_ns)),
             sensed,
             report,
         }
@@ -62,11 +57,9 @@ impl<'a> Intervals<'a> {
         self.sensed = sensed;
     }
 
-    /// When the interval of this number begins: from its number and not from the one before, so that
-    /// nothing adds up.
+    /// When the interval of this number begins.
     fn begin_ps(&self, index: u64) -> Ps {
-        let since_ns = index.saturating_mul(self.wishes.interval_ns);
-        self.origin_ps.saturating_add(self.wishes.scale.virtual_ps(since_ns))
+        self.origin_ps.saturating_add(self.scale.virtual_ps(self.account.begin_ns(index)))
     }
 
     /// When the interval that runs is over.
@@ -75,43 +68,30 @@ impl<'a> Intervals<'a> {
         self.end_ps
     }
 
-    /// Count an I/O that was done as asked.
+    /// The counts of the interval that runs.
     #[inline]
-    pub(super) fn record(&mut self, io: &Io, latency_ns: u64) {
-        self.part.record(io, latency_ns);
-    }
-
-    /// Count one that was not.
-    pub(super) fn record_error(&mut self) {
-        self.part.errors += 1;
+    pub(super) fn counts_mut(&mut self) -> &mut Tally {
+        &mut self.part
     }
 
     /// The interval is over, and the drive's sensor says this; true when the tracked figure is steady now.
     pub(super) fn roll_over(&mut self, in_flight: u64, sensed: Option<Sensed>) -> bool {
-        let is_steady =
-            self.steady.as_mut().is_some_and(|watch| watch.is_steady_after(SteadySums::of(&self.part)));
-        self.report(self.wishes.interval_ns, in_flight, sensed);
-        self.index += 1;
-        self.end_ps = self.begin_ps(self.index + 1);
+        let is_steady = self.report(self.account.interval_ns(), in_flight, sensed);
+        self.end_ps = self.begin_ps(self.account.interval() + 1);
         is_steady
     }
 
-    fn report(&mut self, elapsed_ns: u64, in_flight: u64, sensed: Option<Sensed>) {
+    fn report(&mut self, elapsed_ns: u64, in_flight: u64, sensed: Option<Sensed>) -> bool {
         let before = std::mem::replace(&mut self.sensed, sensed);
-        let interval = IntervalResult {
-            step: self.step,
-            index: self.index,
-            elapsed_ns,
-            operations: OperationResult::all(&self.part, self.wishes.interval_histograms),
-            in_flight,
-            errors: self.part.errors,
-            cpu: None,
+        let (result, is_steady) = self.account.end_interval(Some(&self.part), elapsed_ns, in_flight);
+        let result = IntervalResult {
             temperature_c: sensed.map(|sensed| sensed.temperature_c),
             throttled: sensed.zip(before).map(|(sensed, before)| sensed.has_throttled_since(&before)),
+            ..result
         };
-        (self.report)(Report::Interval(scaled_interval(interval, self.wishes.scale)));
-        self.whole.add(&self.part);
+        (self.report)(Report::Interval(scaled_interval(result, self.scale)));
         self.part.clear();
+        is_steady
     }
 
     /// The step has ended; gives all that was counted in it. What the last interval has lasts from its
@@ -119,12 +99,9 @@ impl<'a> Intervals<'a> {
     pub(super) fn end(mut self, last_completion_ps: Option<Ps>, sensed: Option<Sensed>) -> Box<Tally> {
         if !self.part.is_empty() {
             let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
-            let begin_ns = self.index * self.wishes.interval_ns;
-            let length_ns = self.wishes.scale.nominal_ns(since_origin_ps).saturating_sub(begin_ns);
-            let interval_ns = self.wishes.interval_ns;
-            let elapsed_ns = if length_ns == 0 { interval_ns } else { length_ns.min(interval_ns) };
+            let elapsed_ns = self.account.last_length_ns(self.scale.nominal_ns(since_origin_ps));
             self.report(elapsed_ns, 0, sensed);
         }
-        self.whole
+        self.account.end()
     }
 }

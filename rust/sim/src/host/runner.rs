@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 
 use openpts_core::capture::Tap;
-use openpts_core::engine::{EndedBy, Outcome, Report, StepResult, StepState, Tally};
+use openpts_core::engine::{Outcome, Report, StepResult, StepState, Tally};
 use openpts_core::workload::Carried;
 
 use super::context::Context;
@@ -66,7 +66,7 @@ impl Runner {
         let Ran { outcome, whole, ended_ps, drained_ps, lead_in_ps } =
             if is_idle { self.idle(step, timed) } else { self.load(index, step, timed) };
         timed.now_ps = ended_ps;
-        self.context.progress.advance(&mut 0, &mut 0, ended_ps);
+        self.context.progress.advance((0, 0), ended_ps);
         self.context.drive.tell(timed.drive.as_ref(), ended_ps);
         let before_ns = self.last_answer_ns;
         self.last_answer_ns = if is_idle { None } else { outcome.last_answer_ns.or(before_ns) };
@@ -117,22 +117,14 @@ impl Runner {
     /// Leave the drive alone until the step's time is over.
     fn idle(&self, step: &ScaledStep, timed: &mut TimedDrive) -> Ran {
         let state = self.context.halt.halted().unwrap_or_default();
-        let is_complete = state == StepState::Complete;
         let (lasts_ps, lasts_ns) = match step.duration_ps.zip(step.duration_ns) {
-            Some(lasts) if is_complete => lasts,
+            Some(lasts) if state == StepState::Complete => lasts,
             _ => (0, 0),
         };
         let ended_ps: Ps = timed.now_ps.saturating_add(lasts_ps);
         timed.drive.idle_until(ended_ps);
         let started_ns = self.context.nominal_ns(timed.now_ps);
-        let outcome = Outcome {
-            state,
-            ended_by: is_complete.then_some(EndedBy::Duration),
-            started_ns: Some(started_ns),
-            last_completion_ns: Some(started_ns + lasts_ns),
-            last_answer_ns: Some(started_ns + lasts_ns),
-            ..Outcome::default()
-        };
+        let outcome = Outcome::of_idle(state, started_ns, started_ns + lasts_ns);
         Ran { outcome, whole: Box::<Tally>::default(), ended_ps, drained_ps: 0, lead_in_ps: 0 }
     }
 }

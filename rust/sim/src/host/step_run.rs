@@ -2,7 +2,7 @@
 //! event to the next.
 
 use openpts_core::capture::{CapturedIo, Tap};
-use openpts_core::engine::{Outcome, Report, StepState, Tally};
+use openpts_core::engine::{Answers, Outcome, Report, StepState, Tally};
 use openpts_core::workload::{Carried, Io, Pacing, Stimulus};
 
 use super::context::Context;
@@ -60,7 +60,7 @@ pub(super) struct StepRun<'a> {
     events: Events,
     intervals: Intervals<'a>,
     ending: Ending,
-    outcome: Outcome,
+    answers: Answers,
     /// After the lead-in.
     start_ps: Ps,
     /// Answers until then, and its length.
@@ -69,7 +69,6 @@ pub(super) struct StepRun<'a> {
     now_ps: Ps,
     /// When the ramp-up or the running interval is over.
     edge_ps: Ps,
-    measuring: bool,
     /// What is answered after the step's time counts, with the time that it took.
     ///
     /// On a drive in its own size always. A simulated request stands for many, but as many are outstanding
@@ -78,10 +77,6 @@ pub(super) struct StepRun<'a> {
     in_flight: u64,
     deferred: u64,
     answered: Vec<(u32, Completion)>,
-    last_answer_ps: Option<Ps>,
-    last_completion_ps: Option<Ps>,
-    ios: u64,
-    bytes: u64,
     until_look: u32,
 }
 
@@ -113,14 +108,10 @@ impl<'a> StepRun<'a> {
             events: Events::new(slots.len() + flows.len()),
             ending: Ending::new(step, NEVER),
             edge_ps: NEVER,
-            outcome: Outcome::default(),
+            answers: Answers::default(),
             in_flight: 0,
             deferred: 0,
             answered: Vec::with_capacity(slots.len()),
-            last_answer_ps: None,
-            last_completion_ps: None,
-            ios: 0,
-            bytes: 0,
             until_look: LOOK_EVENTS,
             counts_drain: context.wishes.scale == Scale::ONE,
             now_ps: start_ps,
@@ -135,7 +126,6 @@ impl<'a> StepRun<'a> {
             start_ps,
             lead_in_ios,
             lead_in_ps: 0,
-            measuring: false,
         }
     }
 
@@ -198,8 +188,8 @@ impl<'a> StepRun<'a> {
         let origin_ps = at_ps + self.step.ramp_ps;
         self.intervals.begin_at(origin_ps, self.drive.sensed(at_ps));
         self.ending = Ending::new(self.step, origin_ps);
-        self.measuring = self.step.ramp_ps == 0;
-        self.edge_ps = if self.measuring { self.intervals.end_ps() } else { origin_ps };
+        self.answers.measuring = self.step.ramp_ps == 0;
+        self.edge_ps = if self.answers.measuring { self.intervals.end_ps() } else { origin_ps };
     }
 
     /// When the nominal drive would have come to this moment, without the lead-in.
@@ -211,14 +201,14 @@ impl<'a> StepRun<'a> {
     #[cold]
     fn look(&mut self) {
         self.until_look = LOOK_EVENTS;
-        self.context.progress.advance(&mut self.ios, &mut self.bytes, self.now_ps);
+        self.context.progress.advance(self.answers.take_progress(), self.now_ps);
         self.context.drive.tell(self.drive, self.now_ps);
         self.halt_if_told();
     }
 
     fn halt_if_told(&mut self) {
         if let Some(state) = self.context.halt.halted() {
-            self.outcome.state = state;
+            self.answers.outcome.state = state;
             self.ending.halt(self.now_ps);
         }
     }
@@ -250,7 +240,8 @@ impl<'a> StepRun<'a> {
     /// answer, all that it has.
     #[cold]
     fn counts_late(&mut self, place: usize) -> bool {
-        self.counts_drain = self.last_completion_ps.is_none() || self.outcome.state != StepState::Complete;
+        self.counts_drain =
+            self.answers.last_completion().is_none() || self.answers.outcome.state != StepState::Complete;
         let flow = &self.flows[self.slots[place].thread as usize];
         self.counts_drain || !self.ending.ends_by_time(flow)
     }
@@ -282,8 +273,8 @@ impl<'a> StepRun<'a> {
 
     #[cold]
     fn pass_edge(&mut self) {
-        if !self.measuring {
-            self.measuring = true;
+        if !self.answers.measuring {
+            self.answers.measuring = true;
             self.flows.iter_mut().for_each(Flow::count_from_here);
         } else if self.intervals.roll_over(self.in_flight, self.drive.sensed(self.edge_ps)) {
             self.ending.steady(self.edge_ps);
@@ -297,10 +288,7 @@ impl<'a> StepRun<'a> {
         let slot = &mut self.slots[place];
         slot.in_flight = false;
         self.in_flight -= 1;
-        self.last_answer_ps = Some(at_ps);
-        if self.measuring && counts {
-            self.last_completion_ps = Some(at_ps);
-        }
+        self.answers.answered(at_ps, counts);
         // To the nearest nanosecond.
         let latency_ns = (at_ps - slot.begin_ps + PS_PER_NS / 2) / PS_PER_NS;
         let slot = *slot;
@@ -310,11 +298,7 @@ impl<'a> StepRun<'a> {
         if let Some(reason) = slot.error {
             return self.fail(&slot.io, reason);
         }
-        if self.measuring && counts {
-            self.intervals.record(&slot.io, latency_ns);
-        }
-        self.ios += 1;
-        self.bytes += u64::from(slot.io.length_bytes);
+        self.answers.done(self.intervals.counts_mut(), &slot.io, latency_ns, counts);
     }
 
     /// An I/O of the lead-in was answered: the step's time begins with the last of them.
@@ -329,8 +313,8 @@ impl<'a> StepRun<'a> {
     #[cold]
     fn fail(&mut self, io: &Io, reason: &str) {
         self.context.halt.count_error();
-        self.intervals.record_error();
-        self.outcome.fail(self.nominal_ns(self.now_ps), io, reason.to_owned());
+        let at_ns = self.nominal_ns(self.now_ps);
+        self.answers.failed(self.intervals.counts_mut(), at_ns, io, reason.to_owned());
         self.halt_if_told();
     }
 
@@ -424,8 +408,8 @@ impl<'a> StepRun<'a> {
                 self.events.set(place, NEVER);
             }
         }
-        if self.outcome.first_submission_ns.is_none() {
-            self.outcome.first_submission_ns = Some(self.context.nominal_ns(at_ps));
+        if self.answers.outcome.first_submission_ns.is_none() {
+            self.answers.outcome.first_submission_ns = Some(self.context.nominal_ns(at_ps));
         }
         if flow.is_spent() {
             flow.ends_ps = at_ps.max(self.ending.long_enough_ps());
@@ -448,24 +432,32 @@ impl<'a> StepRun<'a> {
             }
         }
         let in_time_ps = if self.counts_drain { self.now_ps } else { self.now_ps.min(self.ending.end_ps()) };
-        let counted_ps = in_time_ps.max(self.last_completion_ps.unwrap_or(0));
+        let counted_ps = in_time_ps.max(self.answers.last_completion().unwrap_or(0));
         let drained_ps = self.now_ps - counted_ps;
-        while self.measuring && self.intervals.end_ps() <= counted_ps {
+        while self.answers.measuring && self.intervals.end_ps() <= counted_ps {
             let sensed = self.drive.sensed(self.intervals.end_ps());
             self.intervals.roll_over(0, sensed);
         }
-        self.context.progress.advance(&mut self.ios, &mut self.bytes, self.now_ps);
-        self.outcome.started_ns = self.measuring.then(|| self.nominal_ns(self.ending.origin_ps()));
-        self.outcome.last_completion_ns = self.last_completion_ps.map(|at_ps| self.nominal_ns(at_ps));
+        self.context.progress.advance(self.answers.take_progress(), self.now_ps);
+        self.answers.outcome.started_ns =
+            self.answers.measuring.then(|| self.nominal_ns(self.ending.origin_ps()));
+        self.answers.outcome.last_completion_ns =
+            self.answers.last_completion().map(|at_ps| self.nominal_ns(at_ps));
         // As many as on the nominal drive were outstanding, and they took as long.
-        let last_answer_ps = self.last_answer_ps.map(|last_ps| last_ps.min(counted_ps));
-        self.outcome.last_answer_ns = last_answer_ps
+        let last_answer_ps = self.answers.last_answer().map(|last_ps| last_ps.min(counted_ps));
+        self.answers.outcome.last_answer_ns = last_answer_ps
             .map(|at_ps| self.nominal_ns(at_ps))
             .map(|last_ns| last_ns + drained_ps / PS_PER_NS);
-        self.ending.note(&mut self.outcome, &mut self.flows, self.start_ps);
+        self.ending.note(&mut self.answers.outcome, &mut self.flows, self.start_ps);
         let sensed = self.drive.sensed(self.now_ps);
-        let whole = self.intervals.end(self.last_completion_ps, sensed);
-        Ran { outcome: self.outcome, whole, ended_ps: self.now_ps, drained_ps, lead_in_ps: self.lead_in_ps }
+        let whole = self.intervals.end(self.answers.last_completion(), sensed);
+        Ran {
+            outcome: self.answers.outcome,
+            whole,
+            ended_ps: self.now_ps,
+            drained_ps,
+            lead_in_ps: self.lead_in_ps,
+        }
     }
 
     /// A drive that never answers what it has deferred ends the session.

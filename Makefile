@@ -23,7 +23,7 @@ $(VENV)/.made: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --upgrade --constraint constraints.txt pip maturin
 	@touch $@
 
-$(VENV)/.built: $(VENV)/.made $(shell find rust/src -name '*.rs') rust/Cargo.toml Cargo.toml Cargo.lock
+$(VENV)/.built: $(VENV)/.made $(shell find rust \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock
 	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet --release
 	@touch $@
 
@@ -79,10 +79,10 @@ lab: setup  ## purge, proof, cache, whole tests, refusals and healing on emulate
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/lab
 
 loom:  ## the gate of the engine's threads under every interleaving
-	RUSTFLAGS="--cfg loom" cargo test --quiet --locked --lib --target-dir target/loom gate
+	RUSTFLAGS="--cfg loom" cargo test --quiet --locked -p openpts-core --lib --target-dir target/loom gate
 
 miri:  ## what Miri can run of the clock and the machine; needs a nightly Rust with miri
-	cargo +nightly miri test --quiet --locked --lib --target-dir target/miri -- clock:: machine:: log_linear
+	cargo +nightly miri test --quiet --locked -p openpts-core --lib --target-dir target/miri -- clock:: machine:: log_linear
 
 FUZZ_SECONDS ?= 60
 fuzz:  ## each fuzz target for a minute; needs a nightly Rust and cargo-fuzz
@@ -97,7 +97,8 @@ fuzz-python: setup  ## as many damaged inputs for each reader of files (many hou
 
 lint: setup  ## formatters, linters, types, imports
 	cargo fmt --check
-	cargo clippy --quiet --locked --all-targets --features python -- -D warnings
+	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --locked -p openpts-python --no-default-features -- -D warnings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -3,7 +3,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openpts_native::workload::{Limits, parse_program};
+use openpts_core::workload::{Limits, parse_program};
 
 const LIMITS: Limits = Limits {
     capacity_bytes: u64::MAX,

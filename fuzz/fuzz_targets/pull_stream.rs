@@ -4,7 +4,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use openpts_native::workload::{Arrivals, Carried, Limits, Step, Stimulus, Stream, parse_program};
+use openpts_core::workload::{Arrivals, Carried, Limits, Step, Stimulus, Stream, parse_program};
 
 const IOS: usize = 1000;
 const LIMITS: Limits =

@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.syntax_trees import PACKAGE, TREES
 
-RUST = Path(__file__).parents[2] / "rust/src"
+RUST = Path(__file__).parents[2] / "rust"
 
 # what can't write, however it is combined
 HARMLESS_FLAGS = {
@@ -352,16 +352,20 @@ RUST_OPENS = re.compile(
     r"|libc::(open|openat|creat)\b|opcode::Open|process::Command"
 )
 RUST_OPENS_BY_NAME = {
-    "capture/destination.rs": "Parquet files in the run folder",
+    "core/src/capture/destination.rs": "Parquet files in the run folder",
 }
 
 
 def _rust_without_tests() -> Iterator[tuple[str, str]]:
     declared = re.compile(r"#\[cfg\([^\n]*\btest\b[^\n]*\]\s*(?:pub(?:\([a-z]+\))? )?mod (\w+);")
+    sources = sorted(RUST.glob("*/src/**/*.rs"))
     tests = {
-        path.parent / found for path in RUST.rglob("mod.rs") for found in declared.findall(path.read_text())
+        path.parent / found
+        for path in sources
+        if path.name in {"mod.rs", "lib.rs"}
+        for found in declared.findall(path.read_text())
     }
-    for path in sorted(RUST.rglob("*.rs")):
+    for path in sources:
         if any(path == test.with_suffix(".rs") or test in path.parents for test in tests):
             continue
         # tests of a module stand at its end

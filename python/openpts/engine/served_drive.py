@@ -86,9 +86,14 @@ class ServedDrive:
 
         With ``host_keys``, hosts must prove that they have theirs.
 
-        Raises UsageError for a drive that makes no sense, TargetError if the address or the file for the
-        contents can't be had.
+        Raises UsageError for a drive that makes no sense, or if this build has no NVMe over TCP target;
+        TargetError if the address or the file for the contents can't be had.
         """
+        if not hasattr(_native, "ServedDrive"):
+            raise UsageError(
+                "cannot serve a drive: the native module was built without its NVMe over TCP target; "
+                "build it with the feature nvme-target"
+            )
         self.preset = preset
         self.names = names
         self.scale = scale

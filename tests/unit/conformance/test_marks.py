@@ -52,11 +52,11 @@ def source(root: Path, name: str, text: str) -> Path:
 
 def test_tests_are_marked_by_what_they_prove(tmp_path: Path) -> None:
     source(tmp_path, "tests/test_x.py", TESTS)
-    source(tmp_path, "rust/src/x.rs", RUST)
+    source(tmp_path, "rust/core/src/x.rs", RUST)
     assert marked_proofs(tmp_path) == {
         "PTS-GEN-01": ("tests/test_x.py::test_it",),
-        "PTS-RNG-01": ("rust/src/x.rs::is_uniform",),
-        "PTS-RNG-03": ("rust/src/x.rs::is_uniform",),
+        "PTS-RNG-01": ("rust/core/src/x.rs::is_uniform",),
+        "PTS-RNG-03": ("rust/core/src/x.rs::is_uniform",),
         "PTS-IOPS-12": ("tests/test_x.py::test_it",),
         "PTS-IOPS-13": ("tests/test_x.py::test_it",),
         "PTS-IOPS-14": ("tests/test_x.py::test_it",),
@@ -71,8 +71,8 @@ def test_tests_are_marked_by_what_they_prove(tmp_path: Path) -> None:
         ("tests/test_x.py", TESTS.replace("PTS-GEN-01", "PTS-GEN-99")),
         ("tests/test_x.py", TESTS.replace("PTS-GEN-01", "none")),
         ("tests/test_x.py", f'{TESTS}\npytestmark = pytest.mark.proves("PTS-GEN-01")\n'),
-        ("rust/src/x.rs", RUST.replace("    #[test]\n", "")),
-        ("rust/src/x.rs", RUST.replace("fn is_uniform() {}", "const UNIFORM: bool = true;")),
+        ("rust/core/src/x.rs", RUST.replace("    #[test]\n", "")),
+        ("rust/core/src/x.rs", RUST.replace("fn is_uniform() {}", "const UNIFORM: bool = true;")),
     ],
 )
 def test_a_mark_on_no_test_or_of_no_requirement_is_refused(tmp_path: Path, name: str, text: str) -> None:

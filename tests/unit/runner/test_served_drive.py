@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from openpts import _native
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import check, open_target
 from openpts.device.targets.target import FileTarget
@@ -423,6 +424,16 @@ def test_a_file_that_was_made_for_nothing_is_removed(tmp_path: Path, drive: Serv
     data = tmp_path / "drive"
     with pytest.raises(TargetError, match="can't listen"):
         serve_drive(replace(order(data=data), address=drive.address)).__enter__()
+    assert not data.exists()
+
+
+def test_a_build_without_the_target_says_so_and_leaves_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(_native, "ServedDrive")
+    data = tmp_path / "drive"
+    with pytest.raises(UsageError, match=r"cannot serve a drive: .* feature nvme-target"):
+        serve_drive(order(data=data)).__enter__()
     assert not data.exists()
 
 

@@ -1,0 +1,224 @@
+//! Joins the threads' parts of intervals and steps into results, off the threads' path.
+
+use std::collections::VecDeque;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::account::StepAccount;
+use super::cpu::{CpuShares, CpuSnapshot};
+use super::gate::{ActiveStep, Gate};
+use super::outcome::{Outcome, StepState};
+use super::output::Part;
+use super::pending::{EndedInterval, PendingStep};
+use super::result::{IntervalResult, Report, StepResult};
+use super::shared::Shared;
+use super::signals::Signals;
+use super::slots::Flights;
+use super::standstill::{Look, PERIOD, StandstillWatch};
+use super::tally::Tally;
+use crate::clock::Clock;
+
+/// How long after a stop to wait for threads that hang in the device; they wait half of it themselves.
+const GIVE_UP: Duration = Duration::from_secs(1);
+/// Below this, an interval is too short for the kernel's tick counters to say anything.
+const SHORTEST_CPU_INTERVAL_NS: u64 = 100_000_000;
+
+/// What the session wants to know.
+#[derive(Clone, Copy)]
+pub(super) struct Wishes {
+    pub(super) interval_ns: u64,
+    pub(super) interval_histograms: bool,
+}
+
+/// Where parts come from, and where tallies and reports go to.
+pub(super) struct Links {
+    pub(super) parts: Receiver<Part>,
+    /// To each thread, for its emptied tallies.
+    pub(super) spare: Vec<Sender<Box<Tally>>>,
+    pub(super) reports: Sender<Report>,
+}
+
+pub(super) struct Collector {
+    wishes: Wishes,
+    links: Links,
+    clock: Clock,
+    standstills: StandstillWatch,
+    gate: Arc<Gate>,
+    signals: Arc<Signals>,
+    flights: Vec<Arc<Flights>>,
+    /// The processors' counters when the step that runs now began, and the interval.
+    step_began: Arc<Mutex<CpuSnapshot>>,
+    interval_began: CpuSnapshot,
+    /// `None` before the first step and after an idle gap: there is no gap to speak of.
+    last_completion_ns: Option<u64>,
+    /// Steps that were reported.
+    reported: u64,
+    pending: VecDeque<PendingStep>,
+    spare_whole: Option<Box<Tally>>,
+}
+
+impl Collector {
+    pub(super) fn new(wishes: Wishes, shared: &Shared, links: Links) -> Self {
+        Self {
+            wishes,
+            links,
+            clock: shared.clock,
+            standstills: StandstillWatch::new(Look::now(shared.clock.now_ns())),
+            gate: Arc::clone(&shared.gate),
+            signals: Arc::clone(&shared.signals),
+            flights: shared.flights.clone(),
+            step_began: Arc::clone(&shared.step_began),
+            interval_began: CpuSnapshot::now(),
+            last_completion_ns: None,
+            reported: 0,
+            pending: VecDeque::new(),
+            spare_whole: None,
+        }
+    }
+
+    /// Collect until all threads are gone, or the device does not let them go after a stop.
+    pub(super) fn run(mut self) {
+        let mut halted = None;
+        loop {
+            let part = self.links.parts.recv_timeout(PERIOD);
+            self.look();
+            match part {
+                Ok(part) => self.take(part),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => (),
+            }
+            if self.signals.is_raised() && halted.get_or_insert_with(Instant::now).elapsed() >= GIVE_UP {
+                return self.give_up();
+            }
+        }
+    }
+
+    /// Look whether the process stood still. On a clock that went back no step would come to its end.
+    fn look(&mut self) {
+        if !self.standstills.look(Look::now(self.clock.now_ns())) {
+            self.signals.fail();
+        }
+    }
+
+    fn take(&mut self, part: Part) {
+        let thread = part.thread as usize;
+        if part.step.index < self.reported {
+            // A thread that had no part in the step, and no news.
+            return self.give_back(thread, part.tally);
+        }
+        let position = self.position_of(&part.step);
+        if let Some(tally) = self.pending[position].take(part) {
+            self.give_back(thread, tally);
+        }
+        self.report_in_order();
+    }
+
+    /// Report what is known of the step whose turn it is, and of those behind it once it is whole.
+    ///
+    /// A thread that is scheduled late tells the end of its part when others are in the next step already,
+    /// or even beyond: whoever hears the reports must not hear of that step before.
+    fn report_in_order(&mut self) {
+        while self.pending.front().is_some_and(|step| step.index == self.reported) {
+            self.report_intervals(0);
+            if !self.pending[0].is_whole() {
+                return;
+            }
+            self.report_step(0);
+        }
+    }
+
+    fn position_of(&mut self, step: &ActiveStep) -> usize {
+        self.pending.binary_search_by_key(&step.index, |pending| pending.index).unwrap_or_else(|position| {
+            let whole = self.spare_whole.take().unwrap_or_default();
+            let Wishes { interval_ns, interval_histograms } = self.wishes;
+            let rule = step.step.stop.steady;
+            let account = StepAccount::new(step.index, interval_ns, interval_histograms, rule, whole);
+            self.pending.insert(position, PendingStep::new(step, self.links.spare.len(), account));
+            position
+        })
+    }
+
+    fn give_back(&self, thread: usize, tally: Box<Tally>) {
+        // A thread that is gone needs no tally any more.
+        let _ = self.links.spare[thread].send(tally);
+    }
+
+    /// Report the intervals that all threads have left behind.
+    fn report_intervals(&mut self, position: usize) {
+        let index = self.pending[position].index;
+        while let Some(EndedInterval { result, is_steady, tally }) = self.end_interval(position) {
+            if is_steady {
+                self.signals.end_steady_step(index);
+            }
+            let result = IntervalResult { cpu: self.interval_cpu(result.index), ..result };
+            if let Some((thread, tally)) = tally {
+                self.give_back(thread, tally);
+            }
+            let _ = self.links.reports.send(Report::Interval(result));
+        }
+    }
+
+    fn end_interval(&mut self, position: usize) -> Option<EndedInterval> {
+        let Self { pending, standstills, .. } = self;
+        pending[position].end_interval(|from_ns, until_ns| !standstills.between(from_ns, until_ns).is_empty())
+    }
+
+    /// What the processors did in the interval of this number.
+    fn interval_cpu(&mut self, interval: u64) -> Option<CpuShares> {
+        if self.wishes.interval_ns < SHORTEST_CPU_INTERVAL_NS {
+            return None;
+        }
+        let now = CpuSnapshot::now();
+        let before = std::mem::replace(&mut self.interval_began, now);
+        let began = if interval == 0 { *self.lock_step_began() } else { before };
+        now.since(&began)
+    }
+
+    fn report_step(&mut self, position: usize) {
+        let Some(step) = self.pending.remove(position) else { return };
+        let now = CpuSnapshot::now();
+        let began = std::mem::replace(&mut *self.lock_step_began(), now);
+        self.interval_began = now;
+        let PendingStep { index, start_ns, step, account, outcome, .. } = step;
+        let mut whole = account.end();
+        let before_ns = self.last_completion_ns;
+        self.last_completion_ns =
+            if step.stimulus.is_none() { None } else { outcome.last_answer_ns.or(self.last_completion_ns) };
+        let mut result =
+            StepResult::new(index, &step, start_ns, &whole, outcome, before_ns, now.since(&began));
+        // What happened in the gap before it left the device idle where nothing else would have.
+        let ended_ns = result.started_ns + result.elapsed_ns;
+        result.standstills = self.standstills.between(before_ns.unwrap_or(start_ns), ended_ns);
+        self.standstills.forget_before(ended_ns);
+        self.reported = index + 1;
+        let _ = self.links.reports.send(Report::Step(result));
+        whole.clear();
+        self.spare_whole = Some(whole);
+    }
+
+    fn lock_step_began(&self) -> MutexGuard<'_, CpuSnapshot> {
+        // A panic elsewhere leaves the counters whole.
+        self.step_began.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Threads hang in the device: report the step without them, and what they wait for.
+    fn give_up(&mut self) {
+        let now_ns = self.clock.now_ns();
+        if let Some(active) = self.gate.active().filter(|active| active.index >= self.reported) {
+            // It may have hung from its first I/O on.
+            self.position_of(&active);
+        }
+        while let Some(step) = self.pending.front_mut() {
+            let mut left = Outcome { state: StepState::Interrupted, ..Outcome::default() };
+            for outstanding in self.flights.iter().flat_map(|flights| flights.outstanding()) {
+                left.leave(now_ns, &outstanding);
+            }
+            left.state = self.signals.halted().unwrap_or(left.state);
+            step.outcome.add(left);
+            step.end_all();
+            self.report_intervals(0);
+            self.report_step(0);
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! What a session is made for.
+
+use std::path::PathBuf;
+
+use super::completion_wait::CompletionWait;
+use crate::machine::IoPath;
+use crate::workload::Limits;
+
+/// What a session is made for.
+#[derive(Debug)]
+pub struct Configuration {
+    /// Size of the target and of the largest stimulus.
+    pub limits: Limits,
+    /// Seed of offsets, mix and payload.
+    pub seed: u64,
+    /// Length of an interval.
+    pub interval_ns: u64,
+    /// Whether each interval gets histograms of its own.
+    pub interval_histograms: bool,
+    /// The way to the target.
+    pub path: IoPath,
+    /// How the threads wait for completions.
+    pub completion_wait: CompletionWait,
+    /// Processors that the threads are pinned to, in turn; none: wherever the scheduler puts them.
+    pub cpus: Vec<usize>,
+    /// I/Os that may fail before the session does.
+    pub most_errors: u64,
+    /// Where every single I/O is written, if anywhere.
+    pub capture: Option<CaptureOrder>,
+}
+
+/// Where every single I/O goes.
+#[derive(Clone, Debug)]
+pub struct CaptureOrder {
+    /// The folder for the capture's files, which is made with the first of them in one that exists.
+    pub folder: PathBuf,
+    /// What all offsets are multiples of: the sector, or more where the program is known to be aligned.
+    pub lba_bytes: u32,
+}

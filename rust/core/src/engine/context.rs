@@ -1,0 +1,58 @@
+//! What a thread works with.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use super::completion_wait::CompletionWait;
+use super::cpu::CpuSnapshot;
+use super::gate::ActiveStep;
+use super::outcome::{Outcome, StepState};
+use super::progress::ThreadProgress;
+use super::signals::Signals;
+use super::slots::Slots;
+use crate::capture::Tap;
+use crate::clock::Clock;
+use crate::data::DataSource;
+use crate::machine::Queue;
+
+/// What a thread works with, from the first step to the last.
+pub(super) struct Context<Q> {
+    pub(super) thread: u32,
+    pub(super) sector_bytes: u32,
+    pub(super) completion_wait: CompletionWait,
+    pub(super) clock: Clock,
+    pub(super) queue: Q,
+    pub(super) slots: Slots,
+    pub(super) data: DataSource,
+    pub(super) signals: Arc<Signals>,
+    pub(super) progress: Arc<ThreadProgress>,
+    pub(super) tap: Option<Tap>,
+    /// The processors' counters when the step, or its measured part, began.
+    pub(super) step_began: Arc<Mutex<CpuSnapshot>>,
+}
+
+impl<Q: Queue> Context<Q> {
+    /// The ramp-up is over: what the processors did until now counts for nothing. One thread says so for all.
+    pub(super) fn restart_cpu_shares(&self) {
+        if self.thread == 0 {
+            *self.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
+        }
+    }
+
+    /// Leave the device alone until the step's time is over.
+    pub(super) fn idle(&mut self, step: &ActiveStep) -> Outcome {
+        let end_ns = step.start_ns + step.step.stop.duration_ns.unwrap_or(0);
+        let mut state = StepState::Complete;
+        let mut now_ns = self.clock.now_ns();
+        while now_ns < end_ns && state == StepState::Complete {
+            // Nothing is in flight: only the waker can end this wait early.
+            let waited = self.queue.enter_for(1, Duration::from_nanos(end_ns - now_ns));
+            state = self.signals.halted().unwrap_or(state);
+            now_ns = self.clock.now_ns();
+            if waited.is_err() {
+                state = StepState::Failed;
+            }
+        }
+        Outcome::of_idle(state, step.start_ns, now_ns)
+    }
+}

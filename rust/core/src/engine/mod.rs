@@ -1,0 +1,55 @@
+//! Runs a program of steps on warm threads, without idle time between the steps.
+//!
+//! ```text
+//! submit -> gate -> worker x TC ------> part -> collector -> poll
+//!           starts    step_pass: queue,  tally    pending:     intervals
+//!           a step    slots, pace,       and      merges       and steps
+//!           for all   stream, data       outcome  the parts
+//! ```
+
+mod account;
+mod answer;
+mod collector;
+mod completion_wait;
+mod configuration;
+mod context;
+mod cpu;
+mod crew;
+mod error;
+mod gate;
+mod outcome;
+mod output;
+mod overhead;
+mod pace;
+mod pending;
+mod progress;
+mod reports;
+mod result;
+mod session;
+mod shared;
+mod signals;
+mod slots;
+mod standstill;
+mod steady;
+mod step_pass;
+mod tally;
+mod worker;
+
+pub use completion_wait::CompletionWait;
+pub use configuration::{CaptureOrder, Configuration};
+pub use cpu::CpuShares;
+pub use error::{EngineError, NO_CAPTURE};
+pub use outcome::{EndedBy, ErrorTally, Failure, StepState};
+pub use overhead::Overhead;
+pub use progress::Progress;
+pub use result::{IntervalResult, OperationResult, Report, StepResult};
+pub use session::Session;
+pub use slots::Outstanding;
+pub use standstill::{Standstill, WatchedTime};
+pub use tally::ChoiceCounts;
+
+// Knows nothing of threads: the host of simulated drives counts and judges with the same.
+pub use account::{Answers, StepAccount};
+pub use outcome::Outcome;
+pub use reports::Reports;
+pub use tally::Tally;

@@ -1,0 +1,196 @@
+//! A step of which some threads have delivered parts.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::account::StepAccount;
+use super::gate::{ActiveStep, threads_of};
+use super::outcome::Outcome;
+use super::output::Part;
+use super::result::IntervalResult;
+use super::tally::Tally;
+use crate::workload::Step;
+
+/// The thread has nothing more to say about the step.
+const DONE: u64 = u64::MAX;
+
+/// One interval, as far as it was delivered.
+#[derive(Debug, Default)]
+struct PendingInterval {
+    in_flight: usize,
+    /// The first thread's tally, to which the others' were added; it goes back to that thread.
+    tally: Option<(usize, Box<Tally>)>,
+}
+
+/// One interval that all threads have left behind.
+pub(super) struct EndedInterval {
+    pub(super) result: IntervalResult,
+    /// The tracked figure is steady now.
+    pub(super) is_steady: bool,
+    /// Empty again, for the thread that it came from.
+    pub(super) tally: Option<(usize, Box<Tally>)>,
+}
+
+impl PendingInterval {
+    /// Take a thread's tally in; gives it back if it is not needed any more.
+    fn take(&mut self, thread: usize, mut tally: Box<Tally>) -> Option<Box<Tally>> {
+        match &mut self.tally {
+            None => {
+                self.tally = Some((thread, tally));
+                None
+            }
+            Some((_, whole)) => {
+                whole.add(&tally);
+                tally.clear();
+                Some(tally)
+            }
+        }
+    }
+}
+
+pub(super) struct PendingStep {
+    pub(super) index: u64,
+    pub(super) start_ns: u64,
+    pub(super) step: Arc<Step>,
+    pub(super) account: StepAccount,
+    pub(super) outcome: Outcome,
+    /// When intervals begin to count.
+    origin_ns: u64,
+    intervals: VecDeque<PendingInterval>,
+    /// Each thread's interval that is not yet delivered.
+    reached: Vec<u64>,
+    /// What each thread had outstanding at the end of the interval that it delivered last.
+    in_flight: Vec<usize>,
+}
+
+impl PendingStep {
+    pub(super) fn new(step: &ActiveStep, threads: usize, account: StepAccount) -> Self {
+        let tc = threads_of(&step.step);
+        Self {
+            index: step.index,
+            start_ns: step.start_ns,
+            step: Arc::clone(&step.step),
+            account,
+            outcome: Outcome::default(),
+            origin_ns: step.start_ns + step.step.ramp_ns,
+            intervals: VecDeque::new(),
+            in_flight: vec![0; threads],
+            reached: (0..threads).map(|thread| if thread < tc { 0 } else { DONE }).collect(),
+        }
+    }
+
+    /// Take a thread's part in; gives its tally back if it is not needed any more.
+    pub(super) fn take(&mut self, part: Part) -> Option<Box<Tally>> {
+        let thread = part.thread as usize;
+        if self.reached[thread] == DONE {
+            // It has no part in the step, and tells its end whenever it gets to: maybe when the interval that
+            // it would count for was reported long ago.
+            return Some(part.tally);
+        }
+        let position = self.position_of(part.interval);
+        while self.intervals.len() <= position {
+            self.intervals.push_back(PendingInterval::default());
+        }
+        self.keep_outstanding(thread, position);
+        self.in_flight[thread] = part.in_flight;
+        let interval = &mut self.intervals[position];
+        interval.in_flight += part.in_flight;
+        self.reached[thread] = match part.end {
+            Some(outcome) => {
+                self.outcome.add(outcome);
+                DONE
+            }
+            None => part.interval + 1,
+        };
+        interval.take(thread, part.tally)
+    }
+
+    /// In the intervals that a thread slept through, it had outstanding what it had before.
+    fn keep_outstanding(&mut self, thread: usize, position: usize) {
+        let slept = self.position_of(self.reached[thread]);
+        for interval in self.intervals.range_mut(slept.min(position)..position) {
+            interval.in_flight += self.in_flight[thread];
+        }
+    }
+
+    /// No thread will say any more.
+    pub(super) fn end_all(&mut self) {
+        self.reached.fill(DONE);
+    }
+
+    pub(super) fn is_whole(&self) -> bool {
+        self.reached.iter().all(|reached| *reached == DONE)
+    }
+
+    fn position_of(&self, interval: u64) -> usize {
+        usize::try_from(interval - self.account.interval()).expect("intervals fit into memory")
+    }
+
+    /// The next interval that all threads have left behind. One in which the process `stood_still`, between
+    /// two moments, is part of no steady state.
+    pub(super) fn end_interval(&mut self, stood_still: impl Fn(u64, u64) -> bool) -> Option<EndedInterval> {
+        if self.account.interval() >= *self.reached.iter().min()? {
+            return None;
+        }
+        let PendingInterval { in_flight, mut tally } = self.intervals.pop_front()?;
+        let begin_ns = self.origin_ns + self.account.begin_ns(self.account.interval());
+        let end_ns = begin_ns + self.account.interval_ns();
+        let is_last = self.is_whole() && self.intervals.is_empty();
+        if is_last && tally.as_ref().is_none_or(|(_, tally)| tally.is_empty()) {
+            return None;
+        }
+        let elapsed_ns = if is_last { self.last_length_ns() } else { self.account.interval_ns() };
+        let counts = tally.as_ref().map(|(_, tally)| tally.as_ref());
+        let (result, is_steady) = self.account.end_interval(counts, elapsed_ns, in_flight as u64);
+        let stood_still = stood_still(begin_ns, end_ns);
+        if stood_still {
+            self.account.restart_steady();
+        }
+        if let Some((_, tally)) = &mut tally {
+            tally.clear();
+        }
+        Some(EndedInterval { result, is_steady: is_steady && !stood_still, tally })
+    }
+
+    /// From the last interval's beginning to the last completion.
+    fn last_length_ns(&self) -> u64 {
+        let last_ns = self.outcome.last_completion_ns.unwrap_or(0);
+        self.account.last_length_ns(last_ns.saturating_sub(self.origin_ns))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::testing::{endless, random_writes};
+
+    #[test]
+    fn a_thread_without_a_part_in_the_step_may_tell_its_end_as_late_as_it_likes() {
+        let step = Arc::new(ActiveStep {
+            index: 0,
+            step: Arc::new(endless(random_writes(4096, 0..1 << 20))),
+            start_ns: 0,
+        });
+        let part = |thread, interval, end| Part {
+            step: Arc::clone(&step),
+            thread,
+            interval,
+            in_flight: 1,
+            tally: Box::default(),
+            end,
+        };
+        let account = StepAccount::new(0, 1_000, false, None, Box::default());
+        let mut pending = PendingStep::new(&step, 2, account);
+        let ended =
+            |pending: &mut PendingStep| pending.end_interval(|_, _| false).map(|ended| ended.result.index);
+        for interval in 0..3 {
+            pending.take(part(0, interval, None));
+            assert_eq!(ended(&mut pending), Some(interval));
+        }
+        assert!(pending.take(part(1, 0, Some(Outcome::default()))).is_some(), "its tally goes back to it");
+        assert!(!pending.is_whole());
+        pending.take(part(0, 3, Some(Outcome::default())));
+        assert!(pending.is_whole());
+        assert_eq!(pending.intervals.iter().map(|interval| interval.in_flight).sum::<usize>(), 1);
+    }
+}

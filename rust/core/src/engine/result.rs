@@ -1,0 +1,153 @@
+//! What comes out of a session: intervals while a step runs, and the step when it has ended.
+
+use super::cpu::CpuShares;
+use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
+use super::standstill::Standstill;
+use super::tally::{ChoiceCounts, OperationTally, Tally};
+use crate::histogram;
+use crate::workload::{ByOperation, Operation, Step};
+
+/// One operation of a step or interval.
+#[derive(Clone, Debug, Default)]
+pub struct OperationResult {
+    /// I/Os completed.
+    pub ios: u64,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Exact sum of the latencies.
+    pub latency_sum_ns: u128,
+    /// Exact smallest latency; `None` without an I/O.
+    pub latency_min_ns: Option<u64>,
+    /// Exact largest latency; `None` without an I/O.
+    pub latency_max_ns: Option<u64>,
+    /// The distribution in HdrHistogram V2 compressed encoding; empty without an I/O, or if not asked for.
+    pub histogram: Vec<u8>,
+}
+
+impl OperationResult {
+    /// The results of a tally by operation.
+    pub fn all(tally: &Tally, with_histograms: bool) -> ByOperation<Self> {
+        let mut results = ByOperation::default();
+        for operation in Operation::ALL {
+            *results.of_mut(operation) = Self::new(tally.of(operation), with_histograms);
+        }
+        results
+    }
+
+    fn new(tally: &OperationTally, with_histogram: bool) -> Self {
+        let latencies = &tally.latencies;
+        if latencies.count() == 0 {
+            return Self::default();
+        }
+        Self {
+            ios: latencies.count(),
+            bytes: tally.bytes,
+            latency_sum_ns: latencies.sum_ns(),
+            latency_min_ns: latencies.min_ns(),
+            latency_max_ns: latencies.max_ns(),
+            histogram: if with_histogram { histogram::encode(latencies) } else { Vec::new() },
+        }
+    }
+}
+
+/// One interval of a step.
+#[derive(Clone, Debug)]
+pub struct IntervalResult {
+    /// Number of the step in the session, from 0.
+    pub step: u64,
+    /// Number of the interval in the step, from 0.
+    pub index: u64,
+    /// Its length; the last one of a step is shorter.
+    pub elapsed_ns: u64,
+    /// What was done in it.
+    pub operations: ByOperation<OperationResult>,
+    /// I/Os outstanding at its end.
+    pub in_flight: u64,
+    /// I/Os that failed.
+    pub errors: u64,
+    /// The host's processors; `None` where intervals are too short for the kernel's counters.
+    pub cpu: Option<CpuShares>,
+    /// What the drive's own sensor said at its end, in degrees Celsius; `None` where the engine can't know.
+    pub temperature_c: Option<i32>,
+    /// Whether heat slowed the drive down in it; likewise.
+    pub throttled: Option<bool>,
+}
+
+/// The result of one step. Times are on the engine's clock.
+#[derive(Clone, Debug)]
+pub struct StepResult {
+    /// Number of the step in the session, from 0.
+    pub index: u64,
+    /// How it ended.
+    pub state: StepState,
+    /// The rule that ended it; `None` if none did.
+    pub ended_by: Option<EndedBy>,
+    /// First submission, end of the ramp-up, or when the step was let through the gate if it did nothing.
+    pub started_ns: u64,
+    /// From there to the last completion.
+    pub elapsed_ns: u64,
+    /// From the last completion of the step before to the first submission of this one; `None` around an
+    /// idle gap.
+    pub gap_ns: Option<u64>,
+    /// What was done.
+    pub operations: ByOperation<OperationResult>,
+    /// Its reads, writes and trims by block size and by access range.
+    pub choices: ChoiceCounts,
+    /// The host's processors during the step.
+    pub cpu: Option<CpuShares>,
+    /// I/Os whose planned moment passed and that found no room until the end.
+    pub unissued: u64,
+    /// The first I/O that failed.
+    pub failure: Option<Failure>,
+    /// All that failed.
+    pub errors: Vec<ErrorTally>,
+    /// When the process itself did not run, in the step or in the gap before it; never in virtual time.
+    pub standstills: Vec<Standstill>,
+}
+
+impl StepResult {
+    /// The result of a step that began at `start_ns`, with what was counted in it and how it went, after
+    /// one whose last answer was at `before_ns`.
+    pub fn new(
+        index: u64,
+        step: &Step,
+        start_ns: u64,
+        whole: &Tally,
+        outcome: Outcome,
+        before_ns: Option<u64>,
+        cpu: Option<CpuShares>,
+    ) -> Self {
+        let Outcome { state, ended_by, unissued, failure, errors, .. } = outcome;
+        let started_ns = outcome.started_ns.unwrap_or(start_ns);
+        // The time that a step was given counts, also where its last part was a planned pause.
+        let ended_ns = outcome.last_completion_ns.max(outcome.nominal_end_ns);
+        let gap_ns = match (before_ns, outcome.first_submission_ns) {
+            (Some(before), Some(first)) => Some(first.saturating_sub(before)),
+            _ => None,
+        };
+        Self {
+            index,
+            state,
+            ended_by: ended_by.filter(|_| state == StepState::Complete),
+            started_ns,
+            elapsed_ns: ended_ns.map_or(0, |ended_ns| ended_ns.saturating_sub(started_ns)),
+            gap_ns,
+            operations: OperationResult::all(whole, true),
+            choices: whole.choices_of(step.stimulus.as_ref()),
+            cpu,
+            unissued,
+            failure,
+            errors,
+            standstills: Vec::new(),
+        }
+    }
+}
+
+/// What a session has to say.
+#[derive(Clone, Debug)]
+pub enum Report {
+    /// An interval of the step that runs; the last one comes before the step itself.
+    Interval(IntervalResult),
+    /// A step that has ended.
+    Step(StepResult),
+}

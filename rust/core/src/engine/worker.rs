@@ -1,0 +1,60 @@
+//! One thread: runs its part of every step, and hands over what it counted.
+
+use std::sync::Arc;
+
+use super::context::Context;
+use super::gate::{ActiveStep, Gate};
+use super::outcome::{Outcome, StepState};
+use super::output::Output;
+use super::step_pass::StepPass;
+use crate::machine::Queue;
+use crate::workload::{Carried, Stream};
+
+pub(super) struct Worker<Q> {
+    pub(super) context: Context<Q>,
+    pub(super) output: Output,
+    pub(super) carried: Carried,
+}
+
+impl<Q: Queue> Worker<Q> {
+    /// Run steps until the gate closes.
+    pub(super) fn run(mut self, gate: &Gate) {
+        let mut index = 0;
+        loop {
+            if !gate.has_waiting() {
+                self.output.deliver_held_back();
+            }
+            let Some(step) = gate.arrive(self.context.thread as usize, index) else { break };
+            let outcome = self.take_part(&step);
+            if outcome.state != StepState::Complete {
+                // What follows a failure or a stop counts for nothing: let no other step begin.
+                gate.close();
+            }
+            if let Some(tap) = &mut self.context.tap {
+                tap.end_of_step();
+            }
+            self.output.end_step(&step, outcome);
+            index = step.index + 1;
+        }
+        self.output.deliver_held_back();
+    }
+
+    fn take_part(&mut self, step: &Arc<ActiveStep>) -> Outcome {
+        let Self { context, output, carried } = self;
+        match &step.step.stimulus {
+            Some(stimulus) if context.thread < stimulus.tc => {
+                let stream = Stream::new(&step.step, stimulus, context.sector_bytes, context.thread, carried);
+                StepPass::new(step, stimulus, context, output, stream).run(&step.step.stop)
+            }
+            None if context.thread == 0 => {
+                output.begin(step.start_ns);
+                output.deliver_held_back();
+                context.idle(step)
+            }
+            _ => {
+                output.begin(step.start_ns);
+                Outcome::default()
+            }
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! What to issue next: operations, sizes, offsets and moments. Serves every engine alike.
+
+mod arrivals;
+mod budget;
+mod check;
+mod deck;
+mod grid;
+mod hot_spot;
+mod operation;
+mod permutation;
+mod placement;
+mod random;
+mod segments;
+mod sequential;
+mod share;
+mod stimulus;
+mod stream;
+#[cfg(test)]
+pub(crate) mod testing;
+mod unique_lbas;
+mod zones;
+
+pub use arrivals::{Arrivals, DutyCycle};
+pub use check::{
+    Limits, MOST_BLOCK_SIZES, MOST_SEGMENTS, MOST_WINDOWS, MOST_ZONES, StimulusError, check_program,
+    parse_program,
+};
+pub use operation::{ByOperation, Choice, Io, Operation};
+pub use permutation::Permutation;
+pub use random::Uniform;
+pub use stimulus::{
+    BlockSize, Data, OperationWeights, Pacing, Placement, Program, SteadyFigure, SteadyRule, Step, Stimulus,
+    Stop, Zone,
+};
+pub use stream::{Carried, Stream};

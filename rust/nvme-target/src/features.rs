@@ -1,0 +1,115 @@
+//! Features: what a host may set, and read back.
+
+use super::command::{Answered, Command, Done, Status};
+use super::controller::{Controller, MOST_IO_QUEUES};
+use super::settings::Settings;
+use super::subsystem::Subsystem;
+
+const ARBITRATION: u8 = 0x01;
+const POWER_MANAGEMENT: u8 = 0x02;
+const TEMPERATURE_THRESHOLD: u8 = 0x04;
+const ERROR_RECOVERY: u8 = 0x05;
+const VOLATILE_WRITE_CACHE: u8 = 0x06;
+const NUMBER_OF_QUEUES: u8 = 0x07;
+const WRITE_ATOMICITY: u8 = 0x0A;
+const ASYNCHRONOUS_EVENTS: u8 = 0x0B;
+const KEEP_ALIVE: u8 = 0x0F;
+const HOST_IDENTIFIER: u8 = 0x81;
+
+const CURRENT: u32 = 0;
+const DEFAULT: u32 = 1;
+const SAVED: u32 = 2;
+const SUPPORTED: u32 = 3;
+/// Of the capabilities that "supported" asks for.
+const CHANGEABLE: u64 = 1 << 2;
+
+fn queues() -> u64 {
+    u64::from(MOST_IO_QUEUES - 1) * 0x1_0001
+}
+
+/// The feature that a command names. Who only asks where drives are has those that concern the asking.
+fn named(controller: &Controller, command: &Command) -> Result<u8, Status> {
+    #[expect(clippy::cast_possible_truncation, reason = "the number has 8 bits")]
+    let feature = command.dword(10) as u8;
+    if controller.is_discovery && !matches!(feature, ASYNCHRONOUS_EVENTS | KEEP_ALIVE) {
+        return Err(Status::INVALID_FIELD);
+    }
+    Ok(feature)
+}
+
+/// Get Features.
+pub(super) fn get(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
+    let feature = named(controller, command)?;
+    let mut features = match command.dword(10) >> 8 & 7 {
+        CURRENT => controller.lock().features,
+        // Nothing is saved: what is saved is the default.
+        DEFAULT | SAVED => Settings::new(0, subsystem.warning_k()),
+        SUPPORTED => return supported(subsystem, feature).map(Done::result),
+        _ => return Err(Status::INVALID_FIELD),
+    };
+    let is_current = command.dword(10) >> 8 & 7 == CURRENT;
+    Ok(Done::result(match feature {
+        ARBITRATION => features.arbitration.into(),
+        POWER_MANAGEMENT => 0,
+        TEMPERATURE_THRESHOLD => (*features.threshold(command.dword(11))?).into(),
+        ERROR_RECOVERY => features.error_recovery.into(),
+        VOLATILE_WRITE_CACHE => {
+            let now = subsystem.drive.write_cache().ok_or(Status::INVALID_FIELD)?;
+            u64::from(!is_current || now)
+        }
+        NUMBER_OF_QUEUES => queues(),
+        WRITE_ATOMICITY => features.write_atomicity.into(),
+        ASYNCHRONOUS_EVENTS => features.event_wishes.into(),
+        KEEP_ALIVE => features.keep_alive_ms.into(),
+        HOST_IDENTIFIER => return Ok(Done::data(controller.host.id.to_vec())),
+        _ => return Err(Status::INVALID_FIELD),
+    }))
+}
+
+fn supported(subsystem: &Subsystem, feature: u8) -> Result<u64, Status> {
+    match feature {
+        ARBITRATION
+        | TEMPERATURE_THRESHOLD
+        | ERROR_RECOVERY
+        | WRITE_ATOMICITY
+        | ASYNCHRONOUS_EVENTS
+        | KEEP_ALIVE => Ok(CHANGEABLE),
+        VOLATILE_WRITE_CACHE => {
+            subsystem.drive.write_cache().map(|_| CHANGEABLE).ok_or(Status::INVALID_FIELD)
+        }
+        POWER_MANAGEMENT | NUMBER_OF_QUEUES => Ok(0),
+        _ => Err(Status::INVALID_FIELD),
+    }
+}
+
+/// Set Features.
+pub(super) fn set(subsystem: &Subsystem, controller: &Controller, command: &Command) -> Answered {
+    let feature = named(controller, command)?;
+    if command.dword(10) >> 31 != 0 {
+        return Err(Status::NOT_SAVEABLE);
+    }
+    let value = command.dword(11);
+    if feature == VOLATILE_WRITE_CACHE {
+        subsystem.drive.write_cache().ok_or(Status::INVALID_FIELD)?;
+        let refused = subsystem.drive.set_write_cache(value & 1 != 0);
+        return refused.map(|()| Done::default()).map_err(|_| Status::NOT_CHANGEABLE);
+    }
+    let mut state = controller.lock();
+    let features = &mut state.features;
+    match feature {
+        ARBITRATION => features.arbitration = value,
+        // There is one power state.
+        POWER_MANAGEMENT if value & 31 == 0 => {}
+        #[expect(clippy::cast_possible_truncation, reason = "the threshold has 16 bits")]
+        TEMPERATURE_THRESHOLD => *features.threshold(value)? = value as u16,
+        ERROR_RECOVERY => features.error_recovery = value,
+        NUMBER_OF_QUEUES if value & 0xFFFF != 0xFFFF && value >> 16 != 0xFFFF => {
+            return Ok(Done::result(queues()));
+        }
+        WRITE_ATOMICITY => features.write_atomicity = value,
+        ASYNCHRONOUS_EVENTS => features.event_wishes = value,
+        KEEP_ALIVE => features.keep_alive_ms = value,
+        _ => return Err(Status::INVALID_FIELD),
+    }
+    Ok(Done::default())
+}

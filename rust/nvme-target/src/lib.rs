@@ -1,0 +1,55 @@
+//! An NVMe over TCP target that serves a simulated drive in wall-clock time, for the kernel's own driver.
+//!
+//! ```text
+//! socket -> pdu -> connection -> fabrics | admin | io -> store (contents), paced_drive (times)
+//! socket <- pdu <- queue: each answer when the simulated drive has it
+//! ```
+//!
+//! Written after the NVMe base specification 1.4, NVMe over Fabrics 1.1 and the NVMe/TCP transport 1.0, and
+//! authentication after the base specification 2.0. What hosts can take is bounded: connections in `connections`,
+//! time in `incoming` and `queue`, memory in `room`.
+
+#![forbid(unsafe_code)]
+
+mod admin;
+mod authentication;
+mod bytes;
+mod command;
+mod connection;
+mod connections;
+mod controller;
+mod diffie_hellman;
+mod discovery;
+mod effects;
+mod error_log;
+mod events;
+mod fabrics;
+mod features;
+mod figures;
+mod format;
+mod health;
+mod identify;
+mod incoming;
+mod io;
+mod lock;
+mod logs;
+mod media;
+mod namespaces;
+mod opcodes;
+mod paced_drive;
+mod pdu;
+mod queue;
+mod room;
+mod sanitize;
+mod sanitize_log;
+mod self_test;
+mod self_test_log;
+mod server;
+mod settings;
+mod store;
+mod subsystem;
+
+pub use authentication::{Secret, Secrets};
+pub use figures::Served;
+pub use server::{Order, Target, TargetError};
+pub use subsystem::{Faults, Identity};

@@ -1,0 +1,75 @@
+//! The join to Python: all of PyO3 is here, all of its documentation in `_native.pyi`.
+
+mod arguments;
+mod engine;
+mod errors;
+mod histogram;
+mod results;
+#[cfg(feature = "nvme-target")]
+mod served;
+mod simulated;
+mod watched_time;
+
+use std::collections::HashMap;
+use std::os::fd::RawFd;
+
+use openpts_core::engine::Overhead;
+use openpts_core::machine::{self, Target};
+use pyo3::prelude::*;
+
+use errors::engine_error;
+
+/// Which way to the target suits it, and why.
+#[pyfunction]
+#[pyo3(signature = (descriptor, *, sector_bytes))]
+fn probe(
+    py: Python<'_>,
+    descriptor: RawFd,
+    sector_bytes: u32,
+) -> PyResult<(&'static str, Vec<(String, String)>)> {
+    let target = Target::duplicate(descriptor)?;
+    let found = py.detach(|| machine::probe(&target, sector_bytes));
+    let reason = ("io_path_reason".to_owned(), found.reason.to_owned());
+    let findings = found.findings.into_iter().map(|finding| (finding.name.to_owned(), finding.value));
+    let findings = std::iter::once(reason).chain(findings).collect();
+    Ok((found.path.name(), findings))
+}
+
+/// What the engine itself costs without a device: latency awake and asleep, processor time.
+#[pyfunction]
+#[pyo3(signature = (*, cpus))]
+fn measure_overhead(py: Python<'_>, cpus: Vec<usize>) -> PyResult<(f64, f64, f64)> {
+    let overhead = py.detach(|| Overhead::measure(&cpus)).map_err(engine_error)?;
+    Ok((overhead.mean_latency_ns, overhead.sleeping_latency_ns, overhead.cpu_ns_per_io))
+}
+
+/// What this module is and how it was built, for the record.
+#[pyfunction]
+fn build_info() -> HashMap<&'static str, &'static str> {
+    HashMap::from([
+        ("version", env!("CARGO_PKG_VERSION")),
+        ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }),
+        ("architecture", std::env::consts::ARCH),
+    ])
+}
+
+#[pymodule(name = "_native")]
+mod native {
+    #[pymodule_export]
+    use super::engine::PyEngine;
+    #[pymodule_export]
+    use super::errors::{StoppedError, UnavailableError};
+    #[pymodule_export]
+    use super::histogram::PyHistogram;
+    #[pymodule_export]
+    use super::results::{PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult};
+    #[cfg(feature = "nvme-target")]
+    #[pymodule_export]
+    use super::served::PyServedDrive;
+    #[pymodule_export]
+    use super::simulated::{PySimulatedDrive, PySimulatedEngine, check_preset, write_amplification};
+    #[pymodule_export]
+    use super::watched_time::PyWatchedTime;
+    #[pymodule_export]
+    use super::{build_info, measure_overhead, probe};
+}

@@ -1,0 +1,160 @@
+//! Results of intervals, steps and captures.
+
+use std::collections::HashMap;
+
+use openpts_core::capture::CaptureSummary;
+use openpts_core::engine::{CpuShares, EndedBy, OperationResult, Progress, Report, Standstill};
+use openpts_core::workload::{ByOperation, Io};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+#[pyclass(name = "OperationResult", module = "openpts._native", get_all, frozen)]
+pub(super) struct PyOperationResult {
+    ios: u64,
+    bytes: u64,
+    latency_sum_ns: u128,
+    latency_min_ns: Option<u64>,
+    latency_max_ns: Option<u64>,
+    histogram: Py<PyBytes>,
+}
+
+/// Operations that had an I/O, by name.
+type PyOperations = HashMap<&'static str, Py<PyOperationResult>>;
+/// User, system and I/O wait in per cent, and the process's own time in ns.
+type PyCpu = (f64, f64, f64, u64);
+/// When it began and how long it lasted.
+pub(super) type PyStandstill = (u64, u64);
+/// Operation, offset, length.
+pub(super) type PyIo = (&'static str, u64, u32);
+
+#[pyclass(name = "IntervalResult", module = "openpts._native", get_all, frozen)]
+pub(super) struct PyIntervalResult {
+    step: u64,
+    index: u64,
+    elapsed_ns: u64,
+    operations: PyOperations,
+    in_flight: u64,
+    errors: u64,
+    cpu: Option<PyCpu>,
+    temperature_c: Option<i32>,
+    throttled: Option<bool>,
+}
+
+#[pyclass(name = "StepResult", module = "openpts._native", get_all, frozen)]
+pub(super) struct PyStepResult {
+    index: u64,
+    state: &'static str,
+    ended_by: Option<&'static str>,
+    started_ns: u64,
+    elapsed_ns: u64,
+    gap_ns: Option<u64>,
+    operations: PyOperations,
+    ios_by_block_size: Vec<u64>,
+    ios_by_zone: Vec<u64>,
+    cpu: Option<PyCpu>,
+    unissued: u64,
+    failure: Option<(PyIo, String)>,
+    errors: Vec<(&'static str, String, u64, Vec<u64>)>,
+    standstills: Vec<PyStandstill>,
+}
+
+#[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
+pub(super) struct PyCaptureSummary {
+    ios: u64,
+    discarded_ios: u64,
+    bytes_written: u64,
+    files: usize,
+    blocked_times: u64,
+    blocked_ns: u64,
+}
+
+#[derive(IntoPyObject)]
+pub(super) enum PyReport {
+    Interval(PyIntervalResult),
+    Step(PyStepResult),
+}
+
+impl PyReport {
+    pub(super) fn new(py: Python<'_>, report: Report) -> PyResult<Self> {
+        Ok(match report {
+            Report::Interval(interval) => Self::Interval(PyIntervalResult {
+                step: interval.step,
+                index: interval.index,
+                elapsed_ns: interval.elapsed_ns,
+                operations: operations(py, &interval.operations)?,
+                in_flight: interval.in_flight,
+                errors: interval.errors,
+                cpu: interval.cpu.map(cpu),
+                temperature_c: interval.temperature_c,
+                throttled: interval.throttled,
+            }),
+            Report::Step(step) => Self::Step(PyStepResult {
+                index: step.index,
+                state: step.state.name(),
+                ended_by: step.ended_by.map(EndedBy::name),
+                started_ns: step.started_ns,
+                elapsed_ns: step.elapsed_ns,
+                gap_ns: step.gap_ns,
+                operations: operations(py, &step.operations)?,
+                ios_by_block_size: step.choices.by_block_size,
+                ios_by_zone: step.choices.by_zone,
+                cpu: step.cpu.map(cpu),
+                unissued: step.unissued,
+                failure: step.failure.map(|failure| (place(&failure.io), failure.reason)),
+                errors: step
+                    .errors
+                    .into_iter()
+                    .map(|error| (error.operation, error.reason, error.count, error.first_offsets_bytes))
+                    .collect(),
+                standstills: step.standstills.iter().map(standstill).collect(),
+            }),
+        })
+    }
+}
+
+fn operations(py: Python<'_>, results: &ByOperation<OperationResult>) -> PyResult<PyOperations> {
+    results
+        .iter()
+        .filter(|(_, result)| result.ios > 0)
+        .map(|(operation, result)| {
+            let result = PyOperationResult {
+                ios: result.ios,
+                bytes: result.bytes,
+                latency_sum_ns: result.latency_sum_ns,
+                latency_min_ns: result.latency_min_ns,
+                latency_max_ns: result.latency_max_ns,
+                histogram: PyBytes::new(py, &result.histogram).unbind(),
+            };
+            Ok((operation.name(), Py::new(py, result)?))
+        })
+        .collect()
+}
+
+fn cpu(shares: CpuShares) -> PyCpu {
+    (shares.user_pct, shares.sys_pct, shares.iowait_pct, shares.process_ns)
+}
+
+pub(super) fn standstill(found: &Standstill) -> PyStandstill {
+    (found.from_ns, found.lasted_ns)
+}
+
+pub(super) fn place(io: &Io) -> PyIo {
+    (io.operation.name(), io.offset_bytes, io.length_bytes)
+}
+
+impl From<CaptureSummary> for PyCaptureSummary {
+    fn from(summary: CaptureSummary) -> Self {
+        Self {
+            ios: summary.ios_written,
+            discarded_ios: summary.ios_discarded,
+            bytes_written: summary.bytes_written,
+            files: summary.files.len(),
+            blocked_times: summary.waits.blocked_times,
+            blocked_ns: summary.waits.blocked_ns,
+        }
+    }
+}
+
+pub(super) fn progress_of(progress: Progress) -> (u64, u64, u64, u64) {
+    (progress.steps_begun, progress.step_elapsed_ns, progress.ios, progress.bytes)
+}

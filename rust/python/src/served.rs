@@ -1,0 +1,125 @@
+//! A simulated drive that is served by NVMe over TCP.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fs::File;
+use std::net::SocketAddr;
+use std::os::fd::RawFd;
+
+use openpts_core::machine;
+use openpts_nvme_target::{Faults, Identity, Order, Secret, Served, Target, TargetError};
+use openpts_sim::{Preset, PresetError, Scale};
+use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::prelude::*;
+
+use super::arguments::patience;
+use super::errors::value_error;
+
+fn target_error(error: TargetError) -> PyErr {
+    let text = error.to_string();
+    match error {
+        TargetError::Preset(_) | TargetError::Option(_) => PyValueError::new_err(text),
+        TargetError::Store(..) | TargetError::Listen(..) | TargetError::Thread(_) => PyOSError::new_err(text),
+    }
+}
+
+fn with_secret((nqn, (host_key, controller_key)): (String, (Vec<u8>, Option<Vec<u8>>))) -> (String, Secret) {
+    (nqn, Secret { host_key, controller_key })
+}
+
+#[pyclass(name = "ServedDrive", module = "openpts._native", frozen)]
+pub(super) struct PyServedDrive(Target);
+
+#[pymethods]
+impl PyServedDrive {
+    #[new]
+    #[pyo3(signature = (
+        preset_toml, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
+        model, firmware, guid, data, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
+        vanishes_after_ios, secrets,
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
+    fn new(
+        py: Python<'_>,
+        preset_toml: &str,
+        address: &str,
+        capacity_bytes: u64,
+        scale: u32,
+        seed: u64,
+        worn_in: bool,
+        ambient_c: Option<f64>,
+        initial_wear_pct: f64,
+        nqn: String,
+        serial: String,
+        model: String,
+        firmware: String,
+        guid: [u8; 16],
+        data: Option<RawFd>,
+        sanitize_takes_s: f64,
+        sanitize_fails: bool,
+        format_fails: bool,
+        purge_lies: bool,
+        unreadable_bytes: Vec<u64>,
+        vanishes_after_ios: Option<u64>,
+        secrets: BTreeMap<String, (Vec<u8>, Option<Vec<u8>>)>,
+    ) -> PyResult<Self> {
+        let address: SocketAddr = address.parse().map_err(value_error::<std::net::AddrParseError>)?;
+        let scale =
+            Scale::new(scale).ok_or_else(|| PyValueError::new_err("a scale of 0 stands for nothing"))?;
+        let order = Order {
+            preset: Preset::parse(preset_toml).map_err(value_error::<PresetError>)?,
+            capacity_bytes,
+            scale,
+            seed,
+            is_worn_in: worn_in,
+            ambient_c,
+            initial_wear_pct,
+            identity: Identity { nqn, serial, model, firmware, guid },
+            data: data.map(duplicated).transpose()?,
+            sanitize_takes: patience(sanitize_takes_s)?,
+            faults: Faults { sanitize_fails, format_fails, purge_lies, unreadable_bytes, vanishes_after_ios },
+            secrets: secrets.into_iter().map(with_secret).collect(),
+        };
+        py.detach(|| Target::start(order, address)).map(Self).map_err(target_error)
+    }
+
+    #[getter]
+    fn address(&self) -> String {
+        self.0.address().to_string()
+    }
+
+    #[getter]
+    fn capacity_bytes(&self) -> u64 {
+        self.0.capacity_bytes()
+    }
+
+    fn is_serving(&self) -> bool {
+        self.0.is_serving()
+    }
+
+    fn served(&self, py: Python<'_>) -> HashMap<&'static str, Option<u128>> {
+        let Served { ios, read_bytes, write_bytes, modelled_ns, late_ns, lateness_ns, connections } =
+            py.detach(|| self.0.served());
+        let late = |at: usize| lateness_ns.map(|lateness| lateness[at].into());
+        HashMap::from([
+            ("ios", Some(ios.into())),
+            ("read_bytes", Some(read_bytes.into())),
+            ("write_bytes", Some(write_bytes.into())),
+            ("modelled_ns", Some(modelled_ns)),
+            ("late_ns", Some(late_ns)),
+            ("late_p50_ns", late(0)),
+            ("late_p99_ns", late(1)),
+            ("late_p99_9_ns", late(2)),
+            ("late_max_ns", late(3)),
+            ("connections", Some(connections as u128)),
+        ])
+    }
+
+    fn stop(&self, py: Python<'_>) {
+        py.detach(|| self.0.stop());
+    }
+}
+
+/// A descriptor of our own onto the file that the guard has opened.
+fn duplicated(descriptor: RawFd) -> PyResult<File> {
+    Ok(machine::Target::duplicate(descriptor)?.into_descriptor().into())
+}

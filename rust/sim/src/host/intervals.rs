@@ -1,0 +1,107 @@
+//! What is counted in a step: interval by interval, and as a whole.
+
+use openpts_core::engine::{IntervalResult, Report, StepAccount, Tally};
+use openpts_core::workload::SteadyRule;
+
+use crate::host::scaled_results::scaled_interval;
+use crate::scale::Scale;
+use crate::smart::Sensed;
+use crate::time::{NEVER, Ps};
+
+/// What a session wants to know of its intervals. Nominal.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wishes {
+    pub(super) interval_ns: u64,
+    pub(super) interval_histograms: bool,
+    pub(super) scale: Scale,
+}
+
+/// The counts of a step. An interval holds what completes after its beginning, up to and including its end:
+/// in virtual time a completion often falls on the end exactly, and belongs to the time that it took.
+pub(super) struct Intervals<'a> {
+    scale: Scale,
+    account: StepAccount,
+    /// When intervals begin to count.
+    origin_ps: Ps,
+    end_ps: Ps,
+    part: Box<Tally>,
+    /// What the drive's sensor said when the interval began.
+    sensed: Option<Sensed>,
+    report: &'a mut dyn FnMut(Report),
+}
+
+impl<'a> Intervals<'a> {
+    pub(super) fn new(
+        wishes: Wishes,
+        step: u64,
+        steady: Option<SteadyRule>,
+        sensed: Option<Sensed>,
+        report: &'a mut dyn FnMut(Report),
+    ) -> Self {
+        let Wishes { interval_ns, interval_histograms, scale } = wishes;
+        Self {
+            scale,
+            account: StepAccount::new(step, interval_ns, interval_histograms, steady, Box::default()),
+            origin_ps: NEVER,
+            end_ps: NEVER,
+            part: Box::default(),
+            sensed,
+            report,
+        }
+    }
+
+    /// Intervals begin to count at this moment.
+    pub(super) fn begin_at(&mut self, origin_ps: Ps, sensed: Option<Sensed>) {
+        self.origin_ps = origin_ps;
+        self.end_ps = self.begin_ps(1);
+        self.sensed = sensed;
+    }
+
+    /// When the interval of this number begins.
+    fn begin_ps(&self, index: u64) -> Ps {
+        self.origin_ps.saturating_add(self.scale.virtual_ps(self.account.begin_ns(index)))
+    }
+
+    /// When the interval that runs is over.
+    #[inline]
+    pub(super) fn end_ps(&self) -> Ps {
+        self.end_ps
+    }
+
+    /// The counts of the interval that runs.
+    #[inline]
+    pub(super) fn counts_mut(&mut self) -> &mut Tally {
+        &mut self.part
+    }
+
+    /// The interval is over, and the drive's sensor says this; true when the tracked figure is steady now.
+    pub(super) fn roll_over(&mut self, in_flight: u64, sensed: Option<Sensed>) -> bool {
+        let is_steady = self.report(self.account.interval_ns(), in_flight, sensed);
+        self.end_ps = self.begin_ps(self.account.interval() + 1);
+        is_steady
+    }
+
+    fn report(&mut self, elapsed_ns: u64, in_flight: u64, sensed: Option<Sensed>) -> bool {
+        let before = std::mem::replace(&mut self.sensed, sensed);
+        let (result, is_steady) = self.account.end_interval(Some(&self.part), elapsed_ns, in_flight);
+        let result = IntervalResult {
+            temperature_c: sensed.map(|sensed| sensed.temperature_c),
+            throttled: sensed.zip(before).map(|(sensed, before)| sensed.has_throttled_since(&before)),
+            ..result
+        };
+        (self.report)(Report::Interval(scaled_interval(result, self.scale)));
+        self.part.clear();
+        is_steady
+    }
+
+    /// The step has ended; gives all that was counted in it. What the last interval has lasts from its
+    /// beginning to the last completion.
+    pub(super) fn end(mut self, last_completion_ps: Option<Ps>, sensed: Option<Sensed>) -> Box<Tally> {
+        if !self.part.is_empty() {
+            let since_origin_ps = last_completion_ps.map_or(0, |last| last.saturating_sub(self.origin_ps));
+            let elapsed_ns = self.account.last_length_ns(self.scale.nominal_ns(since_origin_ps));
+            self.report(elapsed_ns, 0, sensed);
+        }
+        self.account.end()
+    }
+}

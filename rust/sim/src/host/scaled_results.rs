@@ -1,0 +1,71 @@
+//! Results of a simulated drive as those of the drive that it stands for.
+
+use openpts_core::engine::{ChoiceCounts, ErrorTally, IntervalResult, OperationResult, StepResult};
+use openpts_core::workload::{ByOperation, Operation};
+
+use crate::scale::Scale;
+use crate::smart::{NandPages, Smart};
+
+/// An interval whose times are nominal already. Histograms keep the simulated counts: what was not simulated
+/// supports no percentile.
+pub(super) fn scaled_interval(mut interval: IntervalResult, scale: Scale) -> IntervalResult {
+    let factor = u64::from(scale.factor());
+    scale_operations(&mut interval.operations, factor);
+    interval.errors *= factor;
+    interval
+}
+
+/// A step whose times are nominal already.
+pub(super) fn scaled_step(mut step: StepResult, scale: Scale) -> StepResult {
+    let factor = u64::from(scale.factor());
+    scale_operations(&mut step.operations, factor);
+    let ChoiceCounts { by_block_size, by_zone } = &mut step.choices;
+    by_block_size.iter_mut().chain(by_zone).for_each(|ios| *ios *= factor);
+    step.unissued = step.unissued.saturating_mul(factor);
+    step.errors.iter_mut().for_each(|error| scale_error(error, factor));
+    if let Some(failure) = &mut step.failure {
+        failure.io.offset_bytes *= factor;
+    }
+    step
+}
+
+fn scale_operations(operations: &mut ByOperation<OperationResult>, factor: u64) {
+    for operation in Operation::ALL {
+        let result = operations.of_mut(operation);
+        result.ios *= factor;
+        result.bytes *= factor;
+        result.latency_sum_ns *= u128::from(factor);
+    }
+}
+
+fn scale_error(error: &mut ErrorTally, factor: u64) {
+    error.count *= factor;
+    error.first_offsets_bytes.iter_mut().for_each(|offset| *offset *= factor);
+}
+
+/// The drive's log as the nominal drive would have it. Erases of a block, percentages and temperatures are
+/// the same for both, and so is how often throttling began: its time constants are shortened as steps are.
+pub(super) fn scaled_smart(smart: Smart, scale: Scale) -> Smart {
+    let factor = u64::from(scale.factor());
+    let times = f64::from(scale.factor());
+    Smart {
+        host_read_bytes: smart.host_read_bytes * factor,
+        host_write_bytes: smart.host_write_bytes * factor,
+        host_reads: smart.host_reads * factor,
+        host_writes: smart.host_writes * factor,
+        nand_pages: NandPages {
+            host: smart.nand_pages.host * factor,
+            collected: smart.nand_pages.collected * factor,
+            folded: smart.nand_pages.folded * factor,
+            padded: smart.nand_pages.padded * factor,
+            journal: smart.nand_pages.journal * factor,
+        },
+        media_errors: smart.media_errors * factor,
+        warning_temperature_s: smart.warning_temperature_s * times,
+        critical_temperature_s: smart.critical_temperature_s * times,
+        busy_s: smart.busy_s * times,
+        energy_j: smart.energy_j.map(|energy_j| energy_j * times),
+        mapped_pages: smart.mapped_pages * factor,
+        ..smart
+    }
+}

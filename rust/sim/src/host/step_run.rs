@@ -1,0 +1,488 @@
+//! One step on a simulated drive: keeps the slots as full as the pacing wants, moves time on from one
+//! event to the next.
+
+use openpts_core::capture::{CapturedIo, Tap};
+use openpts_core::engine::{Answers, Outcome, Report, StepState, Tally};
+use openpts_core::workload::{Carried, Io, Pacing, Stimulus};
+
+use super::context::Context;
+use super::ending::Ending;
+use super::events::Events;
+use super::flow::Flow;
+use super::intervals::Intervals;
+use super::pacing::{SlotPacing, next_on_ps};
+use super::scaled_program::ScaledStep;
+use crate::drive::{Answer, Completion, Drive};
+use crate::scale::Scale;
+use crate::time::{NEVER, PS_PER_NS, Ps};
+
+/// Events from one look at the outside world to the next.
+const LOOK_EVENTS: u32 = 1000;
+/// How often each slot is answered before a scaled drive's step begins to count.
+const LEAD_IN_GENERATIONS: u64 = 4;
+/// What a capture says of an I/O that failed.
+const ERRNO_IO: i32 = 5;
+
+/// One of the I/Os that may be outstanding.
+#[derive(Clone, Copy, Debug)]
+struct Slot {
+    /// Where the latency begins: the submission, or the planned moment.
+    begin_ps: Ps,
+    io: Io,
+    error: Option<&'static str>,
+    thread: u32,
+    in_flight: bool,
+}
+
+/// What comes out of a step.
+pub(super) struct Ran {
+    pub(super) outcome: Outcome,
+    pub(super) whole: Box<Tally>,
+    /// When the next step may begin.
+    pub(super) ended_ps: Ps,
+    /// How long what was outstanding at the end of its time took beyond that, where it counts for nothing.
+    pub(super) drained_ps: Ps,
+    /// How long the lead-in took.
+    pub(super) lead_in_ps: Ps,
+}
+
+/// A step that runs.
+pub(super) struct StepRun<'a> {
+    context: &'a Context,
+    index: u64,
+    step: &'a ScaledStep,
+    taps: &'a mut [Tap],
+    drive: &'a mut dyn Drive,
+    pacing: SlotPacing,
+    flows: Vec<Flow<'a>>,
+    slots: Vec<Slot>,
+    /// When each slot's I/O is answered, or the slot woken; behind them, when each thread's next I/O is due.
+    events: Events,
+    intervals: Intervals<'a>,
+    ending: Ending,
+    answers: Answers,
+    /// After the lead-in.
+    start_ps: Ps,
+    /// Answers until then, and its length.
+    lead_in_ios: u64,
+    lead_in_ps: Ps,
+    now_ps: Ps,
+    /// When the ramp-up or the running interval is over.
+    edge_ps: Ps,
+    /// What is answered after the step's time counts, with the time that it took.
+    ///
+    /// On a drive in its own size always. A simulated request stands for many, but as many are outstanding
+    /// on either drive: counted as all others are, its drain would be that many times as long.
+    counts_drain: bool,
+    in_flight: u64,
+    deferred: u64,
+    answered: Vec<(u32, Completion)>,
+    until_look: u32,
+}
+
+impl<'a> StepRun<'a> {
+    #[expect(clippy::too_many_arguments, reason = "what lasts longer than the step, piece by piece")]
+    pub(super) fn new(
+        context: &'a Context,
+        index: u64,
+        step: &'a ScaledStep,
+        stimulus: &'a Stimulus,
+        carried: &'a mut [Carried],
+        taps: &'a mut [Tap],
+        drive: &'a mut dyn Drive,
+        start_ps: Ps,
+        follows_load: bool,
+        report: &'a mut dyn FnMut(Report),
+    ) -> Self {
+        let flows: Vec<_> = (0..stimulus.tc)
+            .zip(carried)
+            .map(|(thread, carried)| Flow::new(&step.step, stimulus, context.sector_bytes, thread, carried))
+            .collect();
+        let slot = |thread| Slot { begin_ps: 0, io: Flow::NOTHING, error: None, thread, in_flight: false };
+        let slots: Vec<_> = (0..stimulus.tc * stimulus.qd).map(|place| slot(place / stimulus.qd)).collect();
+        let lead_in_ios = if follows_load { lead_in_ios(context.wishes.scale, step, stimulus) } else { 0 };
+        let (steady, sensed) = (step.step.stop.steady, drive.sensed(start_ps));
+        let intervals = Intervals::new(context.wishes, index, steady, sensed, report);
+        Self {
+            pacing: SlotPacing::new(stimulus.pacing),
+            events: Events::new(slots.len() + flows.len()),
+            ending: Ending::new(step, NEVER),
+            edge_ps: NEVER,
+            answers: Answers::default(),
+            in_flight: 0,
+            deferred: 0,
+            answered: Vec::with_capacity(slots.len()),
+            until_look: LOOK_EVENTS,
+            counts_drain: context.wishes.scale == Scale::ONE,
+            now_ps: start_ps,
+            context,
+            index,
+            step,
+            taps,
+            drive,
+            flows,
+            slots,
+            intervals,
+            start_ps,
+            lead_in_ios,
+            lead_in_ps: 0,
+        }
+    }
+
+    /// Issue until the stop rule says so, then drain.
+    pub(super) fn run(mut self) -> Ran {
+        self.begin();
+        loop {
+            let (at_ps, place) = self.events.first();
+            if self.deferred > 0 && self.take_answers(at_ps) {
+                continue;
+            }
+            if at_ps == NEVER {
+                return self.end();
+            }
+            self.until_look -= 1;
+            if self.until_look == 0 {
+                self.look();
+            }
+            if place >= self.slots.len() {
+                self.arrive(place - self.slots.len(), at_ps);
+            } else if self.slots[place].in_flight {
+                let counts = self.counts(place, at_ps);
+                self.pass(if counts { at_ps } else { self.ending.end_ps() });
+                self.now_ps = at_ps;
+                self.complete(place, at_ps, counts);
+                if self.lead_in_ios > 0 {
+                    self.lead_in(at_ps);
+                }
+                self.go_on(place, at_ps);
+            } else if self.wake(self.slots[place].thread as usize, at_ps) {
+                self.issue(place, at_ps, at_ps);
+            } else {
+                self.events.set(place, NEVER);
+            }
+        }
+    }
+
+    /// All slots may issue at once, or as soon as their threads' arrivals are due.
+    fn begin(&mut self) {
+        if self.lead_in_ios == 0 {
+            self.begin_time(self.start_ps);
+        }
+        self.halt_if_told();
+        if matches!(self.pacing, SlotPacing::Planned) {
+            for place in (0..self.slots.len()).rev() {
+                let thread = self.slots[place].thread as usize;
+                self.flows[thread].free.push(u32::try_from(place).expect("a slot's number"));
+            }
+            (0..self.flows.len()).for_each(|thread| self.set_arrival(thread, self.start_ps));
+        } else {
+            (0..self.slots.len()).for_each(|place| self.events.set(place, self.start_ps));
+        }
+    }
+
+    /// The step's time begins at this moment.
+    #[cold]
+    fn begin_time(&mut self, at_ps: Ps) {
+        self.lead_in_ps = at_ps - self.start_ps;
+        self.start_ps = at_ps;
+        let origin_ps = at_ps + self.step.ramp_ps;
+        self.intervals.begin_at(origin_ps, self.drive.sensed(at_ps));
+        self.ending = Ending::new(self.step, origin_ps);
+        self.answers.measuring = self.step.ramp_ps == 0;
+        self.edge_ps = if self.answers.measuring { self.intervals.end_ps() } else { origin_ps };
+    }
+
+    /// When the nominal drive would have come to this moment, without the lead-in.
+    fn nominal_ns(&self, at_ps: Ps) -> u64 {
+        self.context.nominal_ns(at_ps).saturating_sub(self.context.wishes.scale.nominal_ns(self.lead_in_ps))
+    }
+
+    /// See to what happens outside of virtual time.
+    #[cold]
+    fn look(&mut self) {
+        self.until_look = LOOK_EVENTS;
+        self.context.progress.advance(self.answers.take_progress(), self.now_ps);
+        self.context.drive.tell(self.drive, self.now_ps);
+        self.halt_if_told();
+    }
+
+    fn halt_if_told(&mut self) {
+        if let Some(state) = self.context.halt.halted() {
+            self.answers.outcome.state = state;
+            self.ending.halt(self.now_ps);
+        }
+    }
+
+    /// Take the answers that the drive had held back, if the next of them comes before this moment.
+    fn take_answers(&mut self, before_ps: Ps) -> bool {
+        let next_ps = self.drive.next_answer_ps();
+        if next_ps > before_ps || next_ps == NEVER {
+            return false;
+        }
+        self.drive.answer_until(next_ps.max(self.now_ps), &mut self.answered);
+        self.deferred -= self.answered.len() as u64;
+        let any = !self.answered.is_empty();
+        for (place, completion) in self.answered.drain(..) {
+            let place = place as usize;
+            self.slots[place].error = completion.error;
+            self.events.set(place, completion.at_ps.max(self.now_ps));
+        }
+        any
+    }
+
+    /// Whether what is answered at this moment is part of the result.
+    #[inline]
+    fn counts(&mut self, place: usize, at_ps: Ps) -> bool {
+        at_ps <= self.ending.end_ps() || self.counts_drain || self.counts_late(place)
+    }
+
+    /// Of what an amount asked for everything counts, and of a step that was stopped, or too short for any
+    /// answer, all that it has.
+    #[cold]
+    fn counts_late(&mut self, place: usize) -> bool {
+        self.counts_drain =
+            self.answers.last_completion().is_none() || self.answers.outcome.state != StepState::Complete;
+        let flow = &self.flows[self.slots[place].thread as usize];
+        self.counts_drain || !self.ending.ends_by_time(flow)
+    }
+
+    /// Time goes on: intervals that end before this moment are over.
+    #[inline]
+    fn pass(&mut self, at_ps: Ps) {
+        while self.edge_ps < at_ps {
+            self.pass_edge();
+        }
+    }
+
+    /// Time goes on to a moment at which a thread may issue something; false if the step has ended for it
+    /// before that, and time does not go on for its sake.
+    fn wake(&mut self, thread: usize, at_ps: Ps) -> bool {
+        let ends_ps = self.flows[thread].ends_ps;
+        while self.edge_ps < at_ps.min(ends_ps).min(self.ending.end_ps()) {
+            self.pass_edge();
+        }
+        if at_ps >= ends_ps.min(self.ending.end_ps()) {
+            return false;
+        }
+        if self.in_flight == 0 && at_ps > self.now_ps {
+            self.drive.idle_until(at_ps);
+        }
+        self.now_ps = at_ps;
+        true
+    }
+
+    #[cold]
+    fn pass_edge(&mut self) {
+        if !self.answers.measuring {
+            self.answers.measuring = true;
+            self.flows.iter_mut().for_each(Flow::count_from_here);
+        } else if self.intervals.roll_over(self.in_flight, self.drive.sensed(self.edge_ps)) {
+            self.ending.steady(self.edge_ps);
+        }
+        self.edge_ps = self.intervals.end_ps();
+    }
+
+    /// A slot's I/O is answered.
+    #[inline]
+    fn complete(&mut self, place: usize, at_ps: Ps, counts: bool) {
+        let slot = &mut self.slots[place];
+        slot.in_flight = false;
+        self.in_flight -= 1;
+        self.answers.answered(at_ps, counts);
+        // To the nearest nanosecond.
+        let latency_ns = (at_ps - slot.begin_ps + PS_PER_NS / 2) / PS_PER_NS;
+        let slot = *slot;
+        if counts && self.lead_in_ios == 0 && !self.taps.is_empty() {
+            self.capture(&slot, latency_ns);
+        }
+        if let Some(reason) = slot.error {
+            return self.fail(&slot.io, reason);
+        }
+        self.answers.done(self.intervals.counts_mut(), &slot.io, latency_ns, counts);
+    }
+
+    /// An I/O of the lead-in was answered: the step's time begins with the last of them.
+    #[cold]
+    fn lead_in(&mut self, at_ps: Ps) {
+        self.lead_in_ios -= 1;
+        if self.lead_in_ios == 0 {
+            self.begin_time(at_ps);
+        }
+    }
+
+    #[cold]
+    fn fail(&mut self, io: &Io, reason: &str) {
+        self.context.halt.count_error();
+        let at_ns = self.nominal_ns(self.now_ps);
+        self.answers.failed(self.intervals.counts_mut(), at_ns, io, reason.to_owned());
+        self.halt_if_told();
+    }
+
+    #[cold]
+    fn capture(&mut self, slot: &Slot, latency_ns: u64) {
+        let step = u32::try_from(self.index).expect("a step's number");
+        self.taps[slot.thread as usize].record(
+            step,
+            CapturedIo {
+                submitted_ns: self.nominal_ns(slot.begin_ps),
+                latency_ns,
+                offset_bytes: slot.io.offset_bytes * u64::from(self.context.wishes.scale.factor()),
+                length_bytes: slot.io.length_bytes,
+                operation: slot.io.operation,
+                result: if slot.error.is_some() { ERRNO_IO } else { 0 },
+            },
+        );
+    }
+
+    /// A slot is free again.
+    #[inline]
+    fn go_on(&mut self, place: usize, at_ps: Ps) {
+        match self.pacing {
+            SlotPacing::ClosedLoop => self.issue(place, at_ps, at_ps),
+            SlotPacing::DutyCycle(cycle) => {
+                let on_ps = self.start_ps + next_on_ps(cycle, at_ps - self.start_ps);
+                if on_ps > at_ps { self.events.set(place, on_ps) } else { self.issue(place, at_ps, at_ps) }
+            }
+            SlotPacing::ThinkTime(think_ps) => self.events.set(place, at_ps.saturating_add(think_ps)),
+            SlotPacing::Planned => {
+                self.events.set(place, NEVER);
+                let thread = self.slots[place].thread as usize;
+                let free = &mut self.flows[thread].free;
+                free.push(u32::try_from(place).expect("a slot's number"));
+                // With another free slot, the thread is to be woken for its next arrival already.
+                if free.len() == 1 {
+                    self.serve(thread, at_ps);
+                }
+            }
+        }
+    }
+
+    /// Issue what is due in a thread.
+    fn arrive(&mut self, thread: usize, at_ps: Ps) {
+        if self.wake(thread, at_ps) {
+            self.serve(thread, at_ps);
+        } else {
+            self.set_arrival(thread, NEVER);
+        }
+    }
+
+    /// Issue what the thread has planned up to now, as far as slots are free; be woken for what it has not.
+    fn serve(&mut self, thread: usize, at_ps: Ps) {
+        loop {
+            let flow = &mut self.flows[thread];
+            let planned_ps = self.start_ps.saturating_add(flow.planned_ps());
+            if planned_ps > at_ps && !flow.free.is_empty() {
+                return self.set_arrival(thread, planned_ps);
+            }
+            let slot = if at_ps < flow.ends_ps.min(self.ending.end_ps()) { flow.free.pop() } else { None };
+            let Some(place) = slot else { return self.set_arrival(thread, NEVER) };
+            self.issue(place as usize, at_ps, planned_ps);
+            self.flows[thread].advance();
+        }
+    }
+
+    fn set_arrival(&mut self, thread: usize, at_ps: Ps) {
+        self.events.set(self.slots.len() + thread, at_ps);
+    }
+
+    /// Issue the thread's next I/O in this slot, unless the step has ended for it.
+    #[inline]
+    fn issue(&mut self, place: usize, at_ps: Ps, begin_ps: Ps) {
+        let slot = &mut self.slots[place];
+        let flow = &mut self.flows[slot.thread as usize];
+        if at_ps >= flow.ends_ps.min(self.ending.end_ps()) {
+            return self.events.set(place, NEVER);
+        }
+        let io = flow.next(self.drive);
+        *slot = Slot { begin_ps, io, in_flight: true, ..*slot };
+        self.in_flight += 1;
+        #[expect(clippy::cast_possible_truncation, reason = "a slot's number")]
+        let answer = self.drive.submit(&io, place as u32, at_ps);
+        match answer {
+            Answer::Known(completion) => {
+                slot.error = completion.error;
+                self.events.set(place, completion.at_ps.max(at_ps));
+            }
+            Answer::Deferred => {
+                self.deferred += 1;
+                self.events.set(place, NEVER);
+            }
+        }
+        if self.answers.outcome.first_submission_ns.is_none() {
+            self.answers.outcome.first_submission_ns = Some(self.context.nominal_ns(at_ps));
+        }
+        if flow.is_spent() {
+            flow.ends_ps = at_ps.max(self.ending.long_enough_ps());
+            if at_ps < flow.ends_ps {
+                flow.go_on();
+            }
+        }
+    }
+
+    /// Nothing is outstanding, and nothing more will be issued.
+    fn end(mut self) -> Ran {
+        self.give_up_unanswered();
+        if self.flows.iter().any(|flow| self.ending.ends_by_time(flow)) {
+            while self.edge_ps < self.ending.end_ps() {
+                self.pass_edge();
+            }
+            if self.ending.end_ps() > self.now_ps {
+                self.drive.idle_until(self.ending.end_ps());
+                self.now_ps = self.ending.end_ps();
+            }
+        }
+        let in_time_ps = if self.counts_drain { self.now_ps } else { self.now_ps.min(self.ending.end_ps()) };
+        let counted_ps = in_time_ps.max(self.answers.last_completion().unwrap_or(0));
+        let drained_ps = self.now_ps - counted_ps;
+        while self.answers.measuring && self.intervals.end_ps() <= counted_ps {
+            let sensed = self.drive.sensed(self.intervals.end_ps());
+            self.intervals.roll_over(0, sensed);
+        }
+        self.context.progress.advance(self.answers.take_progress(), self.now_ps);
+        self.answers.outcome.started_ns =
+            self.answers.measuring.then(|| self.nominal_ns(self.ending.origin_ps()));
+        self.answers.outcome.last_completion_ns =
+            self.answers.last_completion().map(|at_ps| self.nominal_ns(at_ps));
+        // As many as on the nominal drive were outstanding, and they took as long.
+        let last_answer_ps = self.answers.last_answer().map(|last_ps| last_ps.min(counted_ps));
+        self.answers.outcome.last_answer_ns = last_answer_ps
+            .map(|at_ps| self.nominal_ns(at_ps))
+            .map(|last_ns| last_ns + drained_ps / PS_PER_NS);
+        self.ending.note(&mut self.answers.outcome, &mut self.flows, self.start_ps);
+        let sensed = self.drive.sensed(self.now_ps);
+        let whole = self.intervals.end(self.answers.last_completion(), sensed);
+        Ran {
+            outcome: self.answers.outcome,
+            whole,
+            ended_ps: self.now_ps,
+            drained_ps,
+            lead_in_ps: self.lead_in_ps,
+        }
+    }
+
+    /// A drive that never answers what it has deferred ends the session.
+    fn give_up_unanswered(&mut self) {
+        for place in 0..self.slots.len() {
+            if self.slots[place].in_flight {
+                let io = self.slots[place].io;
+                self.context.halt.fail();
+                self.fail(&io, "the drive never answers");
+            }
+        }
+    }
+}
+
+/// How many I/Os of a step are answered before its time begins: none on a drive in its own size.
+///
+/// A queue that begins empty is served faster than it is ever after, until each slot was answered a few
+/// times. That takes as long on the small drive as on the large one, but is so many times as large a share of
+/// the step that is simulated. An amount is to be counted from its first byte, and what is paced is not
+/// limited by the queue.
+fn lead_in_ios(scale: Scale, step: &ScaledStep, stimulus: &Stimulus) -> u64 {
+    let stop = &step.step.stop;
+    let is_counted = stop.amount_bytes.is_some() || stop.ios.is_some();
+    if scale == Scale::ONE || is_counted || !matches!(stimulus.pacing, Pacing::ClosedLoop) {
+        return 0;
+    }
+    LEAD_IN_GENERATIONS * u64::from(stimulus.tc) * u64::from(stimulus.qd)
+}

@@ -1,0 +1,15 @@
+//! Bounds of single values, named as a preset's author wrote them.
+
+use crate::preset::PresetError;
+
+/// A value must lie in a range, ends included; what is not a number never does.
+pub(super) fn within(name: &str, value: f64, least: f64, most: f64) -> Result<(), PresetError> {
+    if value >= least && value <= most {
+        return Ok(());
+    }
+    Err(PresetError(if most == f64::INFINITY {
+        format!("{name} is {value} and must be at least {least}")
+    } else {
+        format!("{name} is {value} and must be from {least} to {most}")
+    }))
+}

@@ -121,7 +121,7 @@ def test_a_purge_that_does_not_purge_ends_the_run(tmp_path: Path, purge: str, sa
 
 @pytest.mark.proves("PTS-CACHE-01")
 @pytest.mark.parametrize(
-    ("cache", "profile", "required", "found", "deviates"),
+    ("cache", "drive_class", "required", "found", "deviates"),
     [
         ("write_cache = true", DriveClass.ENTERPRISE, "WCD", "WCD", False),
         ("write_cache = true", DriveClass.CLIENT, "WCE", "WCE", False),

@@ -50,7 +50,7 @@ demo: $(VENV)/.built  ## an IOPS test at full length on a simulated drive, and a
 samples: $(VENV)/.built  ## build/samples: a report of every test, from simulated drives (5 to 10 minutes)
 	@rm -rf $(SAMPLES) && mkdir -p $(SAMPLES)
 	$(BIN)/openpts run all sim:enterprise-tlc --out $(SAMPLES)/enterprise
-	$(BIN)/openpts run all 'sim:client-qlc?capacity=256GB' --profile client --out $(SAMPLES)/client
+	$(BIN)/openpts run all 'sim:client-qlc?capacity=256GB' --class client --out $(SAMPLES)/client
 	$(BIN)/openpts run profile 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/profile
 	$(BIN)/openpts run precon sim:mlc --out $(SAMPLES)/precon
 	$(BIN)/openpts run entropy sim:sata-reduction --out $(SAMPLES)/entropy

@@ -329,7 +329,7 @@ def test_the_list_leaves_every_drive_as_it_was(attach, roots: SystemRoots) -> No
 
 def test_a_plan_tells_of_the_refusal_to_come(attach, run, mount) -> None:
     node = attach(size_bytes=256 * MIB)
-    words = ["iops", str(node), "--profile", "client"]
+    words = ["iops", str(node), "--class", "client"]
     free = CliRunner().invoke(plan_command, words, catch_exceptions=False)
     assert free.output.splitlines()[-1] == "guard       has nothing against the target as it is now"
     run("mkfs.ext4", "-q", node)

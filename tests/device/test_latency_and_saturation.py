@@ -15,7 +15,7 @@ from openpts.vocabulary.stop import FirstOf
 from tests.device.openpts_process import openpts
 
 # Minutes of 50 ms, and the histogram of 20 minutes in one second.
-SHORT = ("--time-scale", "1/1200", "--profile", "client")
+SHORT = ("--time-scale", "1/1200", "--class", "client")
 
 
 def completed(folder: Path) -> Run:

@@ -8,7 +8,7 @@ from openpts.record.reader import read_run
 from tests.device.openpts_process import start_openpts
 
 HOURS = ("--step-seconds", "0.1", "--max-rounds", "1000", "--precondition-passes", "1")
-RUN = ("run", "iops", "file:x?size=64MiB", "--profile", "client", "--no-report", "--out", "r1", *HOURS)
+RUN = ("run", "iops", "file:x?size=64MiB", "--class", "client", "--no-report", "--out", "r1", *HOURS)
 PATIENCE_S = 60
 
 

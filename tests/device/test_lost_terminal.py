@@ -12,7 +12,7 @@ from openpts.record.reader import read_run
 from tests.support.openpts_command import COMMAND
 
 LENGTH = ("--step-seconds", "0.1", "--max-rounds", "1", "--precondition-passes", "1")
-RUN = ("run", "iops", "file:x?size=64MiB", "--profile", "client", "--no-report", "--out", "r1")
+RUN = ("run", "iops", "file:x?size=64MiB", "--class", "client", "--no-report", "--out", "r1")
 PATIENCE_S = 60
 
 

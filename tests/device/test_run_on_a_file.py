@@ -17,7 +17,7 @@ from openpts.record.reader import read_run
 from openpts.vocabulary.sample import StepState
 from tests.device.openpts_process import SHORT, openpts, start_openpts
 
-CLIENT = ("--profile", "client")  # its 32 outstanding I/Os need a quarter of the memory and of the file
+CLIENT = ("--class", "client")  # its 32 outstanding I/Os need a quarter of the memory and of the file
 
 
 @pytest.fixture(scope="module")

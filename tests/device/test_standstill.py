@@ -93,7 +93,7 @@ def test_a_measurement_that_ran_through_has_no_mark(tmp_path: Path) -> None:
 def test_a_round_that_stood_still_is_repeated(tmp_path: Path) -> None:
     """Two rounds of two short points; the first is stopped, told, entered, and carried out again."""
     arguments = (
-        *("--profile", "client", "--step-seconds", "0.4", "--max-rounds", "2", "--precondition-passes", "1"),
+        *("--class", "client", "--step-seconds", "0.4", "--max-rounds", "2", "--precondition-passes", "1"),
         *("--read-pcts", "0", "--block-sizes", "64KiB,4KiB", "--tracking", "RND 4KiB RW0", "--tc", "1"),
         *("--qd", "4", "--out", "r", "--no-report", "--json"),
     )

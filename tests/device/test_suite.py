@@ -9,7 +9,7 @@ from openpts.units import MIB
 from tests.device.openpts_process import Ended, openpts
 
 # both in some seconds, and the client profile locks little memory
-SHORT = ("--tests", "hir,xsr", "--time-scale", "1/20000", "--profile", "client", "--no-report")
+SHORT = ("--tests", "hir,xsr", "--time-scale", "1/20000", "--class", "client", "--no-report")
 
 
 def check(ended: Ended, folder: Path) -> None:

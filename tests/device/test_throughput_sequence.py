@@ -12,7 +12,7 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.pts.throughput import standard_conditions, throughput_test
 from openpts.units import KIB, MIB, NS_PER_MS
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.requests import Answer, Apply, Script
 from openpts.vocabulary.sample import Sample
@@ -51,12 +51,12 @@ def carried_out(engine: NativeEngine, script: Script) -> list[Sample]:
 
 
 @pytest.mark.proves("PTS-TP-16")
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_it_goes_on_from_step_to_step_and_wraps_at_the_end_of_the_range(
-    descriptor: int, tmp_path: Path, profile: Profile
+    descriptor: int, tmp_path: Path, drive_class: DriveClass
 ) -> None:
     """Reads take it up where writes stopped, writes where reads did, also from round to round."""
-    conditions = standard_conditions(profile, seed=3)
+    conditions = standard_conditions(drive_class, seed=3)
     short = replace(conditions, minute_ns=20 * NS_PER_MS, max_rounds=3, block_sizes_bytes=(BLOCK,))
     options = NativeOptions(capture=CaptureOrder(tmp_path, SECTOR))
     engine = NativeEngine(descriptor, FACTS, Demand(tc=1, qd=32, block_size_bytes=BLOCK), 7, options)
@@ -68,7 +68,7 @@ def test_it_goes_on_from_step_to_step_and_wraps_at_the_end_of_the_range(
     found = [Counter[int]() for _ in samples]
     for step, lba in zip(columns["step"], columns["lba"], strict=True):
         found[step][lba * SECTOR // BLOCK] += 1
-    blocks = CAPACITY * (100 if profile is Profile.ENTERPRISE else 75) // 100 // BLOCK
+    blocks = CAPACITY * (100 if drive_class is DriveClass.ENTERPRISE else 75) // 100 // BLOCK
     place = 0
     for offsets, sample in zip(found, samples, strict=True):
         assert sample.ios > 0

@@ -57,7 +57,7 @@ def from_texts(*texts: bytes) -> Inputs:
 
 
 PLANS_TOML = (
-    b"""profile = "client"
+    b"""class = "client"
 seed = 7
 purge = "none"
 operator = "A"
@@ -94,7 +94,7 @@ group_seconds = [60, 60.5, 1]
 """,
 )
 PLANS_YAML = (
-    b"""profile: enterprise
+    b"""class: enterprise
 seed: 1
 common:
   time_scale: 1/60
@@ -104,7 +104,7 @@ iops:
   max_rounds: 0b111
   tc: 0x10
 """,
-    b""""profile": "client"
+    b""""class": "client"
 wsat:
   workloads:
     - oltp

@@ -11,7 +11,7 @@ from openpts.record.manifest import People
 from openpts.runner.events import Listener
 from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import IopsConditions, Profile
+from openpts.vocabulary.conditions import DriveClass, IopsConditions
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.verdict import TrackingVariable
@@ -32,7 +32,7 @@ def run_one_point(
     point: TrackingVariable = POINT,
     purge: PurgeChoice = PurgeChoice.AUTO,
     seed: int = 7,
-    profile: Profile = Profile.ENTERPRISE,
+    drive_class: DriveClass = DriveClass.ENTERPRISE,
     listeners: tuple[Listener, ...] = (),
 ) -> FinishedRun:
     """The run with the runner that any device has."""
@@ -51,7 +51,7 @@ def run_one_point(
 
     order = Order(
         target=f"sim:{preset}",
-        profile=profile,
+        drive_class=drive_class,
         adjust=adjust,
         consent=Consent(),
         purge_choice=purge,

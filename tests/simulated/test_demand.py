@@ -13,7 +13,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DemandIntensityConditions, Profile
+from openpts.vocabulary.conditions import DemandIntensityConditions, DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
@@ -25,8 +25,8 @@ parquet = pytest.importorskip("pyarrow.parquet")
 
 # As coarse as these drives may be simulated: a minute of their queue still settles.
 TARGETS = {
-    Profile.ENTERPRISE: "sim:enterprise-tlc?scale=536",
-    Profile.CLIENT: "sim:client-qlc?scale=129",
+    DriveClass.ENTERPRISE: "sim:enterprise-tlc?scale=536",
+    DriveClass.CLIENT: "sim:client-qlc?scale=129",
 }
 MINUTE_NS = 60 * NS_PER_S
 DEMANDS = (32, 16, 8, 6, 4, 2, 1)
@@ -47,10 +47,10 @@ def lengths_min(run: Run, part: Part) -> list[int]:
 
 
 @pytest.mark.proves("PTS-CBW-12..27", "PTS-CBW-36..42", "PTS-DIRTH-05..19", "PTS-DIRTH-28..34")
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("drive_class", list(DriveClass))
 @pytest.mark.parametrize("test", ["cbw", "dirth"])
-def test_at_full_length(tmp_path: Path, test: str, profile: Profile) -> None:
-    run = run_whole(test, profile, tmp_path / "run", target=TARGETS[profile])
+def test_at_full_length(tmp_path: Path, test: str, drive_class: DriveClass) -> None:
+    run = run_whole(test, drive_class, tmp_path / "run", target=TARGETS[drive_class])
     assert not run.manifest.shortened
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
     (cycle,) = run.manifest.cycles
@@ -97,7 +97,7 @@ def test_at_full_length(tmp_path: Path, test: str, profile: Profile) -> None:
     # without a write cache the client drive answers a single I/O in 4 ms: it may have no point between
     none_between = set() if chosen["mid"] else {{"cbw": "PTS-CBW-35", "dirth": "PTS-DIRTH-27"}[test]}
     assert {entry.rule_id for entry in run.ledger} == {"PTS-GEN-05"} | none_between
-    assert chosen["mid"] or profile is Profile.CLIENT
+    assert chosen["mid"] or drive_class is DriveClass.CLIENT
     if test == "cbw":
         checked = figures["distributions"]
         assert checked["checked"] == 2 * len(run.steps)
@@ -138,7 +138,7 @@ def shortened(conditions: TestConditions) -> TestConditions:
 def test_a_drive_of_constant_rate_has_its_maximum_at_the_lowest_demand(tmp_path: Path) -> None:
     """At 500 I/Os a second, n outstanding ones wait 2n ms: 1 and 2 are below 5 ms, and all are as fast."""
     preset = write_oracle(tmp_path, [500.0], by="seconds")
-    run = run_whole("dirth", Profile.ENTERPRISE, tmp_path / "run", shortened, f"sim:{preset}")
+    run = run_whole("dirth", DriveClass.ENTERPRISE, tmp_path / "run", shortened, f"sim:{preset}")
     figures = summarise(run)
     for point in figures["operating_points"]:
         toio = point["tc"] * point["qd"]
@@ -163,7 +163,7 @@ def test_any_workload_does(tmp_path: Path, workload: str) -> None:
         return at_time_scale(few, 1 / 600)
 
     preset = write_oracle(tmp_path, [20_000.0], by="seconds")
-    run = run_whole("dirth", Profile.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
+    run = run_whole("dirth", DriveClass.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
     wanted = WORKLOADS[workload]
     for part in (Part.ROUND, Part.HISTOGRAM):
         for stimulus in stimuli(run, part, 1):

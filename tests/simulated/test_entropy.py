@@ -9,7 +9,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.entropy_conditions import EntropyConditions
 from openpts.vocabulary.test_conditions import TestConditions
@@ -23,7 +23,7 @@ def shorter(conditions: TestConditions) -> TestConditions:
 
 
 def test_a_drive_that_reduces_data_is_found_out(tmp_path: Path) -> None:
-    run = run_whole("entropy", Profile.ENTERPRISE, tmp_path / "run", shorter, "sim:sata-reduction")
+    run = run_whole("entropy", DriveClass.ENTERPRISE, tmp_path / "run", shorter, "sim:sata-reduction")
     figures = summarise(run)
     assert figures["sequential_write"]["verdict"] == "data reduction seen"
     # zeros are held up by the link of 530 MB/s, random bytes by the flash: 300 MB/s are published
@@ -38,7 +38,7 @@ def test_a_drive_that_reduces_data_is_found_out(tmp_path: Path) -> None:
 
 
 def test_a_drive_that_does_not_shows_no_effect(tmp_path: Path) -> None:
-    run = run_whole("entropy", Profile.CLIENT, tmp_path / "run", shorter, "sim:enterprise-tlc")
+    run = run_whole("entropy", DriveClass.CLIENT, tmp_path / "run", shorter, "sim:enterprise-tlc")
     figures = summarise(run)
     for sweep in ("sequential_write", "random_write"):
         assert figures[sweep]["verdict"] == "no effect seen"
@@ -49,7 +49,7 @@ def test_a_drive_that_does_not_shows_no_effect(tmp_path: Path) -> None:
 def test_a_drive_that_slows_down_is_not_taken_for_one_that_compresses(tmp_path: Path) -> None:
     """One I/O a second less with each step: a single way up would make 10 % of it at the last level."""
     preset = write_oracle(tmp_path, [1000.0 - step for step in range(68)])
-    run = run_whole("entropy", Profile.ENTERPRISE, tmp_path / "run", target=f"sim:{preset}")
+    run = run_whole("entropy", DriveClass.ENTERPRISE, tmp_path / "run", target=f"sim:{preset}")
     figures = summarise(run)
     # steps 14 to 25, the random sweep: levels at 986 to 981 on the way up, 980 to 975 down
     random = figures["random_write"]

@@ -12,7 +12,7 @@ from openpts.runner.run import Adjust
 from openpts.simulation.presets import load_preset
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import GB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
@@ -28,7 +28,7 @@ def adjusted(**changes: object) -> Adjust:
 
 
 def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: Path) -> None:
-    run = run_whole("fill", Profile.CLIENT, tmp_path / "run")
+    run = run_whole("fill", DriveClass.CLIENT, tmp_path / "run")
     figures = summarise(run)
     first, *_, last = figures["segments"]
     # at a scale, each of the hundred steps ends with a whole simulated I/O
@@ -50,7 +50,7 @@ def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: P
 
 def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
     assert load_preset("enterprise-tlc").parameter("page_mapped.cache") is None
-    figures = summarise(run_whole("fill", Profile.ENTERPRISE, tmp_path / "run"))
+    figures = summarise(run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run"))
     assert len(figures["segments"]) == 1
     assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}
 
@@ -64,7 +64,7 @@ def test_break_points_of_a_script_are_found_where_it_has_them(tmp_path: Path) ->
     rates = [rate * 1e6 / 131_072 for rate in (*[4] * 5, *[1] * 6, 0.5)]
     preset = write_oracle(tmp_path, rates, by="bytes-written", every=part)
     adjust = adjusted(levels_pct=(100.0,))
-    run = run_whole("fill", Profile.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
+    run = run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
     figures = summarise(run)
     one_step = CAPACITY_BYTES / 100
     for name, parts in (("cache_end", 5), ("collection_start", 11)):

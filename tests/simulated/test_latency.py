@@ -9,7 +9,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import LatencyConditions, Profile
+from openpts.vocabulary.conditions import DriveClass, LatencyConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.test_conditions import TestConditions
@@ -18,9 +18,9 @@ from tests.support.oracle_presets import write_oracle
 
 
 @pytest.mark.proves("PTS-LAT-01..02", "PTS-LAT-04..05", "PTS-LAT-07..12", "PTS-LAT-15..16")
-@pytest.mark.parametrize("profile", list(Profile))
-def test_a_whole_test_of_a_single_io(tmp_path: Path, profile: Profile) -> None:
-    run = run_whole("lat", profile, tmp_path / "run")
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_a_whole_test_of_a_single_io(tmp_path: Path, drive_class: DriveClass) -> None:
+    run = run_whole("lat", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
     (cycle,) = run.manifest.cycles
     (wipc,) = run.part(Part.WIPC)
@@ -61,7 +61,7 @@ def test_a_drive_of_known_latency_is_reported_with_exactly_that(tmp_path: Path) 
     for rate in (500.0, 400.0, 300.0, *[250.0] * 22):
         script += [*elements[:tracked], rate, *elements[tracked:]]
     preset = write_oracle(tmp_path, [*script[: 1 + 9 * 8], 250.0])
-    run = run_whole("lat", Profile.ENTERPRISE, tmp_path / "run", target=f"sim:{preset}")
+    run = run_whole("lat", DriveClass.ENTERPRISE, tmp_path / "run", target=f"sim:{preset}")
     figures = summarise(run)
     assert figures["steady_state"]["round"] == 8
     (variable,) = figures["steady_state"]["variables"]
@@ -77,7 +77,7 @@ def test_nines_lengthen_the_histogram_and_are_told(tmp_path: Path) -> None:
         return replace(conditions, nines=6, max_rounds=5, minute_ns=NS_PER_S, precondition_passes=0.01)
 
     preset = write_oracle(tmp_path, [1000.0])
-    run = run_whole("lat", Profile.CLIENT, tmp_path / "run", seven, target=f"sim:{preset}")
+    run = run_whole("lat", DriveClass.CLIENT, tmp_path / "run", seven, target=f"sim:{preset}")
     elapsed_ns = sum(step.sample.elapsed_ns for step in run.part(Part.HISTOGRAM))
     assert elapsed_ns == pytest.approx(1500 * NS_PER_S, rel=0.01)
     figures = summarise(run)["histogram"]

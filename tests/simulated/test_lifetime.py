@@ -11,7 +11,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
@@ -34,7 +34,7 @@ def to_the_end(conditions: TestConditions) -> TestConditions:
 def worn(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("worn")
     target = f"sim:{write_worn_drive(folder)}?capacity=4GB&scale=1"
-    return run_whole("lifetime", Profile.ENTERPRISE, folder / "run", to_the_end, target)
+    return run_whole("lifetime", DriveClass.ENTERPRISE, folder / "run", to_the_end, target)
 
 
 def test_a_drive_is_written_until_it_takes_no_more(worn: Run) -> None:
@@ -70,7 +70,7 @@ def test_the_rated_life_was_used_up_when_the_forecast_says(worn: Run) -> None:
 def test_a_handful_of_cycles_foretells_the_life_of_the_same_drive(worn: Run, tmp_path: Path) -> None:
     """From five cycles on, the life that the whole run had lies in the interval or within 1 % of it."""
     target = f"sim:{write_worn_drive(tmp_path)}?capacity=4GB&scale=1"
-    short = summarise(run_whole("lifetime", Profile.ENTERPRISE, tmp_path / "run", target=target))
+    short = summarise(run_whole("lifetime", DriveClass.ENTERPRISE, tmp_path / "run", target=target))
     assert short["ended_by"] == "5 cycles, as asked for"
     early, whole = short["rated_life_used_after_cycles"], summarise(worn)["rated_life_used_after_cycles"]
     assert early["earliest"] * 0.99 <= whole["likely"] <= early["latest"] * 1.01
@@ -110,7 +110,9 @@ def test_limits_end_it_with_the_cycle_that_passes_them(
     changes: dict[str, float], figure: str, limit: float, reason: str, tmp_path: Path
 ) -> None:
     target = f"sim:{write_worn_drive(tmp_path)}?capacity=4GB&scale=1"
-    run = run_whole("lifetime", Profile.ENTERPRISE, tmp_path / "run", lambda c: replace(c, **changes), target)
+    run = run_whole(
+        "lifetime", DriveClass.ENTERPRISE, tmp_path / "run", lambda c: replace(c, **changes), target
+    )
     figures = summarise(run)
     assert figures["ended_by"].endswith(reason)
     per_cycle = figures["written_bytes"] / figures["whole_cycles"]

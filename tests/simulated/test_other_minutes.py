@@ -11,7 +11,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
@@ -35,7 +35,7 @@ def adjusted(conditions: TestConditions) -> TestConditions:
 
 def run_of(folder: Path, test: str, iops: list[float]) -> Run:
     preset = write_oracle(folder, iops, by="seconds", every=600)
-    return run_whole(test, Profile.ENTERPRISE, folder / "run", adjusted, f"sim:{preset}")
+    return run_whole(test, DriveClass.ENTERPRISE, folder / "run", adjusted, f"sim:{preset}")
 
 
 def told(run: Run) -> dict[str, list[str]]:

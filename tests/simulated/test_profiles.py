@@ -12,7 +12,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import DriveState, PreconConditions, ProfileConditions
 from openpts.vocabulary.sample import StepState
@@ -34,7 +34,9 @@ def test_a_row_shows_the_best_of_its_passes_and_no_warm_up(tmp_path: Path) -> No
     # the file, then reads and writes: a warm-up and three passes each; the pause between them is no step
     rates = [5000.0, 9000.0, 1000.0, 3000.0, 2000.0, 9000.0, 400.0, 300.0, 500.0]
     preset = write_oracle(tmp_path, rates)
-    run = run_whole("profile", Profile.CLIENT, tmp_path / "run", of("crystaldiskmark-demo"), f"sim:{preset}")
+    run = run_whole(
+        "profile", DriveClass.CLIENT, tmp_path / "run", of("crystaldiskmark-demo"), f"sim:{preset}"
+    )
     (benchmark,) = summarise(run)["benchmarks"]
     read, write = benchmark["rows"]
     block_mb = 1048576 / 1e6
@@ -55,7 +57,7 @@ def test_a_row_shows_the_best_of_its_passes_and_no_warm_up(tmp_path: Path) -> No
 
 
 def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
-    run = run_whole("profile", Profile.CLIENT, tmp_path / "run")
+    run = run_whole("profile", DriveClass.CLIENT, tmp_path / "run")
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
     benchmarks = {one["benchmark"]: one for one in summarise(run)["benchmarks"]}
     assert list(benchmarks) == ["crystaldiskmark", "as-ssd", "solidigm-low"]
@@ -84,7 +86,7 @@ def small(conditions: TestConditions) -> TestConditions:
 
 def test_a_drive_without_a_past_is_the_same_in_each_state(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [10_000.0], by="seconds")
-    run = run_whole("precon", Profile.ENTERPRISE, tmp_path / "run", small, f"sim:{preset}")
+    run = run_whole("precon", DriveClass.ENTERPRISE, tmp_path / "run", small, f"sim:{preset}")
     figures = summarise(run)
     for course in figures["courses"].values():
         assert course["first_minute_iops"] == pytest.approx(10_000, rel=2e-3)
@@ -95,7 +97,7 @@ def test_a_drive_without_a_past_is_the_same_in_each_state(tmp_path: Path) -> Non
 
 
 def test_a_drive_that_collects_garbage_has_another_past_in_each_state(tmp_path: Path) -> None:
-    run = run_whole("precon", Profile.ENTERPRISE, tmp_path / "run")
+    run = run_whole("precon", DriveClass.ENTERPRISE, tmp_path / "run")
     assert not run.manifest.shortened
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
     comparison = comparison_of(run)

@@ -8,7 +8,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
@@ -17,9 +17,9 @@ HOUR_NS = 3600 * NS_PER_S
 
 
 @pytest.mark.proves("PTS-HIR-01", "PTS-HIR-21..24", "PTS-HIR-26", "PTS-HIR-27")
-@pytest.mark.parametrize("profile", list(Profile))
-def test_host_idle_recovery(tmp_path: Path, profile: Profile) -> None:
-    run = run_whole("hir", profile, tmp_path / "run")
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
+    run = run_whole("hir", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
     for number, idle_s in ((1, 5), (2, 10), (3, 15), (5, 25), (10, 50)):
         waits = [step.sample for step in run.part(Part.WAIT_STATE, number=number)]
@@ -43,9 +43,9 @@ def test_host_idle_recovery(tmp_path: Path, profile: Profile) -> None:
 
 
 @pytest.mark.proves("PTS-XSR-01", "PTS-XSR-07", "PTS-XSR-10", "PTS-XSR-13", "PTS-XSR-18..23")
-@pytest.mark.parametrize("profile", list(Profile))
-def test_cross_stimulus_recovery(tmp_path: Path, profile: Profile) -> None:
-    run = run_whole("xsr", profile, tmp_path / "run")
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_cross_stimulus_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
+    run = run_whole("xsr", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
     for number, hours, size in ((1, 8, MIB), (2, 6, 8192), (3, 8, MIB)):
         samples = [step.sample for step in run.part(Part.ACCESS_GROUP, number=number)]

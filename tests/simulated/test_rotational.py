@@ -9,7 +9,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.rotational_conditions import RotationalConditions
 from openpts.vocabulary.test_conditions import TestConditions
@@ -33,7 +33,7 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     steps = [rate for at in zip(WRITES, READS, strict=True) for rate in (*at, *ACCESSES)]
     preset = write_oracle(folder, [*steps, *WHOLE], by="steps")
     no_such_purge = PurgeChoice(("nvme-format",))  # which nobody must ask for: a disk may have none at all
-    return run_whole("hdd", Profile.CLIENT, folder / "run", five_zones, f"sim:{preset}", no_such_purge)
+    return run_whole("hdd", DriveClass.CLIENT, folder / "run", five_zones, f"sim:{preset}", no_such_purge)
 
 
 def test_nothing_is_purged(run: Run) -> None:

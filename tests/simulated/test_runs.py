@@ -15,7 +15,7 @@ from openpts.report.write import ReportOptions, write_report
 from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
 from openpts.runner.simulated_device import PURGE_METHOD
 from openpts.units import KIB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.purge_choice import PurgeChoice
@@ -121,20 +121,20 @@ def test_a_purge_that_does_not_purge_ends_the_run(tmp_path: Path, purge: str, sa
 
 @pytest.mark.proves("PTS-CACHE-01")
 @pytest.mark.parametrize(
-    ("cache", "profile", "required", "found", "deviates"),
+    ("cache", "drive_class", "required", "found", "deviates"),
     [
-        ("write_cache = true", Profile.ENTERPRISE, "WCD", "WCD", False),
-        ("write_cache = true", Profile.CLIENT, "WCE", "WCE", False),
-        ("write_cache = false", Profile.CLIENT, "WCE", "WCE", False),
-        ("", Profile.ENTERPRISE, "WCD", "no volatile cache", False),
-        ("", Profile.CLIENT, "WCE", "no volatile cache", True),
+        ("write_cache = true", DriveClass.ENTERPRISE, "WCD", "WCD", False),
+        ("write_cache = true", DriveClass.CLIENT, "WCE", "WCE", False),
+        ("write_cache = false", DriveClass.CLIENT, "WCE", "WCE", False),
+        ("", DriveClass.ENTERPRISE, "WCD", "no volatile cache", False),
+        ("", DriveClass.CLIENT, "WCE", "no volatile cache", True),
     ],
 )
 def test_the_write_cache_is_set_as_the_test_wants_it(
-    tmp_path: Path, cache: str, profile: Profile, required: str, found: str, deviates: bool
+    tmp_path: Path, cache: str, drive_class: DriveClass, required: str, found: str, deviates: bool
 ) -> None:
     preset = write_oracle(tmp_path, STEADY, oracle=cache)
-    run = read_run(run_one_point(preset, tmp_path / "run", step_s=1, profile=profile).folder)
+    run = read_run(run_one_point(preset, tmp_path / "run", step_s=1, drive_class=drive_class).folder)
     (report,) = run.manifest.write_caches
     assert (report.required, report.actual) == (required, found)
     assert ("PTS-CACHE-01" in {entry.rule_id for entry in run.ledger}) is deviates

@@ -16,7 +16,7 @@ from openpts.report.build import build_report
 from openpts.report.times import default_date
 from openpts.runner.bench import device_under_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import ProfileConditions
 from openpts.vocabulary.requests import Answer, Apply
@@ -98,7 +98,7 @@ def with_idle_time(conditions: TestConditions) -> TestConditions:
 @pytest.fixture(scope="module")
 def rested(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("rested") / "run"
-    return run_whole("profile", Profile.CLIENT, folder, with_idle_time, "sim:client-qlc?capacity=32GB")
+    return run_whole("profile", DriveClass.CLIENT, folder, with_idle_time, "sim:client-qlc?capacity=32GB")
 
 
 def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None:
@@ -106,8 +106,10 @@ def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None
     assert len(rest) >= 20  # ten minutes at the least, each with a look
     assert sum(s.elapsed_ns for s in rest[::2]) >= 600 * NS_PER_S
     assert all(s.write.ios == 0 for s in rest)
-    profile = rested.part(Part.PROFILE)
-    assert max(s.started_ns + s.elapsed_ns for s in rest) <= min(step.sample.started_ns for step in profile)
+    drive_class = rested.part(Part.PROFILE)
+    assert max(s.started_ns + s.elapsed_ns for s in rest) <= min(
+        step.sample.started_ns for step in drive_class
+    )
 
 
 def test_its_report_says_what_the_idle_time_did(rested: Run) -> None:

@@ -19,7 +19,7 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
 from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.run import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
@@ -61,12 +61,12 @@ def test_only_the_tests_that_were_asked_for_run_in_the_specifications_order(tmp_
 
 def test_a_plan_has_a_table_for_each_test_and_options_win(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
-    plan.write_text('profile = "client"\n[common]\nactive_range = 50\n[iops]\nqd = 3\n[hir]\nqd = 5\n')
+    plan.write_text('class = "client"\n[common]\nactive_range = 50\n[iops]\nqd = 3\n[hir]\nqd = 5\n')
     target = f"sim:{write_oracle(tmp_path, FAST)}"
     folder = tmp_path / "suite"
     suite(folder, target, "--tests", "iops,hir", "--plan", str(plan), "--active-range", "75")
     manifests = [read_run(folder / name).manifest for name in ("1-iops", "2-hir")]
-    assert [m.conditions.profile for m in manifests] == [Profile.CLIENT] * 2
+    assert [m.conditions.drive_class for m in manifests] == [DriveClass.CLIENT] * 2
     assert [m.conditions.active_range.end_pct for m in manifests] == [75, 75]
     assert [getattr(m.conditions, "qd", None) for m in manifests] == [3, 5]
 
@@ -152,7 +152,7 @@ def part(name: str, preset: Path) -> SuitePart:
 
     order = Order(
         target=f"sim:{preset}",
-        profile=Profile.ENTERPRISE,
+        drive_class=DriveClass.ENTERPRISE,
         adjust=adjust,
         consent=Consent(),
         purge_choice=PurgeChoice.AUTO,

@@ -10,7 +10,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.short_figures import Claim
 from openpts.vocabulary.sustained_conditions import SustainedConditions
 from openpts.vocabulary.test_conditions import TestConditions
@@ -29,7 +29,7 @@ def adjusted(**changes: object) -> Adjust:
 def test_a_drive_with_a_cache_loses_most_of_its_claims(tmp_path: Path) -> None:
     given = (Claim("sequential_write", 2950), Claim("random_write", 520_000))
     adjust = adjusted(drive_fills=1.0, claims=given)
-    run = run_whole("sustained", Profile.CLIENT, tmp_path / "run", adjust)
+    run = run_whole("sustained", DriveClass.CLIENT, tmp_path / "run", adjust)
     figures = summarise(run)
     kept = {figure["figure"]: figure["sustained_pct"] for figure in figures["figures"]}
     # random writes are what the load wears the drive out with: the talk has 1 to 39 % for such drives
@@ -48,7 +48,7 @@ def test_every_figure_of_a_drive_that_follows_a_script(tmp_path: Path) -> None:
     rates = [1000.0, 100, 200, 300, 400, 500, 1000, 86.2, 100, 30, 380]
     preset = write_oracle(tmp_path, rates)
     adjust = adjusted(drive_fills=0.5, claims=(Claim("random_write", 300), Claim("random_read", 400)))
-    run = run_whole("sustained", Profile.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
+    run = run_whole("sustained", DriveClass.ENTERPRISE, tmp_path / "run", adjust, f"sim:{preset}")
     figures = summarise(run)
     kept = {figure["figure"]: figure["sustained_pct"] for figure in figures["figures"]}
     assert kept == pytest.approx(
@@ -67,6 +67,6 @@ def test_every_figure_of_a_drive_that_follows_a_script(tmp_path: Path) -> None:
 def test_the_load_ends_after_its_longest_time(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [50.0])
     adjust = adjusted(longest_ns=3600 * NS_PER_S)
-    run = run_whole("sustained", Profile.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
+    run = run_whole("sustained", DriveClass.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
     assert run.manifest.cycles[0].outcome.ended_by == "1 h 0 min elapsed"
     assert summarise(run)["load"]["elapsed_s"] == pytest.approx(3600, rel=1e-3)

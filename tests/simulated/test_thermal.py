@@ -12,7 +12,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, MB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.thermal_conditions import ThermalConditions
@@ -29,7 +29,7 @@ def without_fill(conditions: TestConditions) -> TestConditions:
 def hot(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("hot")
     target = f"sim:{write_hot_drive(folder)}?capacity=200GB"
-    return run_whole("thermal", Profile.ENTERPRISE, folder / "run", without_fill, target)
+    return run_whole("thermal", DriveClass.ENTERPRISE, folder / "run", without_fill, target)
 
 
 def test_a_hot_drive_throttles_when_its_log_says_so(hot: Run) -> None:
@@ -92,7 +92,7 @@ def test_a_drive_whose_cache_is_full_is_not_called_hot(tmp_path: Path) -> None:
     """A tenth of its first speed after some seconds, and no heat to speak of."""
     run = run_whole(
         "thermal",
-        Profile.CLIENT,
+        DriveClass.CLIENT,
         tmp_path / "run",
         lambda c: replace(c, precondition_passes=0.1, load_ns=c.load_ns // 3),
         "sim:client-qlc?capacity=256GB",
@@ -107,7 +107,7 @@ def test_a_drive_whose_cache_is_full_is_not_called_hot(tmp_path: Path) -> None:
 def test_a_drive_without_a_sensor_is_not_judged(tmp_path: Path) -> None:
     run = run_whole(
         "thermal",
-        Profile.CLIENT,
+        DriveClass.CLIENT,
         tmp_path / "run",
         lambda c: replace(c, precondition_passes=0.1, load_ns=c.load_ns // 10),
         "sim:sata-reduction",

@@ -13,7 +13,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Order, run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.sample import StepState
@@ -22,9 +22,9 @@ from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 
 @pytest.mark.proves("PTS-TP-01..13", "PTS-TP-16")
-@pytest.mark.parametrize("profile", list(Profile))
-def test_two_cycles_of_known_sequence(tmp_path: Path, profile: Profile) -> None:
-    run = run_whole("tp", profile, tmp_path / "run")
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_two_cycles_of_known_sequence(tmp_path: Path, drive_class: DriveClass) -> None:
+    run = run_whole("tp", drive_class, tmp_path / "run")
     target = run.manifest.target
     assert not run.manifest.shortened
     assert not [entry for entry in run.ledger if entry.rule_id.startswith("PTS-TP")]
@@ -49,7 +49,7 @@ def test_two_cycles_of_known_sequence(tmp_path: Path, profile: Profile) -> None:
     figures = summarise(run)["cycles"]
     assert all(cycle["steady_state"]["reached"] for cycle in figures)
     small, large = ([entry["mb_per_s"] for entry in cycle["throughput"]] for cycle in figures)
-    if profile is Profile.ENTERPRISE:  # both sizes are limited by flash and link alone on this drive
+    if drive_class is DriveClass.ENTERPRISE:  # both sizes are limited by flash and link alone on this drive
         assert small == pytest.approx(large, rel=0.05)
         assert large[1] > large[0] > 1500
 
@@ -61,7 +61,7 @@ def test_a_drive_of_known_rates_is_reported_with_exactly_those(tmp_path: Path) -
     preset = write_oracle(tmp_path, [1000, *rounds])  # a purge begins it anew
     order = Order(
         target=f"sim:{preset}",
-        profile=Profile.ENTERPRISE,
+        drive_class=DriveClass.ENTERPRISE,
         adjust=lambda conditions: conditions,
         consent=Consent(),
         purge_choice=PurgeChoice.AUTO,

@@ -17,7 +17,7 @@ from openpts.report.summary import summarise
 from openpts.report.tests import reported_test
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
@@ -41,7 +41,7 @@ def shorter(minutes: int) -> Adjust:
 def fallen(folder: Path, minutes: int, *, fresh_s: int = 1200) -> Run:
     """So many minutes of write saturation on a drive that writes 60 I/Os a second at first, then 20."""
     preset = write_oracle(folder, [60, *[20] * 40], by="seconds", every=fresh_s)
-    return run_whole("wsat", Profile.ENTERPRISE, folder / "run", shorter(minutes), f"sim:{preset}")
+    return run_whole("wsat", DriveClass.ENTERPRISE, folder / "run", shorter(minutes), f"sim:{preset}")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_an_end_zone_without_steady_state_is_no_steady_figure(three_of_five: Run
 def test_a_plateau_that_was_left_for_no_level_is_not_called_unleft(tmp_path: Path) -> None:
     """20 minutes of 60 I/Os a second, then 20 and 40 in turn: none is near the mean of the last thirty."""
     preset = write_oracle(tmp_path, [60, 60, *[20, 40] * 20], by="seconds", every=600)
-    run = run_whole("wsat", Profile.ENTERPRISE, tmp_path / "run", shorter(120), f"sim:{preset}")
+    run = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "run", shorter(120), f"sim:{preset}")
     table = build_report(run, REPORT_DATE).tables()["wsat-zones-table"]
     zones = {row.head.text: row.cells[0].text for row in table.rows}
     assert zones["Plateau, length (min)"] == "20"

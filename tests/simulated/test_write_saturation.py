@@ -16,7 +16,7 @@ from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
@@ -36,9 +36,9 @@ def saturation_s(run: Run) -> float:
 
 
 @pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-07..08", "PTS-WSAT-18..19")
-@pytest.mark.parametrize("profile", list(Profile))
-def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, profile: Profile) -> None:
-    run = run_whole("wsat", profile, tmp_path / "run")
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, drive_class: DriveClass) -> None:
+    run = run_whole("wsat", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
     assert not run.part(Part.WIPC)
     (cycle,) = run.manifest.cycles
@@ -61,7 +61,7 @@ def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, profile: Profile)
 @pytest.mark.proves("PTS-WSAT-11", "PTS-WSAT-33")
 def test_the_written_report_has_the_five_nines_of_the_minutes(tmp_path: Path) -> None:
     """At this scale 200,000 IOPS leave some 180,000 recorded response times a minute."""
-    run = run_whole("wsat", Profile.ENTERPRISE, tmp_path / "run", adjusted(drive_fills=0.5))
+    run = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "run", adjusted(drive_fills=0.5))
     source = ReportSource.of((run.folder,))
     written = write_report(source, options=ReportOptions(html=False, pdf=False, csv=False))
     model = msgspec.json.decode(written.json.read_bytes(), type=Report)
@@ -79,7 +79,7 @@ def test_six_hours_end_it_and_steady_state_is_told(tmp_path: Path) -> None:
     """4 KiB at 10 a second: 6 hours write 885 MB, so the capacity of a larger drive is not reached."""
     preset = write_oracle(tmp_path, [10.0])
     run = run_whole(
-        "wsat", Profile.ENTERPRISE, tmp_path / "run", adjusted(drive_fills=8.0), target=f"sim:{preset}"
+        "wsat", DriveClass.ENTERPRISE, tmp_path / "run", adjusted(drive_fills=8.0), target=f"sim:{preset}"
     )
     (cycle,) = run.manifest.cycles
     assert (cycle.outcome.ended_by, cycle.outcome.last_round) == ("6 h 0 min elapsed", 12)
@@ -92,7 +92,7 @@ def test_six_hours_end_it_and_steady_state_is_told(tmp_path: Path) -> None:
 def test_steady_state_ends_it_on_request(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [10.0])
     stop = adjusted(drive_fills=8.0, stop_when_steady=True)
-    run = run_whole("wsat", Profile.CLIENT, tmp_path / "run", stop, target=f"sim:{preset}")
+    run = run_whole("wsat", DriveClass.CLIENT, tmp_path / "run", stop, target=f"sim:{preset}")
     (cycle,) = run.manifest.cycles
     assert cycle.outcome.ended_by == "steady state in tracking round 5"
     assert saturation_s(run) == pytest.approx(7260, rel=0.01)
@@ -102,7 +102,7 @@ def test_steady_state_ends_it_on_request(tmp_path: Path) -> None:
 def test_all_workloads_one_after_the_other(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [400.0])
     workloads = adjusted(workloads=tuple(WORKLOADS.values()), longest_ns=900 * NS_PER_S)
-    run = run_whole("wsat", Profile.ENTERPRISE, tmp_path / "run", workloads, target=f"sim:{preset}")
+    run = run_whole("wsat", DriveClass.ENTERPRISE, tmp_path / "run", workloads, target=f"sim:{preset}")
     assert len(run.manifest.purges) == len(run.manifest.cycles) == len(WORKLOADS)
     for figures, workload in zip(summarise(run)["workloads"], WORKLOADS.values(), strict=True):
         assert figures["workload"] == workload.name

@@ -7,25 +7,25 @@ from openpts.practice.registry import ALL_TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.runner.run import Adjust, Order, run_test
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 
-DRIVES = {Profile.ENTERPRISE: "sim:enterprise-tlc", Profile.CLIENT: "sim:client-qlc?capacity=256GB"}
+DRIVES = {DriveClass.ENTERPRISE: "sim:enterprise-tlc", DriveClass.CLIENT: "sim:client-qlc?capacity=256GB"}
 
 
 def run_whole(
     test: str,
-    profile: Profile,
+    drive_class: DriveClass,
     folder: Path,
     adjust: Adjust = lambda conditions: conditions,
     target: str | None = None,
     purge: PurgeChoice = PurgeChoice.AUTO,
 ) -> Run:
     """Run a test on the simulated drive of the profile, as the specification has it unless adjusted."""
-    drive = target or DRIVES[profile]
+    drive = target or DRIVES[drive_class]
     order = Order(
         target=drive,
-        profile=profile,
+        drive_class=drive_class,
         adjust=adjust,
         consent=Consent(),
         purge_choice=purge,

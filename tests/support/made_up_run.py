@@ -10,7 +10,7 @@ from openpts.practice.registry import ALL_TESTS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import (
     CaptureReport,
     Fact,
@@ -58,7 +58,7 @@ def restless_rate(_stimulus: Stimulus, _part: Part, number: int) -> float:
 
 def made_up_run(
     name: str,
-    profile: Profile = Profile.ENTERPRISE,
+    drive_class: DriveClass = DriveClass.ENTERPRISE,
     *,
     rate: Rate | None = None,
     health: Health | None = None,
@@ -66,7 +66,7 @@ def made_up_run(
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
     test = ALL_TESTS[name]
-    conditions = adjust(test.standard_conditions(profile, 1))
+    conditions = adjust(test.standard_conditions(drive_class, 1))
     drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in {"cbw", "dirth"} else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
     requests, steps, health = _play(test.script(conditions, CAPACITY_BYTES), drive)

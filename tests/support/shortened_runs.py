@@ -4,7 +4,7 @@ from pathlib import Path
 
 from openpts.pts.time_scale import at_time_scale
 from openpts.record.reader import Run
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
 
 SMALL = "sim:enterprise-tlc?capacity=16GB"
@@ -14,7 +14,7 @@ def shortened_run(test: str, folder: Path, *, target: str = SMALL, scale: float 
     """A run of a test with all durations shortened; seconds of a processor's time at the most."""
     return run_whole(
         test,
-        Profile.ENTERPRISE,
+        DriveClass.ENTERPRISE,
         folder,
         lambda conditions: at_time_scale(conditions, scale),
         target,

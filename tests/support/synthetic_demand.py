@@ -16,7 +16,7 @@ from openpts.pts.registry import TESTS
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import CompositeConditions, DemandIntensityConditions, Profile
+from openpts.vocabulary.conditions import CompositeConditions, DemandIntensityConditions, DriveClass
 from openpts.vocabulary.facts import CaptureReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.placement import Zones
@@ -47,7 +47,7 @@ class SyntheticDemand:
     """
 
     test: str = "cbw"
-    profile: Profile = Profile.ENTERPRISE
+    drive_class: DriveClass = DriveClass.ENTERPRISE
     changes: dict[str, Any] = field(default_factory=dict)
     latency_us: float = 100
     limit_iops: float = 100_000
@@ -61,7 +61,7 @@ class SyntheticDemand:
     @property
     def conditions(self) -> CompositeConditions | DemandIntensityConditions:
         """Those of the test with nine operating points."""
-        standard = TESTS[self.test].standard_conditions(self.profile, 42)
+        standard = TESTS[self.test].standard_conditions(self.drive_class, 42)
         assert isinstance(standard, CompositeConditions | DemandIntensityConditions)
         return replace(standard, **{"tcs": (32, 4, 1), "qds": (32, 4, 1), **self.changes})
 

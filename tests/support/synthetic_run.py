@@ -17,7 +17,7 @@ from openpts.analysis.latency import encode_counts
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import IopsConditions, Profile
+from openpts.vocabulary.conditions import DriveClass, IopsConditions
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import (
     Fact,
@@ -138,7 +138,7 @@ def _scale(wanted: Synthetic) -> int:
 def _conditions(wanted: Synthetic) -> IopsConditions:
     skipped = (512,) if wanted.skip_half_kib else ()
     return IopsConditions(
-        profile=Profile.ENTERPRISE,
+        drive_class=DriveClass.ENTERPRISE,
         write_cache_enabled=False,
         active_range=RANGE,
         tc=TC,

@@ -12,7 +12,7 @@ from openpts.pts.throughput import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
@@ -41,7 +41,7 @@ class SyntheticThroughput:
     """Cycles that were begun; ``last_state`` is that of the very last step."""
 
     cycles: Sequence[SyntheticCycle]
-    profile: Profile = Profile.ENTERPRISE
+    drive_class: DriveClass = DriveClass.ENTERPRISE
     state: RunState = RunState.COMPLETE
     last_state: StepState = StepState.COMPLETE
 
@@ -107,7 +107,7 @@ def _manifest(wanted: SyntheticThroughput) -> Manifest:
     return Manifest(
         test_id="SYN1-20250114T081100Z-tp",
         command_line=("openpts", "run", "tp", "/dev/nvme9n1"),
-        conditions=standard_conditions(wanted.profile, seed=42),
+        conditions=standard_conditions(wanted.drive_class, seed=42),
         people=People("A. Operator"),
         target=TargetFacts(TargetKind.BLOCK, "nvme9n1", "/dev/nvme9n1", CAPACITY_BYTES, 512),
         **FACTS,

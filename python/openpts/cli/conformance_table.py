@@ -37,7 +37,7 @@ def print_conformance(
         )
         return
     console.print(
-        f"{printable(manifest.test_id)}: {conditions.test.upper()} after {conditions.profile.revision}"
+        f"{printable(manifest.test_id)}: {conditions.test.upper()} after {conditions.drive_class.revision}"
     )
     for section, title in SECTION_TITLES.items():
         rows = [c for c in shown if c.requirement.section == section]
@@ -57,7 +57,9 @@ def conformance_object(
     return {
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,
-        "revision": manifest.conditions.profile.revision if manifest.conditions.of_specification else None,
+        "revision": manifest.conditions.drive_class.revision
+        if manifest.conditions.of_specification
+        else None,
         "counts": counts_by_level(everything),
         "requirements": [_object(each) for each in shown],
     }

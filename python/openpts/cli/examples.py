@@ -39,7 +39,7 @@ EXAMPLES: Final = (
         "Read at random for ten seconds, every I/O timed: nothing is written without consent.",
     ),
     (
-        "openpts run all sim:client-qlc --profile client --time-scale 1/60",
+        "openpts run all sim:client-qlc --class client --time-scale 1/60",
         "Run the whole suite, one folder for each test and an index page over them.",
     ),
     (

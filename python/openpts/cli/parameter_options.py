@@ -14,7 +14,7 @@ from openpts.parameters.given import Given
 from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.pts.definition import TestDefinition
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 
 Table = type[CommonParameters]
 
@@ -151,10 +151,11 @@ def _metavar(parameter: Parameter, kind: inspect.Type) -> str | None:
 
 
 def _help(test: TestDefinition, parameter: Parameter) -> str:
-    shown: Mapping[Profile, str] = {
-        profile: parameter.setting.show(test.standard_conditions(profile, 0)) for profile in Profile
+    shown: Mapping[DriveClass, str] = {
+        drive_class: parameter.setting.show(test.standard_conditions(drive_class, 0))
+        for drive_class in DriveClass
     }
-    enterprise, client = shown[Profile.ENTERPRISE], shown[Profile.CLIENT]
+    enterprise, client = shown[DriveClass.ENTERPRISE], shown[DriveClass.CLIENT]
     text = parameter.description.rstrip(".")
     if not enterprise:
         return f"{text}."

@@ -16,7 +16,7 @@ def planned_run(choices: Choices, unopened: UnopenedTarget, drive: AssumedDrive)
     adjust = (
         quick_on_simulated(choices, parse_simulated_target(facts.path)) if on_simulated else choices.adjust
     )
-    standard = choices.test.standard_conditions(choices.profile, choices.seed or 0)
+    standard = choices.test.standard_conditions(choices.drive_class, choices.seed or 0)
     wanted = adjust(standard)
     choices.admit(wanted, facts)
     conditions = choices.test.possible_on(wanted, facts.sector_bytes)

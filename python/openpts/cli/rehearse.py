@@ -39,9 +39,9 @@ _drive_options = together(
     click.option(
         "--data-sheet",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with name, capacity_bytes, class and [rated].",
+        help="TOML file with name, capacity_bytes, preset and [rated].",
     ),
-    click.option("--class", "drive_class", metavar="PRESET", help="The preset that behaves most like it."),
+    click.option("--preset", metavar="PRESET", help="The preset that behaves most like it."),
     click.option("--capacity", metavar="SIZE", help="User capacity, such as 3.84TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
     click.option(
@@ -91,7 +91,7 @@ def _command(test: TestDefinition) -> click.Command:
         choices = choices_of(test, options)
         plan = Plan(
             test=test,
-            profile=choices.profile,
+            drive_class=choices.drive_class,
             adjust=choices.adjust,
             seed=_DEFAULT_SEED if choices.seed is None else choices.seed,
             nines=choices.given.values.get("nines") if own_nines else options["nines"],
@@ -123,7 +123,7 @@ for _test in ALL_TESTS.values():
 
 
 def _refuse_without_a_drive(options: dict[str, Any]) -> None:
-    ways = {"like": "--like", "data_sheet": "--data-sheet", "drive_class": "--class"}
+    ways = {"like": "--like", "data_sheet": "--data-sheet", "preset": "--preset"}
     if all(options[name] is None for name in ways):
         raise click.MissingParameter(
             "Say by one of them which drive is meant.",
@@ -145,7 +145,7 @@ def _wishes(options: dict[str, Any]) -> Wishes:
     return Wishes(
         like=options.pop("like"),
         data_sheet=options.pop("data_sheet"),
-        drive_class=options.pop("drive_class"),
+        preset=options.pop("preset"),
         capacity_bytes=None if capacity is None else parse_size_bytes(capacity),
         rated={name: value for name, value in rated.items() if value is not None},
     )

@@ -136,7 +136,7 @@ def order_of(
     on_simulated = choices.is_quick and names_simulated(target)
     return Order(
         target=target,
-        profile=choices.profile,
+        drive_class=choices.drive_class,
         adjust=(
             quick_on_simulated(choices, parse_simulated_target(target)) if on_simulated else choices.adjust
         ),

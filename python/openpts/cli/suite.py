@@ -17,8 +17,8 @@ from openpts.cli.planned_run import planned_run
 from openpts.cli.report import report_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.cli.test_options import (
+    CLASS_OPTION,
     PLAN_OPTION,
-    PROFILE_OPTION,
     QUICK_OPTION,
     SEED_OPTION,
     Choices,
@@ -55,7 +55,7 @@ class _Tests(click.ParamType[tuple[TestDefinition, ...]]):
 
 
 _SUITE_OPTIONS = together(
-    PROFILE_OPTION,
+    CLASS_OPTION,
     PLAN_OPTION,
     QUICK_OPTION,
     click.option("--tests", type=_Tests(), metavar="TEST,...", help=f"Only these of {', '.join(TESTS)}."),
@@ -105,7 +105,7 @@ def run_all(
     ]
     suite = Suite(
         target=target,
-        revision=all_choices[0].profile.revision,
+        revision=all_choices[0].drive_class.revision,
         command_line=tuple(sys.argv[1:]),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
@@ -143,11 +143,13 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no
 
 def _choices_of(tests: Sequence[TestDefinition], options: dict[str, Any]) -> list[Choices]:
     """The choices for each test; what a plan has for them counts less than what options say."""
-    profile, path = options.pop("profile"), options.pop("plan_path")
+    drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
     given = given_as_options(CommonParameters, options)
     plan = None if path is None else read_plan(path)
-    return [chosen(test, plan, given, profile=profile, is_quick=is_quick, seed=seed) for test in tests]
+    return [
+        chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed) for test in tests
+    ]
 
 
 def _announce(target: str, all_choices: Sequence[Choices], stream: IO[str]) -> None:

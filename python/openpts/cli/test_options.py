@@ -17,16 +17,17 @@ from openpts.parameters.quick import quick
 from openpts.parameters.tables import TABLES
 from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.test_conditions import TestConditions
 
-PROFILE_OPTION = click.option(
-    "--profile",
-    type=click.Choice([profile.value for profile in Profile]),
+CLASS_OPTION = click.option(
+    "--class",
+    "drive_class",
+    type=click.Choice([drive_class.value for drive_class in DriveClass]),
     help="PTS-E or PTS-C: the set of settings that the specification has for such drives; enterprise.",
 )
 PLAN_OPTION = click.option(
@@ -48,7 +49,7 @@ SEED_OPTION = click.option(
 
 def options_of(test: TestDefinition) -> list[Callable[[Any], Any]]:
     """The options of a test's conditions, in the order of its help."""
-    return [PROFILE_OPTION, PLAN_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
+    return [CLASS_OPTION, PLAN_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +57,7 @@ class Choices:
     """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds."""
 
     test: TestDefinition
-    profile: Profile
+    drive_class: DriveClass
     seed: int | None
     given: Given
     short: Given
@@ -109,12 +110,14 @@ def choices_of(test: TestDefinition, options: dict[str, Any]) -> Choices:
 
     Raises WrittenFileError and UsageError.
     """
-    profile, path = options.pop("profile"), options.pop("plan_path")
+    drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
     given = given_as_options(TABLES[test.name], options)
     plan = None if path is None else read_plan(path)
-    choices = chosen(test, plan, given, profile=profile, is_quick=is_quick, seed=seed)
-    choices.adjust(test.standard_conditions(choices.profile, 0))  # refused now, before any target is opened
+    choices = chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
+    choices.adjust(
+        test.standard_conditions(choices.drive_class, 0)
+    )  # refused now, before any target is opened
     return choices
 
 
@@ -123,7 +126,7 @@ def chosen(
     plan: Plan | None,
     given: Given,
     *,
-    profile: str | None,
+    drive_class: str | None,
     is_quick: bool,
     seed: int | None,
 ) -> Choices:
@@ -132,7 +135,7 @@ def chosen(
     planned = Given() if plan is None else plan.given(test.name)
     return Choices(
         test=test,
-        profile=Profile(profile or settings.get("profile", Profile.ENTERPRISE)),
+        drive_class=DriveClass(drive_class or settings.get("drive_class", DriveClass.ENTERPRISE)),
         seed=settings.get("seed") if seed is None else seed,
         given=given.over(planned),
         short=quick(test.name) if is_quick or settings.get("quick") else Given(),

@@ -10,7 +10,7 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import BaseConditions, Profile
+from openpts.vocabulary.conditions import BaseConditions, DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import Sample, StepState
@@ -78,8 +78,8 @@ class Evidence:
 
     @property
     def enterprise(self) -> bool:
-        """Whether the profile is PTS-E."""
-        return self.manifest.conditions.profile is Profile.ENTERPRISE
+        """Whether the class is enterprise, PTS-E."""
+        return self.manifest.conditions.drive_class is DriveClass.ENTERPRISE
 
     @property
     def finished(self) -> bool:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from openpts.errors import UsageError
 from openpts.parameters.common_table import CommonParameters
@@ -34,7 +34,7 @@ from openpts.parameters.toml_text import read_toml
 from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.yaml_text import read_yaml
 from openpts.practice.registry import ALL_TESTS
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PATTERN as PURGE_PATTERN
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
@@ -55,13 +55,13 @@ _Name = Annotated[str, Meta(max_length=200)]
 class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plan of openpts: tests of SNIA PTS 2.0.1 on one device."""
 
-    profile: (
+    drive_class: (
         Annotated[
             Literal["enterprise", "client"],
-            Meta(description="The set of settings: PTS-E or PTS-C; enterprise."),
+            Meta(description="The class of the drive, whose settings apply: PTS-E or PTS-C; enterprise."),
         ]
         | UnsetType
-    ) = UNSET
+    ) = field(name="class", default=UNSET)
     seed: (
         Annotated[int, Meta(ge=0, le=_MOST_SEED, description="Seed of offsets and data; random.")] | UnsetType
     ) = UNSET
@@ -149,7 +149,7 @@ class Plan:
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Profile, seed, purge, scenario and people, as far as the file has them."""
+        """Class, seed, purge, scenario and people, as far as the file has them."""
         names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLE_OF.values()}]
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 
@@ -194,12 +194,12 @@ def parse_plan(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Plan
 
 def _senseless(plan: Plan) -> tuple[str, ...]:
     """Values that no condition can have, and what can't be together; each once, whatever test it is for."""
-    profile = Profile(plan.settings.get("profile", Profile.ENTERPRISE))
+    drive_class = DriveClass(plan.settings.get("drive_class", DriveClass.ENTERPRISE))
     found: dict[str, None] = {}
     for test in ALL_TESTS.values():
         if getattr(plan.file, TABLE_OF[test.name]) is UNSET and plan.file.common is UNSET:
             continue
-        given, standard = plan.given(test.name), test.standard_conditions(profile, 0)
+        given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)
         bad = dict.fromkeys(_refused(given, standard))
         found |= bad or dict.fromkeys(contradictions(given, conditions_of(given, standard)))
     return tuple(sorted(found, key=_in_order))

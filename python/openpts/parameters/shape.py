@@ -45,14 +45,14 @@ def _of_table(content: object, table: type[Struct], path: Path) -> Iterator[Wron
     if not isinstance(content, dict):
         yield Wrong(path, f"{name} is a table, not {_kind(content)}")
         return
-    hints = typing.get_type_hints(table, include_extras=True)
+    types, fields = typing.get_type_hints(table, include_extras=True), msgspec.structs.fields(table)
+    hints = {field.encode_name: types[field.name] for field in fields}
     for key, value in content.items():
         if key not in hints:
             yield Wrong((*path, key), _unknown(str(key), hints, path))
         else:
             yield from _of_value(value, hints[key], (*path, key))
-    required = [field.name for field in msgspec.structs.fields(table) if field.required]
-    for key in required:
+    for key in (field.encode_name for field in fields if field.required):
         if key not in content:
             yield Wrong(path, f"{key} is missing")
 
@@ -102,7 +102,7 @@ def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
     where = f" in {path[-1]}" if path else ""
     word = key.replace("-", "_").lower()
     tables = {name: table for name, hint in hints.items() if (table := _table_in(hint))}
-    homes = [name for name, table in tables.items() if word in table.__struct_fields__]
+    homes = [name for name, table in tables.items() if word in table.__struct_encode_fields__]
     near = near_word(word, hints)
     if homes:
         hint = f"{word} stands in {homes[0] if 'common' in homes else ' or '.join(homes)}"

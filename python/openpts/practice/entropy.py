@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from openpts.units import KIB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import DataPattern, ReducibleData
 from openpts.vocabulary.entropy_conditions import EntropyConditions
 from openpts.vocabulary.part import Part
@@ -37,11 +37,11 @@ T = TypeVar("T")
 
 
 # LSI-ENT-01, LSI-MIX-01
-def standard_conditions(profile: Profile, seed: int) -> EntropyConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> EntropyConditions:
     """Levels that span what real data has, and the demand of the specification's tests."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return EntropyConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100),
         sequential_block_size_bytes=128 * KIB,

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.fill_conditions import FillConditions, IdleTime
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
@@ -36,11 +36,11 @@ REWRITE_STEPS: Final = 25
 
 
 # HYP-FILL-01
-def standard_conditions(profile: Profile, seed: int) -> FillConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> FillConditions:
     """The whole range, and idle times from none to those of a long break."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return FillConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100),
         sequential_block_size_bytes=128 * KIB,

@@ -23,7 +23,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.units import KIB, NS_PER_S, TB, format_duration
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import VerifiedData
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 from openpts.vocabulary.part import Part
@@ -53,11 +53,11 @@ _PAGE_BYTES: Final = 4 * KIB
 
 
 # HYP-LIFE-01
-def standard_conditions(profile: Profile, seed: int) -> LifetimeConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> LifetimeConditions:
     """A handful of cycles, one stream."""
     return LifetimeConditions(
-        profile=profile,
-        write_cache_enabled=profile is Profile.CLIENT,
+        drive_class=drive_class,
+        write_cache_enabled=drive_class is DriveClass.CLIENT,
         active_range=ActiveRange(0, 100),
         block_size_bytes=128 * KIB,
         tc=1,

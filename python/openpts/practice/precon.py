@@ -34,7 +34,7 @@ from openpts.practice.profiles import SHORT
 from openpts.pts.workloads import DEFAULT
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.benchmark_profile import ProfileRow
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import DriveState, PreconConditions
 from openpts.vocabulary.requests import (
@@ -54,11 +54,11 @@ _MINUTE_NS: Final = 60 * NS_PER_S
 _STATES: Final = tuple(DriveState)
 
 
-def standard_conditions(profile: Profile, seed: int) -> PreconConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> PreconConditions:
     """The short profile in the three states; demand of the random writes as in WSAT."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return PreconConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100),
         benchmark=SHORT,

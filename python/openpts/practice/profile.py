@@ -25,7 +25,7 @@ from openpts.practice.profile_rows import file_steps, possible_rows, row_steps, 
 from openpts.practice.profiles import POPULAR
 from openpts.practice.settling import settle
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import ProfileConditions
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
@@ -35,11 +35,11 @@ from openpts.vocabulary.stop import ByteAmount
 LONGEST_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(profile: Profile, seed: int) -> ProfileConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> ProfileConditions:
     """The popular benchmarks as they come, on a purged drive."""
     return ProfileConditions(
-        profile=profile,
-        write_cache_enabled=profile is Profile.CLIENT,
+        drive_class=drive_class,
+        write_cache_enabled=drive_class is DriveClass.CLIENT,
         active_range=ActiveRange(0, 100),
         benchmarks=POPULAR,
         precondition_passes=0,

@@ -18,7 +18,7 @@ Reported
 from typing import Final
 
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script, SetWriteCache
 from openpts.vocabulary.rotational_conditions import RotationalConditions
@@ -29,11 +29,11 @@ from openpts.vocabulary.workload import simple_workload
 _STEP_NS: Final = 30 * NS_PER_S
 
 
-def standard_conditions(profile: Profile, seed: int) -> RotationalConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> RotationalConditions:
     """Sixteen zones, and the two queue depths between which a disk sorts its accesses or does not."""
     return RotationalConditions(
-        profile=profile,
-        write_cache_enabled=profile is Profile.CLIENT,
+        drive_class=drive_class,
+        write_cache_enabled=drive_class is DriveClass.CLIENT,
         active_range=ActiveRange(0, 100),
         zones=16,
         sequential_block_size_bytes=MIB,

@@ -21,7 +21,7 @@ from openpts.pts.continuous import MINUTES_PER_STEP
 from openpts.pts.workloads import WRITE_INTENSIVE
 from openpts.pts.write_saturation import transferred_for
 from openpts.units import KIB, NS_PER_S, format_duration
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,
@@ -50,11 +50,11 @@ _LEAST_MINUTES: Final = 0.01
 
 
 # HYP-SUS-01, HYP-SUS-03
-def standard_conditions(profile: Profile, seed: int) -> SustainedConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> SustainedConditions:
     """The load and its 72 hours as in the talk, but no more than the amount of the write saturation test."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return SustainedConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100),
         sequential_block_size_bytes=128 * KIB,

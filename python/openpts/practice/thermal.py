@@ -29,7 +29,7 @@ from openpts.analysis.throttling import (
     throttling_of,
 )
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
@@ -60,11 +60,11 @@ _MINUTE_NS: Final = 60 * NS_PER_S
 
 
 # SOL-BMK-06
-def standard_conditions(profile: Profile, seed: int) -> ThermalConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> ThermalConditions:
     """Lengths in which drives of any size come to their temperature."""
     return ThermalConditions(
-        profile=profile,
-        write_cache_enabled=profile is Profile.CLIENT,
+        drive_class=drive_class,
+        write_cache_enabled=drive_class is DriveClass.CLIENT,
         active_range=ActiveRange(0, 100),
         block_size_bytes=128 * KIB,
         tc=1,

@@ -26,7 +26,7 @@ from openpts.pts.demand_variation import standard_demand
 from openpts.pts.standard import Rule
 from openpts.pts.workloads import COMPOSITE
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import CompositeConditions, Profile
+from openpts.vocabulary.conditions import CompositeConditions, DriveClass
 from openpts.vocabulary.stimulus import ActiveRange
 
 RULES: Final = (
@@ -61,11 +61,11 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> CompositeConditions:
-    """The conditions as section 13.2 has them, for both profiles."""
+def standard_conditions(drive_class: DriveClass, seed: int) -> CompositeConditions:
+    """The conditions as section 13.2 has them, for both classes."""
     minute_ns = 60 * NS_PER_S
     return CompositeConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=False,
         active_range=ActiveRange(0, 100),
         seed=seed,

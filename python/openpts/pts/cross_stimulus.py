@@ -19,7 +19,7 @@ from typing import Final
 from openpts.pts.continuous import continuous
 from openpts.pts.standard import Rule
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import AccessGroup, CrossStimulusConditions, Profile
+from openpts.vocabulary.conditions import AccessGroup, CrossStimulusConditions, DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
@@ -69,17 +69,17 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> CrossStimulusConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> CrossStimulusConditions:
     """The conditions as section 12.2 has them.
 
     TC and QD of the random group are the operator's choice; openpts takes what the specification's own
     sample had, since 12.1 wants another and larger demand for it.
     """
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     sequential = AccessGroup(_SEQUENTIAL, tc=1, qd=32, duration_ns=8 * _HOUR_NS)
     random = AccessGroup(_RANDOM, tc=4, qd=32, duration_ns=6 * _HOUR_NS)
     return CrossStimulusConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100 if enterprise else 75),
         groups=(sequential, random, sequential),

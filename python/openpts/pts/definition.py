@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from openpts.pts.standard import Rule
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.requests import Script
 from openpts.vocabulary.test_conditions import TestConditions
 
@@ -26,7 +26,7 @@ class TestDefinition:
     name: str
     title: str
     section: int | None
-    standard_conditions: Callable[[Profile, int], TestConditions]
+    standard_conditions: Callable[[DriveClass, int], TestConditions]
     script: Callable[[Any, int], Script]
     rules: Sequence[Rule] = ()
     possible_on: Callable[[Any, int], Any] = lambda conditions, _sector_bytes: conditions

@@ -23,7 +23,7 @@ from openpts.pts.demand_variation import standard_demand
 from openpts.pts.standard import Rule
 from openpts.pts.workloads import WORKLOADS
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DemandIntensityConditions, Profile
+from openpts.vocabulary.conditions import DemandIntensityConditions, DriveClass
 from openpts.vocabulary.stimulus import ActiveRange
 
 DEFAULT_WORKLOAD: Final = WORKLOADS["oltp"]
@@ -67,11 +67,11 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> DemandIntensityConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> DemandIntensityConditions:
     """The conditions as section 14.2 has them, the workload is the operator's choice."""
     minute_ns = 60 * NS_PER_S
     return DemandIntensityConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=False,
         active_range=ActiveRange(0, 100),
         seed=seed,

@@ -20,7 +20,7 @@ from typing import Final
 from openpts.pts.standard import Rule
 from openpts.pts.tracking import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import IdleRecoveryConditions, Profile, WaitState
+from openpts.vocabulary.conditions import DriveClass, IdleRecoveryConditions, WaitState
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
@@ -47,11 +47,11 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> IdleRecoveryConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> IdleRecoveryConditions:
     """The conditions as section 11.2 has them, with the recommended TC and QD."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return IdleRecoveryConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100 if enterprise else 75),
         workload=simple_workload("rnd-4k", AccessPattern.RANDOM, 4 * KIB, 0),

@@ -21,7 +21,7 @@ from typing import Final
 from openpts.pts.rounds import element, preconditioning, until_steady
 from openpts.pts.standard import Rule
 from openpts.units import KIB, MIB
-from openpts.vocabulary.conditions import IopsConditions, Profile
+from openpts.vocabulary.conditions import DriveClass, IopsConditions
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.verdict import TestPoint, TrackingVariable
@@ -60,11 +60,11 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> IopsConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> IopsConditions:
     """The conditions as section 7.2 has them, with the recommended TC and QD."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return IopsConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100 if enterprise else 75),
         tc=4 if enterprise else 2,

@@ -23,7 +23,7 @@ from openpts.pts.nines import histogram_ns
 from openpts.pts.rounds import element, point_stimulus, preconditioning, until_steady
 from openpts.pts.standard import Rule
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import LatencyConditions, Profile
+from openpts.vocabulary.conditions import DriveClass, LatencyConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
@@ -62,11 +62,11 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> LatencyConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> LatencyConditions:
     """The conditions as section 9.2 has them."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return LatencyConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100 if enterprise else 75),
         tc=1,

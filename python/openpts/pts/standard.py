@@ -57,7 +57,7 @@ RULES_OF_ALL: Final = (
 """What binds every test; a test's own rule for the same field comes in place of it."""
 
 HARMLESS: Final = {
-    "profile": "a set of settings of the specification",
+    "drive_class": "a set of settings of the specification",
     "seed": "the specification leaves it open, and the record has it",
     "nines": "9.2 (3.3.3) and 10.2 (2.4.3) allow them; the histogram gets longer, never shorter",
     "skipped_block_sizes_bytes": "block_sizes_bytes says it",
@@ -69,7 +69,7 @@ HARMLESS: Final = {
 """Fields that may differ from the standard's without an entry in the ledger, and why."""
 
 _SAME_TEST: Final = {
-    "profile": "a set of settings of its own",
+    "drive_class": "a set of settings of its own",
     "seed": "the record has it",
     "secondary_metrics": "what is shown, not what is done",
     "claims": "what figures are compared with",

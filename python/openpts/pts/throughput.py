@@ -20,7 +20,7 @@ from typing import Final
 from openpts.pts.rounds import element, preconditioning, until_steady
 from openpts.pts.standard import Rule
 from openpts.units import KIB, MIB, format_block_size
-from openpts.vocabulary.conditions import Profile, ThroughputConditions
+from openpts.vocabulary.conditions import DriveClass, ThroughputConditions
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
 from openpts.vocabulary.stop import SteadyFigure
@@ -56,11 +56,11 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> ThroughputConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> ThroughputConditions:
     """The conditions as section 8.2 has them, with the recommended QD."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return ThroughputConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100 if enterprise else 75),
         tc=1,

@@ -32,7 +32,7 @@ from openpts.pts.standard import Rule
 from openpts.pts.tracking import Tracking
 from openpts.pts.workloads import DEFAULT, workload_on
 from openpts.units import NS_PER_S, block_size_kib, format_duration
-from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,
@@ -72,11 +72,11 @@ RULES: Final = (
 )
 
 
-def standard_conditions(profile: Profile, seed: int) -> WriteSaturationConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> WriteSaturationConditions:
     """The conditions as section 10.2 has them, with the recommended TC and QD."""
-    enterprise = profile is Profile.ENTERPRISE
+    enterprise = drive_class is DriveClass.ENTERPRISE
     return WriteSaturationConditions(
-        profile=profile,
+        drive_class=drive_class,
         write_cache_enabled=not enterprise,
         active_range=ActiveRange(0, 100 if enterprise else 75),
         workloads=(DEFAULT,),

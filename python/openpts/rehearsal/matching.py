@@ -44,7 +44,9 @@ def matched_preset(traits: Traits) -> tuple[str, str]:
                 "over USB: taken for a stick with a single-bit cache that collects only when it must",
             )
         case Traits(kind=DeviceKind.ATA | DeviceKind.SCSI, rotational=True):
-            raise TargetError(f"{traits.name} is a rotating disk: no preset resembles one; choose by --class")
+            raise TargetError(
+                f"{traits.name} is a rotating disk: no preset resembles one; choose one by --preset"
+            )
         case Traits(kind=DeviceKind.NVME, volatile_cache=False):
             return (
                 "enterprise-tlc",
@@ -56,5 +58,5 @@ def matched_preset(traits: Traits) -> tuple[str, str]:
             return "sata-reduction", "SATA or SAS: the one preset behind such a link"
         case _:
             raise TargetError(
-                f"{traits.name} ({traits.kind}) doesn't tell what is behind it: choose a preset by --class"
+                f"{traits.name} ({traits.kind}) doesn't tell what is behind it: choose one by --preset"
             )

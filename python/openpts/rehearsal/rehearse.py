@@ -21,7 +21,7 @@ from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step
@@ -33,7 +33,7 @@ class Plan:
     """What is to be rehearsed. ``adjust`` turns the standard conditions into those of the plan."""
 
     test: TestDefinition
-    profile: Profile
+    drive_class: DriveClass
     adjust: Callable[[TestConditions], TestConditions]
     seed: int
     nines: int | None
@@ -77,7 +77,7 @@ def rehearse(
     check_preset(preset)
     scale = plan.scale or default_scale(preset, subject.capacity_bytes)
     conditions = plan.test.possible_on(
-        plan.adjust(plan.test.standard_conditions(plan.profile, plan.seed)), preset.sector_bytes
+        plan.adjust(plan.test.standard_conditions(plan.drive_class, plan.seed)), preset.sector_bytes
     )
     script = plan.test.script(conditions, subject.capacity_bytes)
     planned = dry_run(script, subject.capacity_bytes, AssumedDrive(), Ending.LONGEST)
@@ -127,7 +127,7 @@ def _warnings_of_scale(
 def _order(target: SimulatedTarget, plan: Plan) -> Order:
     return Order(
         target=str(target),
-        profile=plan.profile,
+        drive_class=plan.drive_class,
         adjust=plan.adjust,
         consent=Consent(),
         purge_choice=PurgeChoice.AUTO,

@@ -22,7 +22,7 @@ RATED: Final = (
     "sequential_read_bytes_per_s",
 )
 _MOST_NUMBER: Final = 1e18
-_SHEET_KEYS: Final = {"name", "capacity_bytes", "class", "rated"}
+_SHEET_KEYS: Final = {"name", "capacity_bytes", "preset", "rated"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Wishes:
 
     like: str | None
     data_sheet: Path | None
-    drive_class: str | None
+    preset: str | None
     capacity_bytes: int | None
     rated: Mapping[str, float]
 
@@ -58,10 +58,10 @@ def subject_of(wishes: Wishes, roots: SystemRoots) -> Subject:
     """
     subject = _like(wishes, roots)
     sheet = _read_sheet(wishes.data_sheet) if wishes.data_sheet else {}
-    drive_class = wishes.drive_class or sheet.get("class")
-    if drive_class is not None:
-        reason = "the operator's choice" if wishes.drive_class else "the data sheet's class"
-        preset = load_preset(drive_class)
+    preset_name = wishes.preset or sheet.get("preset")
+    if preset_name is not None:
+        reason = "the operator's choice" if wishes.preset else "the data sheet's choice"
+        preset = load_preset(preset_name)
         subject = (
             replace(subject, preset=preset, reason=reason)
             if subject
@@ -69,11 +69,11 @@ def subject_of(wishes: Wishes, roots: SystemRoots) -> Subject:
         )
     if subject is None:
         raise UsageError(
-            "say what drive is meant: --like with a drive or a preset, or --class with a preset "
+            "say what drive is meant: --like with a drive or a preset, or --preset with one "
             "(`openpts sim list` has them)"
         )
-    if sheet or wishes.capacity_bytes or (wishes.like is not None and wishes.drive_class):
-        # the promises of a class are those of another drive
+    if sheet or wishes.capacity_bytes or (wishes.like is not None and wishes.preset):
+        # the promises of a preset are those of another drive
         subject = replace(subject, rated={})
     return replace(
         subject,
@@ -89,15 +89,15 @@ def _like(wishes: Wishes, roots: SystemRoots) -> Subject | None:
     if not wishes.like.startswith(f"{roots.dev}/"):
         preset = load_preset(wishes.like)
         return Subject(preset.name, preset.capacity_bytes, preset.rated, preset, "named by the operator")
-    return subject_of_disk(BlockDevice.of_node(Path(wishes.like), roots).whole, wishes.drive_class)
+    return subject_of_disk(BlockDevice.of_node(Path(wishes.like), roots).whole, wishes.preset)
 
 
-def subject_of_disk(disk: BlockDevice, drive_class: str | None) -> Subject:
-    """A drive of this machine, by the class that the operator chose or by what the kernel tells of it."""
-    if drive_class is None:
+def subject_of_disk(disk: BlockDevice, chosen: str | None) -> Subject:
+    """A drive of this machine, by the preset that the operator chose or by what the kernel tells of it."""
+    if chosen is None:
         preset_name, reason = matched_preset(traits_of(disk))
     else:
-        preset_name, reason = drive_class, "the operator's choice"
+        preset_name, reason = chosen, "the operator's choice"
     return Subject(name_with_model(disk), disk.capacity_bytes, {}, load_preset(preset_name), reason)
 
 
@@ -117,7 +117,7 @@ def _read_sheet(path: Path) -> dict[str, Any]:
             f"{', '.join(sorted(_SHEET_KEYS))} and below [rated] {', '.join(RATED)}"
         )
     numbers = {"capacity_bytes": sheet.get("capacity_bytes", 1), **rated}
-    for key in ("name", "class"):
+    for key in ("name", "preset"):
         if not isinstance(sheet.get(key, ""), str):
             raise UsageError(f"the data sheet {path} has {key} = {sheet[key]!r}, which is no text")
     for key, value in numbers.items():

@@ -8,7 +8,7 @@ from openpts.vocabulary.condition_text import condition_text
 from openpts.vocabulary.test_conditions import TestConditions
 
 # What the set-up page shows elsewhere, or what is no condition of the stimulus.
-_ELSEWHERE: Final = {"profile", "write_cache_enabled"}
+_ELSEWHERE: Final = {"drive_class", "write_cache_enabled"}
 
 LABELS: Final = {
     "active_range": "Active range",

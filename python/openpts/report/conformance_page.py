@@ -33,7 +33,9 @@ def conformance_page(run: Run, standing: Standing, requirements: tuple[Conforman
 
 def _ledger_table(run: Run) -> Table:
     conditions = run.manifest.conditions
-    standard = conditions.profile.revision if conditions.of_specification else "what a measurement asks for"
+    standard = (
+        conditions.drive_class.revision if conditions.of_specification else "what a measurement asks for"
+    )
     return Table(
         id="conformance-ledger",
         title=f"Deviations from {standard}",

@@ -33,7 +33,7 @@ def common_header(
         report_run_date=date_and_time(report_date),
         bar=bar,
         title=title,
-        revision=manifest.conditions.profile.revision,
+        revision=manifest.conditions.drive_class.revision,
         vendor=brief(fact_text(manifest.dut, "manufacturer")),
         model=brief(fact_text(manifest.dut, "model", printable(manifest.target.name))),
         sponsor=brief(person_text(manifest.people.sponsor)),

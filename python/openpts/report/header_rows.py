@@ -58,7 +58,7 @@ def head_line(run: Run, part: Part, *, demand: str = "", more: str = "") -> str:
         text
         for text in (
             brief(printable(run.manifest.test_id)),
-            conditions.profile.revision,
+            conditions.drive_class.revision,
             write_cache(of_cycle(run.manifest.write_caches, 1)),
             demand,
             f"DP={data_text(conditions)}",

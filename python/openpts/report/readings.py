@@ -100,8 +100,8 @@ READINGS: Final = (
     ),
     Reading(
         "12.2",
-        "The write cache: as the profile has it, or off in access groups 2 and 3.",
-        "One state for all groups, that of the profile.",
+        "The write cache: as the class has it, or off in access groups 2 and 3.",
+        "One state for all groups, that of the class.",
         ("xsr",),
     ),
     Reading(
@@ -113,7 +113,7 @@ READINGS: Final = (
     Reading(
         "13.2, 14.2",
         "Write cache off and AR 100 % without a client variant.",
-        "As written for both profiles; the client's settings are an option that the header shows.",
+        "As written for both classes; the client's settings are an option that the header shows.",
         _DEMAND_TESTS,
     ),
     Reading(

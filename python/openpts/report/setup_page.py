@@ -72,7 +72,7 @@ def _general(manifest: Manifest, report_date: str) -> Table:
             ("Test operator", person_text(people.operator), stated),
             ("Auditor", person_text(people.auditor), stated),
             ("Test sponsor", person_text(people.sponsor), stated),
-            ("Specification", _specification(manifest), "chosen test and profile"),
+            ("Specification", _specification(manifest), "chosen test and class"),
             ("Test ID No.", printable(manifest.test_id), "run record"),
         ),
     )

@@ -95,7 +95,7 @@ def _no_raw_drive(run: Run) -> str:
 
 
 def _bottom_line(run: Run, red_line: str, broken: Sequence[Conformance]) -> str:
-    revision = run.manifest.conditions.profile.revision
+    revision = run.manifest.conditions.drive_class.revision
     count = len(run.ledger)
     if count:
         noun = "deviation" if count == 1 else "deviations"

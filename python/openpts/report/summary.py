@@ -19,7 +19,7 @@ def summarise(run: Run) -> dict[str, Any]:
         "run": str(run.folder),
         "test_id": manifest.test_id,
         "test": manifest.conditions.test,
-        "profile": manifest.conditions.profile,
+        "profile": manifest.conditions.drive_class,
         "state": manifest.state,
         "state_reason": manifest.state_reason,
         "target": msgspec.to_builtins(manifest.target),

@@ -21,7 +21,7 @@ from openpts.report.round_words import verification_record
 from openpts.report.steady_state_pages import convergence_page, rounds_reason
 from openpts.report.window_page import Window, window_of, window_page
 from openpts.units import MB, MIB, block_size_kib, format_block_size
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
@@ -169,7 +169,7 @@ def _read_window(cycle: Cycle) -> Page:
 
 def _tabular_page(run: Run, cycle: Cycle, table: Table, plot: Required) -> Page:
     """Plots 8-4 and 8-5 (8.3.7.1, 8.3.7.2)."""
-    enterprise = run.manifest.conditions.profile is Profile.ENTERPRISE
+    enterprise = run.manifest.conditions.drive_class is DriveClass.ENTERPRISE
     title = f"{'Enterprise' if enterprise else 'Client'} Throughput - ALL RW Mix & BS - Tabular Data"
     return page(plot.named(cycle.prefix, title), table, Verdict(f"Each cell: {_averaging(cycle)}."))
 

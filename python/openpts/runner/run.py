@@ -35,7 +35,7 @@ from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.surroundings import surroundings_kept
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge_choice import PurgeChoice
@@ -62,7 +62,7 @@ class Order:
     """
 
     target: str
-    profile: Profile
+    drive_class: DriveClass
     adjust: Adjust
     consent: Consent
     purge_choice: PurgeChoice
@@ -93,7 +93,7 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
     Raises OpenptsError; from the moment the run folder exists it tells what was done and why it ended.
     """
     seed = secrets.randbits(63) if order.seed is None else order.seed
-    standard = test.standard_conditions(order.profile, seed)
+    standard = test.standard_conditions(order.drive_class, seed)
     cycles: list[CycleFinished] = []
     with (
         terminate_as_interrupt(),

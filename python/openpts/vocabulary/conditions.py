@@ -7,7 +7,7 @@ pts/time_scale.py shortens exactly those.
 from enum import StrEnum
 from typing import ClassVar
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from openpts.vocabulary.data_pattern import DataPattern, RandomData
 from openpts.vocabulary.placement import Segments
@@ -16,8 +16,8 @@ from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import Workload
 
 
-class Profile(StrEnum):
-    """PTS-E or PTS-C: the two sets of settings of the specification."""
+class DriveClass(StrEnum):
+    """Enterprise or client, PTS-E or PTS-C: the two sets of settings of the specification."""
 
     ENTERPRISE = "enterprise"
     CLIENT = "client"
@@ -25,7 +25,7 @@ class Profile(StrEnum):
     @property
     def revision(self) -> str:
         """The header's field Rev. (PTS 5.1)."""
-        return f"PTS-{'E' if self is Profile.ENTERPRISE else 'C'} 2.0.1"
+        return f"PTS-{'E' if self is DriveClass.ENTERPRISE else 'C'} 2.0.1"
 
 
 class BaseConditions(Struct, frozen=True, kw_only=True):
@@ -36,11 +36,12 @@ class BaseConditions(Struct, frozen=True, kw_only=True):
     run has; it is already in the other fields. Without ``secondary_metrics`` the report has no page that the
     specification makes optional. ``minute_ns`` is the length of an element and of a record of
     continuous stimuli: the specification's minute. ``of_specification`` is False for tests beyond it.
+    ``drive_class`` is ``profile`` in a record, as in those of earlier versions.
     """
 
     of_specification: ClassVar[bool] = True
 
-    profile: Profile
+    drive_class: DriveClass = field(name="profile")
     write_cache_enabled: bool
     active_range: ActiveRange
     seed: int
@@ -58,7 +59,7 @@ class BaseConditions(Struct, frozen=True, kw_only=True):
     @property
     def class_text(self) -> str:
         """``PTS-E 2.0.1``; a test beyond the specification has only the class that its settings follow."""
-        return self.profile.revision if self.of_specification else f"{self.profile.value} class"
+        return self.drive_class.revision if self.of_specification else f"{self.drive_class.value} class"
 
     def stimulus(self, workload: Workload, *, tc: int, qd: int, read_pct: int | None = None) -> Stimulus:
         """A workload at a demand, in the range and with the data of this test."""

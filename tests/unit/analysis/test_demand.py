@@ -9,12 +9,12 @@ from openpts.analysis.demand import DemandResults, analyse_demand, measure_point
 from openpts.analysis.operating_points import MeasuredPoint, OperatingPoint, choose_points, operating_points
 from openpts.pts.demand_intensity import standard_conditions
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 
-CONDITIONS = replace(standard_conditions(Profile.ENTERPRISE, 1), tcs=(4, 2, 1), qds=(2, 1))
+CONDITIONS = replace(standard_conditions(DriveClass.ENTERPRISE, 1), tcs=(4, 2, 1), qds=(2, 1))
 POINTS = operating_points(CONDITIONS.tcs, CONDITIONS.qds)
 
 Model = Callable[[int, OperatingPoint], int]

@@ -14,7 +14,7 @@ from openpts.parameters.plan_file import read_plan
 from openpts.parameters.tables import TABLES
 from openpts.parameters.written_file import WrittenFileError
 from openpts.practice.registry import PRACTICE_TESTS
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.short_figures import Claim
 
 SUSTAINED = PRACTICE_TESTS["sustained"]
@@ -38,8 +38,8 @@ def given(*words: str) -> Given:
 
 def claims(given_words: Given, plan: Path | None = None) -> tuple[Claim, ...]:
     read = None if plan is None else read_plan(plan)
-    choices = chosen(SUSTAINED, read, given_words, profile=None, is_quick=False, seed=1)
-    conditions: Any = choices.adjust(SUSTAINED.standard_conditions(Profile.CLIENT, 1))
+    choices = chosen(SUSTAINED, read, given_words, drive_class=None, is_quick=False, seed=1)
+    conditions: Any = choices.adjust(SUSTAINED.standard_conditions(DriveClass.CLIENT, 1))
     return tuple(conditions.claims)
 
 

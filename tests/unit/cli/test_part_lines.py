@@ -16,8 +16,8 @@ from openpts.vocabulary.conditions import (
     BaseConditions,
     CompositeConditions,
     CrossStimulusConditions,
+    DriveClass,
     LatencyConditions,
-    Profile,
     ThroughputConditions,
     WriteSaturationConditions,
 )
@@ -34,7 +34,7 @@ from tests.unit.record.test_run_folder import manifest
 from tests.unit.runner.scripted_engine import complete
 
 RANDOM, SEQUENTIAL = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
-ENTERPRISE = iops.standard_conditions(Profile.ENTERPRISE, 1)
+ENTERPRISE = iops.standard_conditions(DriveClass.ENTERPRISE, 1)
 WRITES = simple_workload("writes", RANDOM, 4 * KIB, 0)
 BASE = {name: getattr(ENTERPRISE, name) for name in BaseConditions.__struct_fields__}
 
@@ -237,7 +237,7 @@ def test_every_part_has_a_line() -> None:
 
 
 def test_a_load_in_pieces_tells_how_far_it_is_and_its_rate_without_idle_times() -> None:
-    conditions = sustained.standard_conditions(Profile.ENTERPRISE, 1)
+    conditions = sustained.standard_conditions(DriveClass.ENTERPRISE, 1)
     busy = measured(step(SEQUENTIAL, 128 * KIB, 0, 1, 32), 60_000, 2, 10, 60)
     events = [*part(Part.LOAD, 3, busy, idle(120)), *part(Part.LOAD, 3, busy, idle(120))]
     # 60,000 x 128 KiB in 60 s
@@ -265,7 +265,7 @@ def test_a_drive_cycle_tells_write_and_read_apart() -> None:
 
 
 def test_short_figures_are_told_one_by_one() -> None:
-    conditions = sustained.standard_conditions(Profile.ENTERPRISE, 1)
+    conditions = sustained.standard_conditions(DriveClass.ENTERPRISE, 1)
     samples = (
         measured(step(SEQUENTIAL, 128 * KIB, 0, 1, 32), 60_000, 2, 10, 30),
         measured(step(), 300_000, 1, 9, 30),
@@ -276,7 +276,7 @@ def test_short_figures_are_told_one_by_one() -> None:
 
 
 def test_a_row_of_a_benchmark_is_told_as_its_users_know_it() -> None:
-    conditions = profile.standard_conditions(Profile.CLIENT, 1)
+    conditions = profile.standard_conditions(DriveClass.CLIENT, 1)
     reads = step(SEQUENTIAL, 1024 * KIB, 100, 1, 8)
     # a pause, a warm-up that counts for nothing, three passes: 1,000 x 1 MiB a second is the best
     passes = [measured(reads, ios, 1, 2) for ios in (9000, 1000, 500, 700)]
@@ -287,7 +287,7 @@ def test_a_row_of_a_benchmark_is_told_as_its_users_know_it() -> None:
 
 
 def test_a_row_in_a_state_is_told_with_the_state() -> None:
-    conditions = precon.standard_conditions(Profile.ENTERPRISE, 1)
+    conditions = precon.standard_conditions(DriveClass.ENTERPRISE, 1)
     writes = step(RANDOM, 4 * KIB, 0, 1, 32)
     told = lines_of(conditions, *part(Part.PROFILE, 21, *[measured(writes, 50_000, 1, 2)] * 3, most=21))
     assert told[-1] == "profile 21 done: after RND, RND 4 KiB QD32 Write: 50,000 IOPS (median of 3 passes)"

@@ -87,10 +87,10 @@ def test_the_text_tells_rounds_once_and_waits_in_their_order() -> None:
 
 
 @pytest.mark.parametrize("name", list(TESTS))
-@pytest.mark.parametrize("profile", ["enterprise", "client"])
-def test_every_test_can_be_planned(name: str, profile: str) -> None:
-    text = text_of(name, "--capacity", "1.92TB", "--profile", profile)
-    assert f"PTS-{profile[0].upper()} 2.0.1" in text
+@pytest.mark.parametrize("drive_class", ["enterprise", "client"])
+def test_every_test_can_be_planned(name: str, drive_class: str) -> None:
+    text = text_of(name, "--capacity", "1.92TB", "--class", drive_class)
+    assert f"PTS-{drive_class[0].upper()} 2.0.1" in text
     assert "rated endurance unknown (--tbw)" in text
     assert "ledger      empty as far as can be told without the device" in text
 

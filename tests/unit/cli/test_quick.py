@@ -16,23 +16,23 @@ from openpts.pts.standard import shortened
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset, shipped_presets
 from openpts.simulation.scale import Severity, scale_concerns
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 
 SCRATCH_BYTES = 256 * 1024**2
 
 
 def chosen_for(test: str, values: dict[str, Any]) -> Any:
     given = Given(values, dict.fromkeys(values, "--option"))
-    return chosen(TESTS[test], None, given, profile=None, is_quick=True, seed=1)
+    return chosen(TESTS[test], None, given, drive_class=None, is_quick=True, seed=1)
 
 
 def quick(test: str, **values: Any) -> Any:
-    return chosen_for(test, values).adjust(TESTS[test].standard_conditions(Profile.ENTERPRISE, 1))
+    return chosen_for(test, values).adjust(TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
 def quick_on(target: str, test: str, **values: Any) -> Any:
     adjust = quick_on_simulated(chosen_for(test, values), parse_simulated_target(target))
-    return adjust(TESTS[test].standard_conditions(Profile.ENTERPRISE, 1))
+    return adjust(TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
 @pytest.mark.parametrize("test", list(TESTS))
@@ -45,7 +45,7 @@ def test_a_quick_look_takes_minutes(test: str) -> None:
 
 @pytest.mark.parametrize("test", list(TESTS))
 def test_a_quick_look_is_known_as_short(test: str) -> None:
-    assert shortened(quick(test), TESTS[test].standard_conditions(Profile.ENTERPRISE, 1))
+    assert shortened(quick(test), TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
 @pytest.mark.parametrize("test", [name for name in TESTS if name != "hir"])

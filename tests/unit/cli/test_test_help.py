@@ -9,7 +9,7 @@ from openpts.cli.test_help import help_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.pts.registry import TESTS
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 
 CAPACITY_BYTES = 10**12
@@ -24,7 +24,7 @@ def said_minutes(test: str) -> set[int]:
 
 
 def minutes(test: str, drive: AssumedDrive, ending: Ending, wanted: Callable[[PlannedApply], bool]) -> float:
-    script = TESTS[test].script(TESTS[test].standard_conditions(Profile.ENTERPRISE, 1), CAPACITY_BYTES)
+    script = TESTS[test].script(TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1), CAPACITY_BYTES)
     planned = dry_run(script, CAPACITY_BYTES, drive, ending)
     return sum(sum(one.durations_ns) for one in planned if one.cycle == 1 and wanted(one)) / 60e9
 

@@ -13,7 +13,7 @@ from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.written_file import WrittenFileError
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import People
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments
@@ -22,7 +22,7 @@ from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 
 PLAN = """\
-profile = "client"
+class = "client"
 seed = 9
 purge = "none"
 operator = "the plan's"
@@ -55,7 +55,7 @@ def choices(test: str, *words: str) -> Choices:
 
 def conditions(test: str, *words: str) -> Any:
     chosen = choices(test, *words)
-    return chosen.adjust(TESTS[test].standard_conditions(chosen.profile, 1))
+    return chosen.adjust(TESTS[test].standard_conditions(chosen.drive_class, 1))
 
 
 @pytest.fixture
@@ -66,8 +66,8 @@ def plan(tmp_path: Path) -> str:
 
 
 def test_options_win_over_the_plan_and_the_plan_over_the_standard(plan: str) -> None:
-    chosen = choices("iops", "--plan", plan, "--tc", "3", "--profile", "enterprise")
-    assert (chosen.profile, chosen.seed) == (Profile.ENTERPRISE, 9)
+    chosen = choices("iops", "--plan", plan, "--tc", "3", "--class", "enterprise")
+    assert (chosen.drive_class, chosen.seed) == (DriveClass.ENTERPRISE, 9)
     used = conditions("iops", "--plan", plan, "--tc", "3")
     assert (used.tc, used.qd, used.minute_ns, used.max_rounds) == (3, 5, 2 * 10**9, 25)
     assert used.active_range == ActiveRange(0, 75)
@@ -137,7 +137,7 @@ def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
 
 def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: str) -> None:
     chosen = choices("iops", "--plan", plan)
-    wanted = chosen.adjust(TESTS["iops"].standard_conditions(Profile.CLIENT, 1))
+    wanted = chosen.adjust(TESTS["iops"].standard_conditions(DriveClass.CLIENT, 1))
     says = rf"{plan}:11:1: block_sizes: 0\.5 KiB is no multiple of the sector of nvme0n1, .* 4,096 bytes"
     with pytest.raises(UsageError, match=says):
         chosen.admit(wanted, ADVANCED)
@@ -148,7 +148,7 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
 
 def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
     chosen = choices("iops")
-    standard: Any = TESTS["iops"].standard_conditions(Profile.CLIENT, 1)
+    standard: Any = TESTS["iops"].standard_conditions(DriveClass.CLIENT, 1)
     chosen.admit(chosen.adjust(standard), ADVANCED)
     assert 512 not in TESTS["iops"].possible_on(standard, 4096).block_sizes_bytes
     named = choices("wsat", "--workloads", "composite,metadata")

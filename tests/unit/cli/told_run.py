@@ -15,7 +15,7 @@ from openpts.planning.dry_run import PlannedApply
 from openpts.pts.iops import standard_conditions
 from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted, Ticked
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply
@@ -25,7 +25,7 @@ from tests.unit.record.test_run_folder import manifest
 from tests.unit.runner.scripted_engine import complete
 
 CONDITIONS = msgspec.structs.replace(
-    standard_conditions(Profile.ENTERPRISE, 1), minute_ns=NS_PER_S, max_rounds=7
+    standard_conditions(DriveClass.ENTERPRISE, 1), minute_ns=NS_PER_S, max_rounds=7
 )
 WIPC = Step(Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 4, 32, ActiveRange()), ByteAmount(10**9))
 

@@ -16,7 +16,7 @@ from openpts.conformance.reasons import ReasonKind, reasons
 from openpts.pts.workloads import WORKLOADS
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import ZeroData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
@@ -70,10 +70,10 @@ def cut_after(run: Run, keep: Callable[[StepRecord], bool], state: RunState = Ru
     return replace(run, steps=steps, manifest=manifest)
 
 
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("drive_class", list(DriveClass))
 @pytest.mark.parametrize("name", TESTS)
-def test_a_run_as_specified_deviates_nowhere(name: str, profile: Profile) -> None:
-    run = made_up_run(name, profile)
+def test_a_run_as_specified_deviates_nowhere(name: str, drive_class: DriveClass) -> None:
+    run = made_up_run(name, drive_class)
     assert with_status(run, Status.DEVIATED) == set()
     assert with_status(run, Status.NOT_REACHED) == set()
 

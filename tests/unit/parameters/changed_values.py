@@ -11,7 +11,7 @@ OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB
 CHANGED: Final[Mapping[str, Any]] = {
     "time_scale": "1/60",
     "step_seconds": 1.5,
-    "write_cache": None,  # the other one than the profile's
+    "write_cache": None,  # the other one than the class's
     "active_range": "10:60",
     "data_pattern": "entropy:46,dup:10",
     "tc": 3,

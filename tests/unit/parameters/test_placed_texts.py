@@ -17,7 +17,7 @@ from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 
 TOML = """\
-profile = "client"  # a comment
+class = "client"  # a comment
 [common]
 "time scale" = "1/60"
 a.b = [1, {x = 2}, [3,
@@ -31,7 +31,7 @@ name = 'two'
 é = 1
 """
 TOML_PLACES = {
-    ("profile",): (1, 1),
+    ("class",): (1, 1),
     ("common",): (2, 2),
     ("common", "time scale"): (3, 1),
     ("common", "a"): (4, 1),
@@ -47,7 +47,7 @@ TOML_PLACES = {
 
 YAML = """\
 # a comment
-profile: client
+class: client
 common: {time scale: 1/60, "é": {x: 2}}
 wsat:
   workloads:
@@ -57,7 +57,7 @@ wsat:
        k: 3}
 """
 YAML_PLACES = {
-    ("profile",): (2, 1),
+    ("class",): (2, 1),
     ("common",): (3, 1),
     ("common", "time scale"): (3, 10),
     ("common", "é"): (3, 28),

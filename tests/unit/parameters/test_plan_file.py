@@ -28,7 +28,7 @@ from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 from openpts.pts.registry import TESTS
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
@@ -37,7 +37,7 @@ from tests.unit.parameters.changed_values import CHANGED
 ROOT = Path(__file__).parents[3]
 
 TOML = """\
-profile = "client"
+class = "client"
 seed = 7
 operator = "A. Tester"
 
@@ -59,7 +59,7 @@ read_pct = 60
 zones = [{accesses_pct = 80, range_pct = 20}, {accesses_pct = 20, range_pct = 80}]
 """
 YAML = """\
-profile: client
+class: client
 seed: 7
 operator: A. Tester
 common:
@@ -81,14 +81,14 @@ wsat:
 
 
 def conditions(plan: Plan, test: str) -> Any:
-    return conditions_of(plan.given(test), TESTS[test].standard_conditions(Profile.CLIENT, 1))
+    return conditions_of(plan.given(test), TESTS[test].standard_conditions(DriveClass.CLIENT, 1))
 
 
 @pytest.mark.parametrize(("text", "name"), [(TOML, "plan.toml"), (YAML, "plan.yaml"), (YAML, "plan.YML")])
 def test_what_a_plan_gives(tmp_path: Path, text: str, name: str) -> None:
     (tmp_path / name).write_text(text)
     plan = read_plan(tmp_path / name)
-    assert plan.settings == {"profile": "client", "seed": 7, "operator": "A. Tester"}
+    assert plan.settings == {"drive_class": "client", "seed": 7, "operator": "A. Tester"}
     iops, lat, wsat = (conditions(plan, test) for test in ("iops", "lat", "wsat"))
     assert (iops.active_range, iops.tc, iops.qd, iops.minute_ns) == (ActiveRange(10, 60), 3, 16, 10**9)
     assert (lat.active_range, lat.tc) == (ActiveRange(0, 50), 1)
@@ -109,7 +109,7 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("profile = 'clent'", ["p:1:1: profile: 'clent' is none of enterprise, client"]),
+        ("class = 'clent'", ["p:1:1: class: 'clent' is none of enterprise, client"]),
         ("seed = -1", ["p:1:1: seed: expected a whole number >= 0, not -1"]),
         ("[iops]\nstep_secs = 1", ["p:2:1: unknown key step_secs in iops: did you mean step_seconds?"]),
         ("[iops]\nstep-seconds = 1", ["p:2:1: unknown key step-seconds in iops: did you mean step_seconds?"]),
@@ -256,7 +256,7 @@ def _written(test: str) -> dict[str, Any]:
 def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
     validator = jsonschema.Draft202012Validator(plan_schema())
     table = TABLE_OF[test]
-    content = {"profile": "client", table: _written(test)}
+    content = {"class": "client", table: _written(test)}
     validator.validate(content)
     if test in TESTS:
         with_segments = {key: value for key, value in content[table].items() if key != "tracking"}  # type: ignore[attr-defined]
@@ -267,7 +267,7 @@ def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
     "text",
     [
         "colour = 1",
-        "profile = 'clent'",
+        "class = 'clent'",
         "[iops]\ntc = 'four'",
         "[iops]\ntc = 0",
         "[iops]\nread_pcts = [101]",
@@ -317,9 +317,9 @@ def test_the_examples_of_the_manual_are_true() -> None:
 
 
 def test_the_profile_test_has_its_table_under_another_name() -> None:
-    text = "profile = 'client'\n[profiles]\nbenchmarks = ['atto']\npasses = 3\n"
+    text = "class = 'client'\n[profiles]\nbenchmarks = ['atto']\npasses = 3\n"
     plan = parse_plan(text.encode(), "p.toml", read_toml)
-    assert plan.settings == {"profile": "client"}
+    assert plan.settings == {"drive_class": "client"}
     assert plan.given("profile").values == {"benchmarks": ["atto"], "passes": 3}
     with pytest.raises(WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is none of anvil, as-ssd"):
         parse_plan(b"[profiles]\nbenchmarks = ['attto']\n", "p.toml", read_toml)

@@ -13,7 +13,7 @@ from openpts.parameters.tables import TABLES
 from openpts.pts.definition import TestDefinition
 from openpts.pts.registry import TESTS
 from openpts.pts.standard import HARMLESS, RULES_OF_ALL, deviations
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from tests.unit.parameters.changed_values import CHANGED, changed_value
 
 # 13.2 (6.3), 14.2 (5.3): one at least, and no parameter gives fewer.
@@ -37,11 +37,11 @@ def test_every_test_has_a_table_and_every_parameter_a_changed_value() -> None:
 
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
-    test: TestDefinition, parameter: Parameter, profile: Profile
+    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
 ) -> None:
-    standard = test.standard_conditions(profile, 1)
+    standard = test.standard_conditions(drive_class, 1)
     used = _with(parameter, changed_value(parameter.name, standard), standard)
     field = parameter.setting.field
     assert getattr(used, field) != getattr(standard, field)
@@ -58,18 +58,18 @@ def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
 
 @pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
 def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test: TestDefinition) -> None:
-    fields = set(test.standard_conditions(Profile.ENTERPRISE, 1).__struct_fields__)
+    fields = set(test.standard_conditions(DriveClass.ENTERPRISE, 1).__struct_fields__)
     ruled = {rule.name for rule in (*test.rules, *RULES_OF_ALL)}
     assert fields - ruled - set(HARMLESS) == set()
     assert {rule.name for rule in test.rules} - fields == set()
 
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_the_value_that_the_help_names_is_that_of_the_specification(
-    test: TestDefinition, parameter: Parameter, profile: Profile
+    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
 ) -> None:
-    standard = test.standard_conditions(profile, 1)
+    standard = test.standard_conditions(drive_class, 1)
     shown = parameter.setting.show(standard)
     if not shown or shown in {"yes", "no"}:
         return

@@ -11,7 +11,7 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.pts.registry import TESTS
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -28,7 +28,7 @@ def planned(
     name: str, ending: Ending = Ending.LONGEST, drive: AssumedDrive = DRIVE, **changes: object
 ) -> tuple[PlannedApply, ...]:
     test = TESTS[name]
-    conditions: TestConditions = test.standard_conditions(Profile.ENTERPRISE, 1)
+    conditions: TestConditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     conditions = with_conditions(conditions, **changes)
     return dry_run(test.script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, drive, ending)
 
@@ -119,10 +119,10 @@ def test_saturation_ends_after_four_drive_fills_or_six_hours() -> None:
 
 
 @pytest.mark.parametrize("name", list(TESTS))
-@pytest.mark.parametrize("profile", list(Profile))
-def test_every_test_can_be_planned_for_both_profiles(name: str, profile: Profile) -> None:
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_every_test_can_be_planned_for_both_classes(name: str, drive_class: DriveClass) -> None:
     test = TESTS[name]
-    script = test.script(test.standard_conditions(profile, 1), CAPACITY_BYTES)
+    script = test.script(test.standard_conditions(drive_class, 1), CAPACITY_BYTES)
     plan = dry_run(script, CAPACITY_BYTES, DRIVE, Ending.LONGEST)
     assert sum(sum(one.durations_ns) for one in plan) > 3600 * NS_PER_S
 

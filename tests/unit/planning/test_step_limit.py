@@ -14,7 +14,7 @@ from openpts.planning.plan import plan_run
 from openpts.practice.registry import ALL_TESTS
 from openpts.pts.continuous import continuous
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Script
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -74,7 +74,7 @@ def test_a_long_stimulus_is_refused_before_its_steps_are_made() -> None:
 def test_a_plan_with_pieces_by_the_ten_thousands_takes_time_in_proportion() -> None:
     """Twice 10,000 minutes of load; with a look at all before in each, time would go with the square."""
     test = ALL_TESTS["thermal"]
-    standard = test.standard_conditions(Profile.ENTERPRISE, 1)
+    standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     conditions = replace(standard, minute_ns=180 * NS_PER_MS)
     began_s = perf_counter()
     plan = plan_run(test, conditions, standard, 100 * GB, AssumedDrive())

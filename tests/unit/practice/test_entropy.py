@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.practice.entropy import entropy_test, standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, ReducibleData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
@@ -21,7 +21,7 @@ MINUTE = Duration(60 * NS_PER_S)
 
 
 def requests(**changes: Any) -> list[Any]:
-    conditions = replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
     drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 10_000)
     return drive.play(entropy_test(conditions, CAPACITY_BYTES)).requests
 
@@ -90,5 +90,5 @@ def test_without_passes_nothing_is_written_before_the_sweeps() -> None:
 
 
 def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:
-    conditions = standard_conditions(Profile.CLIENT, 1)
+    conditions = standard_conditions(DriveClass.CLIENT, 1)
     assert (conditions.write_cache_enabled, conditions.tc, conditions.qd) == (True, 2, 16)

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.practice.fill import REWRITE_STEPS, fill_test, standard_conditions
 from openpts.pts.time_scale import at_time_scale
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.fill_conditions import IdleTime
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
@@ -21,7 +21,7 @@ BLOCK_BYTES = 128 * KIB
 
 
 def requests(capacity_bytes: int = CAPACITY_BYTES, **changes: Any) -> list[Any]:
-    conditions = replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
     drive = Drive(capacity_bytes, lambda _stimulus, _part, _number: 10_000)
     return drive.play(fill_test(conditions, capacity_bytes)).requests
 
@@ -133,7 +133,7 @@ def test_fill_levels_are_shares_of_the_active_range() -> None:
 
 
 def test_a_time_scale_shortens_idle_times_and_bursts_but_no_amount() -> None:
-    short = at_time_scale(standard_conditions(Profile.CLIENT, 1), 1 / 60)
+    short = at_time_scale(standard_conditions(DriveClass.CLIENT, 1), 1 / 60)
     assert [time.idle_ns for time in short.idle_times] == [0, NS_PER_S // 2, 5 * NS_PER_S, 30 * NS_PER_S]
     assert short.burst_ns == NS_PER_S // 2
     assert short.rewrite_pct == 5

@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.practice.lifetime import A_HANDFUL, lifetime_test, standard_conditions, without_data
 from openpts.units import GB, KIB, NS_PER_S, TB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, VerifiedData, ZeroData
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
@@ -25,7 +25,7 @@ PIECE_BYTES = 2**38
 
 def play(logs: list[Mapping[str, float]] | None = None, **changes: Any) -> Played:
     """``logs``: what is told before the first cycle, and after each; the last of them from then on."""
-    conditions = replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
     left = list(logs or [{}])
 
     def health(_part: Part, _number: int) -> HealthReading:
@@ -60,7 +60,7 @@ def test_the_active_range_bounds_a_cycle() -> None:
 
 
 def test_a_drive_that_keeps_no_data_is_not_compared() -> None:
-    conditions = without_data(standard_conditions(Profile.CLIENT, 1))
+    conditions = without_data(standard_conditions(DriveClass.CLIENT, 1))
     played = Drive(CAPACITY_BYTES, lambda *_: 10_000).play(lifetime_test(conditions, CAPACITY_BYTES))
     assert {a.step.stimulus.data for a in played.applied if a.step.stimulus} == {RandomData()}
 
@@ -105,7 +105,7 @@ def test_what_ends_it_sooner(
 def test_the_first_failed_io_ends_it(operation: str) -> None:
     """HYP-LIFE-03: and the log is read once more after it."""
     drive = Drive(CAPACITY_BYTES, lambda *_: 10_000)
-    script = lifetime_test(standard_conditions(Profile.ENTERPRISE, 1), CAPACITY_BYTES)
+    script = lifetime_test(standard_conditions(DriveClass.ENTERPRISE, 1), CAPACITY_BYTES)
     answer: Any = None
     while not isinstance(request := script.send(answer), CycleFinished):
         answer = HealthReading("made up") if not isinstance(request, Apply) else None

@@ -16,7 +16,7 @@ from openpts.planning.dry_run import Ending, dry_run
 from openpts.practice.registry import PRACTICE_TESTS
 from openpts.pts.definition import TestDefinition
 from openpts.pts.standard import deviations, shortened
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from tests.unit.parameters.changed_values import changed_value
 
 TESTS = list(PRACTICE_TESTS.values())
@@ -32,14 +32,16 @@ SCRATCH_BYTES = 256 * 1024**2
 
 
 def quick(test: TestDefinition) -> Any:
-    choices = chosen(test, None, Given(), profile=None, is_quick=True, seed=1)
-    return choices.adjust(test.standard_conditions(Profile.ENTERPRISE, 1))
+    choices = chosen(test, None, Given(), drive_class=None, is_quick=True, seed=1)
+    return choices.adjust(test.standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
-@pytest.mark.parametrize("profile", list(Profile))
-def test_each_parameter_sets_its_field(test: TestDefinition, parameter: Parameter, profile: Profile) -> None:
-    standard = test.standard_conditions(profile, 1)
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_each_parameter_sets_its_field(
+    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
+) -> None:
+    standard = test.standard_conditions(drive_class, 1)
     value = changed_value(parameter.name, standard)
     used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
     assert getattr(used, parameter.setting.field) != getattr(standard, parameter.setting.field)
@@ -47,7 +49,7 @@ def test_each_parameter_sets_its_field(test: TestDefinition, parameter: Paramete
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 def test_each_change_is_in_the_ledger(test: TestDefinition, parameter: Parameter) -> None:
-    standard = test.standard_conditions(Profile.ENTERPRISE, 1)
+    standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     value = changed_value(parameter.name, standard)
     used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
     entries = deviations(used, standard, test.rules)
@@ -57,13 +59,13 @@ def test_each_change_is_in_the_ledger(test: TestDefinition, parameter: Parameter
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)
 def test_as_it_is_defined_a_test_has_an_empty_ledger(test: TestDefinition) -> None:
-    for profile in Profile:
-        standard = test.standard_conditions(profile, 1)
+    for drive_class in DriveClass:
+        standard = test.standard_conditions(drive_class, 1)
         assert deviations(standard, standard, test.rules) == ()
 
 
 def test_a_short_look_says_what_of_it_is_short() -> None:
-    standard = PRACTICE_TESTS["hdd"].standard_conditions(Profile.ENTERPRISE, 1)
+    standard = PRACTICE_TESTS["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
     entries = deviations(quick(PRACTICE_TESTS["hdd"]), standard, ())
     assert [(entry.required, entry.used) for entry in entries] == [
         ("30.00 s per step", "0.50 s per step"),
@@ -72,11 +74,11 @@ def test_a_short_look_says_what_of_it_is_short() -> None:
 
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
-@pytest.mark.parametrize("profile", list(Profile))
+@pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_the_value_that_the_help_names_is_the_standard(
-    test: TestDefinition, parameter: Parameter, profile: Profile
+    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
 ) -> None:
-    standard = test.standard_conditions(profile, 1)
+    standard = test.standard_conditions(drive_class, 1)
     shown = parameter.setting.show(standard)
     if not shown or shown in {"yes", "no"}:
         return
@@ -100,11 +102,11 @@ def test_a_quick_look_takes_minutes_and_is_known_as_short(test: TestDefinition) 
     drive = AssumedDrive(write_bytes_per_s=200e6, write_iops=20_000)
     planned = dry_run(test.script(quick(test), SCRATCH_BYTES), SCRATCH_BYTES, drive, Ending.LONGEST)
     assert 2 < sum(sum(one.durations_ns) for one in planned) / 1e9 < 5 * 60
-    assert shortened(quick(test), test.standard_conditions(Profile.ENTERPRISE, 1))
+    assert shortened(quick(test), test.standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
 def test_fewer_zones_alone_make_a_run_short() -> None:
-    standard = PRACTICE_TESTS["hdd"].standard_conditions(Profile.ENTERPRISE, 1)
+    standard = PRACTICE_TESTS["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert shortened(replace(standard, zones=8), standard)
     assert not shortened(replace(standard, zones=32), standard)
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.practice.precon import order_of, possible_on, precon_test, standard_conditions
 from openpts.practice.profiles import BENCHMARKS, SHORT
 from openpts.units import GB, GIB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import DriveState, PreconConditions
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
@@ -23,7 +23,7 @@ ROWS = [row.title for row in SHORT.rows]
 
 
 def conditions(**changes: Any) -> PreconConditions:
-    return replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    return replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
 
 
 def played(used: PreconConditions, iops: Callable[[Stimulus, Part, int], float] | None = None) -> Played:
@@ -194,7 +194,7 @@ def test_the_test_file_leaves_a_small_drive_fresh() -> None:
 
 
 def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:
-    used = standard_conditions(Profile.CLIENT, 1)
+    used = standard_conditions(DriveClass.CLIENT, 1)
     assert (used.write_cache_enabled, used.tc, used.qd) == (True, 2, 16)
 
 

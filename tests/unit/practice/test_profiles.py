@@ -14,7 +14,7 @@ from openpts.practice.profile_rows import range_of
 from openpts.practice.profiles import BENCHMARKS, POPULAR, parse_benchmark
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.profile_conditions import ProfileConditions
@@ -178,7 +178,7 @@ units = ["MB/s"]
 
 def conditions(*names: str, **changes: Any) -> ProfileConditions:
     wanted = tuple(BENCHMARKS[name] for name in names)
-    standard = standard_conditions(Profile.ENTERPRISE, 1)
+    standard = standard_conditions(DriveClass.ENTERPRISE, 1)
     return replace(standard, benchmarks=wanted or POPULAR, **changes)
 
 
@@ -302,7 +302,7 @@ def test_a_time_scale_shortens_the_rows_of_whatever_benchmark_is_chosen() -> Non
         {"benchmarks": ["crystaldiskmark"], "time_scale": "1/10", "passes": 9},
         dict.fromkeys(("benchmarks", "time_scale", "passes"), "--option"),
     )
-    (benchmark,) = conditions_of(given, standard_conditions(Profile.ENTERPRISE, 1)).benchmarks
+    (benchmark,) = conditions_of(given, standard_conditions(DriveClass.ENTERPRISE, 1)).benchmarks
     assert {(row.pass_ns, row.warm_up_ns, row.pause_ns, row.passes) for row in benchmark.rows} == {
         (NS_PER_S // 2, NS_PER_S // 2, NS_PER_S // 2, 9)
     }

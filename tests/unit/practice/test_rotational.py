@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from openpts.analysis.zones import ZoneRate, inner_to_outer, mean_bytes_per_s
 from openpts.practice.rotational import rotational_test, standard_conditions
 from openpts.units import GB, KIB, MB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
@@ -20,8 +20,8 @@ from tests.unit.pts.trace.player import Drive
 CAPACITY_BYTES = 8000 * GB
 
 
-def requests(profile: Profile = Profile.ENTERPRISE, **changes: Any) -> list[Any]:
-    conditions = replace(standard_conditions(profile, 1), **changes)
+def requests(drive_class: DriveClass = DriveClass.ENTERPRISE, **changes: Any) -> list[Any]:
+    conditions = replace(standard_conditions(drive_class, 1), **changes)
     drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 150)
     return drive.play(rotational_test(conditions, CAPACITY_BYTES)).requests
 
@@ -35,8 +35,8 @@ def stimuli(apply: Apply) -> list[Stimulus]:
 
 
 def test_there_is_no_purge_and_the_cache_is_that_of_the_class() -> None:
-    for profile, enabled in ((Profile.ENTERPRISE, False), (Profile.CLIENT, True)):
-        asked = requests(profile)
+    for drive_class, enabled in ((DriveClass.ENTERPRISE, False), (DriveClass.CLIENT, True)):
+        asked = requests(drive_class)
         assert asked[0] == SetWriteCache(enabled)
         assert not any(isinstance(request, Purge) for request in asked)
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.practice.sustained import span_of, standard_conditions, sustained_test
 from openpts.pts.workloads import WORKLOADS
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
@@ -20,7 +20,7 @@ HOUR_S = 3600
 
 
 def play(iops: float = 100_000, **changes: Any) -> Played:
-    conditions = replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
     drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: iops)
     return drive.play(sustained_test(conditions, CAPACITY_BYTES))
 
@@ -69,7 +69,7 @@ def test_what_is_read_was_written_before() -> None:
 
 def test_the_span_lies_at_the_start_of_the_active_range() -> None:
     conditions = replace(
-        standard_conditions(Profile.CLIENT, 1), active_range=ActiveRange(25, 75), span_pct=10
+        standard_conditions(DriveClass.CLIENT, 1), active_range=ActiveRange(25, 75), span_pct=10
     )
     assert span_of(conditions) == ActiveRange(25, 30)
 

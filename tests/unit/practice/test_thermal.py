@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.practice.thermal import COLD, DUTY_CYCLE, WARM, standard_conditions, thermal_test
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, ReadHealth
@@ -26,7 +26,7 @@ Log = Callable[[Part, int, int], Mapping[str, float]]
 def play(
     log: Log = lambda *_: {}, rate: Callable[[Part, int], float] = lambda *_: 10_000, **changes: Any
 ) -> Played:
-    conditions = replace(standard_conditions(Profile.ENTERPRISE, 1), **changes)
+    conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
     reads: dict[tuple[Part, int], int] = {}
 
     def health(part: Part, number: int) -> HealthReading:

@@ -12,7 +12,7 @@ from openpts.pts.registry import TESTS
 from openpts.pts.standard import deviations, shortened
 from openpts.pts.time_scale import at_time_scale
 from openpts.pts.workloads import WORKLOADS
-from openpts.vocabulary.conditions import CompositeConditions, DemandIntensityConditions, Profile
+from openpts.vocabulary.conditions import CompositeConditions, DemandIntensityConditions, DriveClass
 from openpts.vocabulary.data_pattern import PatternData
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 
@@ -20,9 +20,9 @@ BOTH = pytest.mark.parametrize("name", ["cbw", "dirth"])
 
 
 def standard(
-    name: str, profile: Profile = Profile.ENTERPRISE
+    name: str, drive_class: DriveClass = DriveClass.ENTERPRISE
 ) -> CompositeConditions | DemandIntensityConditions:
-    conditions = TESTS[name].standard_conditions(profile, 1)
+    conditions = TESTS[name].standard_conditions(drive_class, 1)
     assert isinstance(conditions, CompositeConditions | DemandIntensityConditions)
     return conditions
 
@@ -34,9 +34,9 @@ def entries(name: str, used: Any) -> list[tuple[str, str]]:
 
 @BOTH
 @pytest.mark.proves("PTS-CBW-01", "PTS-CBW-13", "PTS-DIRTH-01", "PTS-DIRTH-06")
-def test_both_profiles_have_the_same_conditions_but_for_their_name(name: str) -> None:
-    enterprise, client = standard(name), standard(name, Profile.CLIENT)
-    assert client == replace(enterprise, profile=Profile.CLIENT)
+def test_both_classes_have_the_same_conditions_but_for_their_name(name: str) -> None:
+    enterprise, client = standard(name), standard(name, DriveClass.CLIENT)
+    assert client == replace(enterprise, drive_class=DriveClass.CLIENT)
     assert (client.write_cache_enabled, client.active_range) == (False, ActiveRange(0, 100))
     as_client_tests_have_it = replace(client, write_cache_enabled=True, active_range=ActiveRange(0, 75))
     prefix = f"PTS-{name.upper()}"

@@ -7,7 +7,7 @@ from msgspec.structs import replace
 
 from openpts.pts import iops
 from openpts.pts.standard import deviations, without_impossible_sizes
-from openpts.vocabulary.conditions import IopsConditions, Profile
+from openpts.vocabulary.conditions import DriveClass, IopsConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Outcome
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
@@ -33,8 +33,8 @@ def constant(_stimulus: Stimulus, _part: Part, _number: int) -> float:
     return 100_000
 
 
-def conditions(profile: Profile = Profile.ENTERPRISE, **changes: Any) -> IopsConditions:
-    return replace(iops.standard_conditions(profile, seed=1), **changes)
+def conditions(drive_class: DriveClass = DriveClass.ENTERPRISE, **changes: Any) -> IopsConditions:
+    return replace(iops.standard_conditions(drive_class, seed=1), **changes)
 
 
 def test_all_three_tracking_variables_must_be_steady_in_the_same_window() -> None:
@@ -76,8 +76,8 @@ def test_no_preconditioning_is_asked_for_where_the_operator_wants_none() -> None
 
 @pytest.mark.proves("PTS-GEN-01")
 def test_the_standard_has_no_deviation() -> None:
-    for profile in Profile:
-        standard = iops.standard_conditions(profile, seed=1)
+    for drive_class in DriveClass:
+        standard = iops.standard_conditions(drive_class, seed=1)
         assert deviations(standard, standard, iops.RULES) == ()
 
 

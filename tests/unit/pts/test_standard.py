@@ -8,11 +8,11 @@ from msgspec.structs import replace
 from openpts.parameters.given import Given, conditions_of
 from openpts.pts.registry import TESTS
 from openpts.pts.standard import deviations, shortened
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 
 
 def standard(test: str) -> Any:
-    return TESTS[test].standard_conditions(Profile.ENTERPRISE, 1)
+    return TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1)
 
 
 def used(test: str, **values: Any) -> Any:

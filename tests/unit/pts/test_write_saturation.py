@@ -12,7 +12,7 @@ from openpts.pts.standard import deviations, shortened
 from openpts.pts.workloads import COMPOSITE, WORKLOADS
 from openpts.pts.write_saturation import possible_on, standard_conditions, write_saturation_test
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import Profile, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
 from tests.unit.pts.trace.player import Drive
@@ -28,7 +28,7 @@ def next_of(script: Script, answer: Answer) -> Request | None:
 
 
 def conditions(*names: str) -> WriteSaturationConditions:
-    standard = standard_conditions(Profile.ENTERPRISE, 1)
+    standard = standard_conditions(DriveClass.ENTERPRISE, 1)
     return replace(standard, workloads=tuple(WORKLOADS[name] for name in names)) if names else standard
 
 

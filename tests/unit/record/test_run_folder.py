@@ -20,7 +20,7 @@ from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import (
     Fact,
@@ -54,7 +54,7 @@ def manifest() -> Manifest:
     return Manifest(
         test_id="0000-20261120T220000Z-iops",
         command_line=("run", "iops", "file:x"),
-        conditions=standard_conditions(Profile.CLIENT, seed=2**63 - 1),
+        conditions=standard_conditions(DriveClass.CLIENT, seed=2**63 - 1),
         people=People(operator=HOSTILE),
         target=TargetFacts(TargetKind.FILE, "file:x", "/tmp/x", 10**9, 512),
         dut={"model": Fact(HOSTILE, "sysfs"), "serial": Fact(None, "not there")},

@@ -14,7 +14,7 @@ from openpts.system_files import SystemRoots
 SHEET = """
 name = "Drive of a data sheet"
 capacity_bytes = 3_840_755_982_336
-class = "enterprise-tlc"
+preset = "enterprise-tlc"
 [rated]
 tbw = 7008
 random_write_iops = 130_000
@@ -22,7 +22,7 @@ random_write_iops = 130_000
 
 
 def subject(**words: Any) -> Subject:
-    nothing: dict[str, Any] = dict.fromkeys(("like", "data_sheet", "drive_class", "capacity_bytes"))
+    nothing: dict[str, Any] = dict.fromkeys(("like", "data_sheet", "preset", "capacity_bytes"))
     return subject_of(Wishes(**{**nothing, "rated": {}, **words}), SystemRoots())
 
 
@@ -51,12 +51,12 @@ def test_a_data_sheet_says_what_the_drive_is(tmp_path: Path) -> None:
     assert found.capacity_bytes == 3_840_755_982_336
     assert dict(found.rated) == {"tbw": 7008, "random_write_iops": 130_000}
     assert found.preset.name == "enterprise-tlc"
-    assert found.reason == "the data sheet's class"
+    assert found.reason == "the data sheet's choice"
 
 
 def test_options_count_more_than_the_data_sheet(tmp_path: Path) -> None:
     found = subject(
-        data_sheet=sheet(tmp_path, SHEET), drive_class="client-qlc", capacity_bytes=10**12, rated={"tbw": 1.0}
+        data_sheet=sheet(tmp_path, SHEET), preset="client-qlc", capacity_bytes=10**12, rated={"tbw": 1.0}
     )
     assert found.preset.name == "client-qlc"
     assert found.capacity_bytes == 10**12
@@ -80,17 +80,17 @@ def test_without_any_word_about_the_drive_there_is_nothing_to_rehearse() -> None
         ("[rated]\ntbw = nan", "no number above 0"),
         ("\nname = ]", "line 2"),
         ("name = 3", "no text"),
-        ("class = 3", "no text"),
+        ("preset = 3", "no text"),
     ],
 )
 def test_a_data_sheet_that_makes_no_sense_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
-        subject(data_sheet=sheet(tmp_path, text), drive_class="theory")
+        subject(data_sheet=sheet(tmp_path, text), preset="theory")
 
 
 def test_a_missing_data_sheet_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
-        subject(data_sheet=tmp_path / "none.toml", drive_class="theory")
+        subject(data_sheet=tmp_path / "none.toml", preset="theory")
 
 
 def test_a_drive_of_this_machine_is_known_by_sysfs_alone(server: SystemRoots) -> None:
@@ -102,7 +102,7 @@ def test_a_drive_of_this_machine_is_known_by_sysfs_alone(server: SystemRoots) ->
     assert not found.rated
 
 
-def test_the_operators_class_counts_more_than_the_match(server: SystemRoots) -> None:
+def test_the_operators_preset_counts_more_than_the_match(server: SystemRoots) -> None:
     found = subject_of_disk(BlockDevice.of_name("nvme0n1", server), "client-qlc")
     assert found.preset.name == "client-qlc"
     assert found.reason == "the operator's choice"
@@ -143,7 +143,7 @@ def test_each_kind_of_drive_has_a_preset_and_a_reason(found: Traits, preset: str
     "found", [traits(DeviceKind.ATA, rotational=True), traits(DeviceKind.VIRTIO), traits(DeviceKind.LOOP)]
 )
 def test_what_no_preset_resembles_is_left_to_the_operator(found: Traits) -> None:
-    with pytest.raises(TargetError, match="--class"):
+    with pytest.raises(TargetError, match="--preset"):
         matched_preset(found)
 
 

@@ -16,7 +16,7 @@ from openpts.report.compare.conditions import conditions_of
 from openpts.report.compare.contenders import Entry, RunComparison, compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.scenario import Scenario
 from tests.support.report_cases import Reports
@@ -189,7 +189,7 @@ def test_other_conditions_make_another_set(run: Run) -> None:
         (lambda run: with_facts(run, "software", kernel="Linux 1"), "Kernel"),
         (lambda run: with_facts(run, "software", test_software="openpts 0"), "Test software"),
         (lambda run: with_facts(run, "engine", engine="fio"), "Engine: engine"),
-        (lambda run: under(run, profile=Profile.CLIENT), "Class"),
+        (lambda run: under(run, drive_class=DriveClass.CLIENT), "Class"),
     ],
 )
 def test_what_was_not_made_alike_is_on_the_red_list(run: Run, change: Any, label: str) -> None:

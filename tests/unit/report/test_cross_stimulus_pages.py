@@ -6,7 +6,7 @@ from openpts.analysis.cross_stimulus import analyse_cross_stimulus
 from openpts.pages.model import Figure, Table, points_of
 from openpts.pts.registry import TESTS
 from openpts.report.cross_stimulus_pages import transition_page
-from openpts.vocabulary.conditions import CrossStimulusConditions, Profile
+from openpts.vocabulary.conditions import CrossStimulusConditions, DriveClass
 from tests.unit.analysis.test_cross_stimulus import MINUTE_NS, group
 
 
@@ -14,7 +14,7 @@ def test_a_transition_shows_ten_minutes_before_it_and_sixty_after_it() -> None:
     rates = ([500] * 100, [90] * 50, [100, 250, *[480] * 78])
     starts_ns = (0, 100 * MINUTE_NS, 150 * MINUTE_NS)
     groups = [group(start_ns, rate) for start_ns, rate in zip(starts_ns, rates, strict=True)]
-    conditions = TESTS["xsr"].standard_conditions(Profile.ENTERPRISE, 1)
+    conditions = TESTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert isinstance(conditions, CrossStimulusConditions)
     results = analyse_cross_stimulus(groups, MINUTE_NS)
     page = transition_page(results, conditions, groups[1], groups[2], 2)

@@ -10,7 +10,7 @@ from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
@@ -102,11 +102,11 @@ def test_the_header_has_the_fields_of_the_sample(made: Make) -> None:
     ]
 
 
-@pytest.mark.parametrize("profile", list(Profile))
-def test_the_header_shows_cache_and_range_of_the_client_option(made: Make, profile: Profile) -> None:
-    report = made(SyntheticDemand("cbw", profile, {"active_range": ActiveRange(0, 75)}))
+@pytest.mark.parametrize("drive_class", list(DriveClass))
+def test_the_header_shows_cache_and_range_of_the_client_option(made: Make, drive_class: DriveClass) -> None:
+    report = made(SyntheticDemand("cbw", drive_class, {"active_range": ActiveRange(0, 75)}))
     header = section_of(report).header
-    assert header.revision == profile.revision
+    assert header.revision == drive_class.revision
     ranges = [row.value for group in header.groups[2:] for row in group.rows if row.label == "AR"]
     assert ranges == ["75 %", "75 %"]
 

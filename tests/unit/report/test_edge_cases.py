@@ -18,7 +18,7 @@ from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
 from openpts.report.tests import REPORTS
-from openpts.vocabulary.conditions import DemandConditions, Profile
+from openpts.vocabulary.conditions import DemandConditions, DriveClass
 from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample
@@ -47,7 +47,7 @@ class Edge:
     rate: Rate | None = None
     adjust: Callable[[TestConditions], TestConditions] = same
     record: Callable[[Run], Run] = unchanged
-    profile: Profile = Profile.ENTERPRISE
+    drive_class: DriveClass = DriveClass.ENTERPRISE
 
 
 def rate_of(iops: float) -> Rate:
@@ -147,7 +147,7 @@ def named(run: Run) -> Run:
 
 EDGES = {
     "five rounds": Edge(),
-    "client": Edge(profile=Profile.CLIENT),
+    "client": Edge(drive_class=DriveClass.CLIENT),
     "12 IOPS": Edge(rate_of(12)),
     "12,000,000 IOPS": Edge(rate_of(12_000_000)),
     "2 us": Edge(rate_of_latency(2e-6)),
@@ -169,7 +169,7 @@ INNARDS = re.compile(
 @cache
 def report_of(name: str, edge: str) -> Report:
     wanted = EDGES[edge]
-    run = made_up_run(name, wanted.profile, rate=wanted.rate, adjust=wanted.adjust)
+    run = made_up_run(name, wanted.drive_class, rate=wanted.rate, adjust=wanted.adjust)
     return build_report(wanted.record(run), "2026-02-03T04:05:06Z")
 
 

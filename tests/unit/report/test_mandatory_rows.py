@@ -16,12 +16,12 @@ from openpts.report.build import build_report
 from openpts.report.run_part import REQUIRED_PLOTS, missing_plots
 from openpts.report.standing import Standing
 from openpts.report.tests import REPORTS, reported_test
-from openpts.vocabulary.conditions import IopsConditions, Profile, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass, IopsConditions, WriteSaturationConditions
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run
 
-CLASSES = (Profile.ENTERPRISE, Profile.CLIENT)
+CLASSES = (DriveClass.ENTERPRISE, DriveClass.CLIENT)
 IOPS_WINDOW = "IOPS Steady State Measurement Window"
 IOPS_CONVERGENCE = "IOPS Steady State Convergence Plot - All Block Sizes"
 TABULAR = "ALL RW Mix & BS - Tabular Data"
@@ -138,14 +138,14 @@ OPTIONAL = {
 
 
 @cache
-def report_of(name: str, profile: Profile) -> Report:
-    return build_report(made_up_run(name, profile), "2026-02-03T04:05:06Z")
+def report_of(name: str, drive_class: DriveClass) -> Report:
+    return build_report(made_up_run(name, drive_class), "2026-02-03T04:05:06Z")
 
 
-def rows_of(name: str, profile: Profile) -> list[list[tuple[str, str, str, str]]]:
+def rows_of(name: str, drive_class: DriveClass) -> list[list[tuple[str, str, str, str]]]:
     if name != "tp":
         return ROWS[name]
-    of_class = "Enterprise" if profile is Profile.ENTERPRISE else "Client"
+    of_class = "Enterprise" if drive_class is DriveClass.ENTERPRISE else "Client"
     sizes = (("1024", "Plot 8-4", "Plot 8-6"), ("128", "Plot 8-5", "Plot 8-7"))
     return [throughput(*size, of_class) for size in sizes]
 
@@ -160,11 +160,11 @@ def shown(page: Page, number: str) -> Figure | Table:
     return found
 
 
-@pytest.mark.parametrize("profile", CLASSES)
+@pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize("name", [*ROWS, "tp"])
-def test_every_mandatory_row_has_its_page_with_its_plot(name: str, profile: Profile) -> None:
-    report = report_of(name, profile)
-    for section, rows in zip(report.sections, rows_of(name, profile), strict=True):
+def test_every_mandatory_row_has_its_page_with_its_plot(name: str, drive_class: DriveClass) -> None:
+    report = report_of(name, drive_class)
+    for section, rows in zip(report.sections, rows_of(name, drive_class), strict=True):
         pages = {page.title: page for page in section.pages}
         assert [title for title in pages if title in {row[1] for row in rows}] == [row[1] for row in rows]
         for number, title, x, y in rows:
@@ -179,16 +179,16 @@ def test_every_mandatory_row_has_its_page_with_its_plot(name: str, profile: Prof
     assert missing_plots(report.sections) == []
 
 
-@pytest.mark.parametrize("profile", CLASSES)
+@pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize("name", OPTIONAL)
-def test_every_optional_row_and_every_one_of_ours_has_its_page(name: str, profile: Profile) -> None:
-    titles = {page.title for page in report_of(name, profile).pages()}
+def test_every_optional_row_and_every_one_of_ours_has_its_page(name: str, drive_class: DriveClass) -> None:
+    titles = {page.title for page in report_of(name, drive_class).pages()}
     assert set(OPTIONAL[name]) <= titles
 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
 def test_the_text_above_each_plot_begins_with_its_number(name: str) -> None:
-    pages = {page.id: page for page in report_of(name, Profile.ENTERPRISE).pages()}
+    pages = {page.id: page for page in report_of(name, DriveClass.ENTERPRISE).pages()}
     for number in range(1, 16):
         lead = pages[f"{name}-{number}"].blocks[0]
         assert isinstance(lead, Verdict)
@@ -216,7 +216,7 @@ def without(report: Report, page_id: str) -> Report:
 
 @pytest.mark.parametrize("name", [*ROWS, "tp"])
 def test_each_page_that_is_taken_away_is_missed_by_its_number(name: str) -> None:
-    report = report_of(name, Profile.ENTERPRISE)
+    report = report_of(name, DriveClass.ENTERPRISE)
     for section in report.sections:
         required = REQUIRED_PLOTS.get(section.test) or REQUIRED_PLOTS[name]
         for plot in required:
@@ -225,7 +225,7 @@ def test_each_page_that_is_taken_away_is_missed_by_its_number(name: str) -> None
 
 
 def test_a_page_with_a_plot_of_another_number_does_not_count() -> None:
-    report = report_of("hir", Profile.ENTERPRISE)
+    report = report_of("hir", DriveClass.ENTERPRISE)
     (section,) = report.sections
 
     def renumber(page: Page) -> Page:

@@ -15,7 +15,7 @@ from openpts.report.build import build_report
 from openpts.report.condition_rows import LABELS
 from openpts.report.tests import REPORTS
 from openpts.units import KIB
-from openpts.vocabulary.conditions import CrossStimulusConditions, IopsConditions, Profile
+from openpts.vocabulary.conditions import CrossStimulusConditions, DriveClass, IopsConditions
 from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, ZeroData
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.placement import Segments
@@ -158,7 +158,7 @@ def test_stimuli_of_other_lengths_are_reported() -> None:
     text = row_of(report.tables()["setup-parameters"], "Access groups")
     assert text.count("4 h 0 min") == 2
     assert "3 h 0 min" in text
-    standard = TESTS["xsr"].standard_conditions(Profile.ENTERPRISE, 1)
+    standard = TESTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
     entries = deviations(halve(standard), standard, TESTS["xsr"].rules)
     assert [entry.rule_id for entry in entries] == ["PTS-XSR-07", "PTS-XSR-10", "PTS-XSR-13"]
 
@@ -183,7 +183,7 @@ def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group() -> None:
 @pytest.mark.parametrize("name", ALL_TESTS)
 def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name: str) -> None:
     conditions = made_up_run(name).manifest.conditions
-    names = set(conditions.__struct_fields__) - {"profile", "write_cache_enabled"}
+    names = set(conditions.__struct_fields__) - {"drive_class", "write_cache_enabled"}
     assert names <= set(LABELS)
     rows = build_report(made_up_run(name), REPORT_DATE).tables()["setup-parameters"].rows
     told = {row.head.text for row in rows}
@@ -249,4 +249,6 @@ def test_the_line_above_the_tables_tells_of_id_class_cache_and_alignment(
     head = page.blocks[0]
     assert isinstance(head, Verdict)
     assert line in head.text
-    assert head.text.startswith(f"{run.manifest.test_id}  |  {run.manifest.conditions.profile.revision}  |")
+    assert head.text.startswith(
+        f"{run.manifest.test_id}  |  {run.manifest.conditions.drive_class.revision}  |"
+    )

@@ -16,7 +16,7 @@ from openpts.report.build import build_report
 from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
 from openpts.report.summary import summarise
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.sample import StepState
 from tests.support.synthetic_throughput import (
     LARGE,
@@ -42,7 +42,7 @@ STEADY = SyntheticThroughput((SMALL_CYCLE, LARGE_CYCLE))
 NEVER = replace(LARGE_CYCLE, writes=(90_000, 100_000, 110_000, 120_000, 130_000), steady_round=None)
 CASES = {
     "steady": STEADY,
-    "client": replace(STEADY, profile=Profile.CLIENT),
+    "client": replace(STEADY, drive_class=DriveClass.CLIENT),
     "not steady": SyntheticThroughput((SMALL_CYCLE, NEVER)),
     "one of two cycles": SyntheticThroughput((SMALL_CYCLE,), state=RunState.INTERRUPTED),
     "second cycle interrupted": SyntheticThroughput(

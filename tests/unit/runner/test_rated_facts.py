@@ -7,7 +7,7 @@ from openpts.report.practice.sustained import claims_of
 from openpts.report.practice.sustained_claims import claims_page
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 
 
 def rated(name: str) -> dict[str, str | None]:
@@ -32,7 +32,7 @@ def test_a_drive_of_another_capacity_is_not_held_against_the_claims_of_the_full_
     assert {fact.source for fact in rates.values()} == {
         "rated by the preset client-qlc for 1,024 GB, not for 256 GB"
     }
-    claims, source = claims_of(standard_conditions(Profile.CLIENT, 1), facts)
+    claims, source = claims_of(standard_conditions(DriveClass.CLIENT, 1), facts)
     assert claims == ()
     assert not source.stands_in
     (told,) = claims_page((), source, "a load").blocks

@@ -126,7 +126,7 @@ def _deviation(counts: Sequence[int], weights: Sequence[int], scale: int) -> flo
 
 
 def full_range(evidence: Evidence) -> Finding:
-    """AR 100 %, in both profiles."""
+    """AR 100 %, in both classes."""
     return active_range(evidence, 100)
 
 

@@ -7,9 +7,9 @@ from openpts.conformance.checks.measured import block_size_bytes
 from openpts.conformance.checks.sequence import directly_after_purge, gaps_between
 from openpts.conformance.checks.settings import (
     cache,
+    class_settings,
     demand,
     demands_text,
-    profile_settings,
     random_data,
     stimuli,
 )
@@ -78,7 +78,7 @@ def _other_lengths(evidence: Evidence) -> Finding | None:
 
 
 def _cache(evidence: Evidence) -> Finding:
-    """One state for all groups, that of the profile: toggling it would disturb the transitions."""
+    """One state for all groups, that of the class: toggling it would disturb the transitions."""
     return cache(evidence, enabled=not evidence.enterprise)
 
 
@@ -103,7 +103,7 @@ def _settings(evidence: Evidence) -> Finding:
 
 CHECKS: Final[Checks] = {
     "PTS-XSR-01": _settings,
-    "PTS-XSR-02": profile_settings,
+    "PTS-XSR-02": class_settings,
     "PTS-XSR-03": directly_after_purge(Part.ACCESS_GROUP),
     "PTS-XSR-04": _cache,
     "PTS-XSR-05": demand(Part.ACCESS_GROUP, 1, 32, 1),

@@ -43,7 +43,7 @@ _WIPC_FILLS: Final = 2
 
 
 def cache_off(evidence: Evidence) -> Finding:
-    """Both sections switch the cache off, whatever the profile."""
+    """Both sections switch the cache off, whatever the class."""
     return cache(evidence, enabled=False)
 
 

@@ -4,7 +4,7 @@ from typing import Final
 
 from openpts.conformance.checks.check import Check, Checks
 from openpts.conformance.checks.sequence import purge_first
-from openpts.conformance.checks.settings import profile_settings, random_data, recommended, stimuli
+from openpts.conformance.checks.settings import class_settings, random_data, recommended, stimuli
 from openpts.conformance.checks.tracking import logged_every_minute, preconditioned, tracked_minutes
 from openpts.conformance.evidence import MINUTE_NS, Evidence, lasted
 from openpts.conformance.finding import Finding, all_of, deviated, met_if, not_applicable, not_reached
@@ -125,8 +125,8 @@ def _lengths(samples: list[Sample]) -> str:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-HIR-01": profile_settings,
-    "PTS-HIR-02": profile_settings,
+    "PTS-HIR-01": class_settings,
+    "PTS-HIR-02": class_settings,
     "PTS-HIR-03": purge_first,
     "PTS-HIR-04": recommended("qd", 32, 16),
     "PTS-HIR-05": recommended("tc", 4, 2),

@@ -17,7 +17,7 @@ from openpts.conformance.checks.rounds import (
     wipc,
 )
 from openpts.conformance.checks.sequence import purge_first
-from openpts.conformance.checks.settings import profile_settings, random_data, recommended, same_demand
+from openpts.conformance.checks.settings import class_settings, random_data, recommended, same_demand
 from openpts.conformance.evidence import Evidence
 from openpts.conformance.finding import Finding, not_applicable
 from openpts.units import KIB
@@ -39,7 +39,7 @@ def _other_tracking(evidence: Evidence) -> Finding | None:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-IOPS-01": profile_settings,
+    "PTS-IOPS-01": class_settings,
     "PTS-IOPS-02": purge_first,
     "PTS-IOPS-04": recommended("qd", 32, 16),
     "PTS-IOPS-05": recommended("tc", 4, 2),

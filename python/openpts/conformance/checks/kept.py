@@ -30,7 +30,7 @@ def settings_kept(part: Part) -> Check:
 
 
 def loop_settings(evidence: Evidence) -> Finding:
-    """Those of the rounds, with the cache as the profile has it."""
+    """Those of the rounds, with the cache as the class has it."""
     found = cache(evidence, enabled=not evidence.enterprise)
     return settings_kept(Part.ROUND)(evidence) if found.status in {Status.MET, Status.NOT_REACHED} else found
 

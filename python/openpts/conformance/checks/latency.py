@@ -18,8 +18,8 @@ from openpts.conformance.checks.rounds import (
 )
 from openpts.conformance.checks.sequence import purge_first
 from openpts.conformance.checks.settings import (
+    class_settings,
     demand_everywhere,
-    profile_settings,
     random_data,
     stimuli,
 )
@@ -50,7 +50,7 @@ def _histogram(evidence: Evidence) -> Finding:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-LAT-01": profile_settings,
+    "PTS-LAT-01": class_settings,
     "PTS-LAT-02": purge_first,
     "PTS-LAT-04": demand_everywhere(None, 1),
     "PTS-LAT-05": demand_everywhere(1, None),

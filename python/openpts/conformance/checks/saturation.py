@@ -5,7 +5,7 @@ from typing import Final
 from openpts.conformance.checks.check import Check, Checks
 from openpts.conformance.checks.histograms import enough_ios, lasts, length_from_rate, more_nines
 from openpts.conformance.checks.sequence import directly_after_purge
-from openpts.conformance.checks.settings import profile_settings, random_data, recommended, stimuli
+from openpts.conformance.checks.settings import class_settings, random_data, recommended, stimuli
 from openpts.conformance.checks.tracking import tracked_minutes
 from openpts.conformance.evidence import HOUR_NS, Evidence, at_least
 from openpts.conformance.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
@@ -91,7 +91,7 @@ def _histogram(evidence: Evidence) -> Finding:
 RND, SEQ = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
 
 CHECKS: Final[Checks] = {
-    "PTS-WSAT-01": profile_settings,
+    "PTS-WSAT-01": class_settings,
     "PTS-WSAT-02": directly_after_purge(Part.SATURATION),
     "PTS-WSAT-04": recommended("qd", 32, 16),
     "PTS-WSAT-05": recommended("tc", 4, 2),

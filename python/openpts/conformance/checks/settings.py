@@ -24,10 +24,10 @@ WCE: Final = "WCE"
 WCD: Final = "WCD"
 _NONE: Final = "no volatile cache"
 OWN_SETTINGS: Final = frozenset({"cbw", "dirth"})
-"""Tests whose sections set cache and active range alike for both profiles."""
+"""Tests whose sections set cache and active range alike for both classes."""
 
 
-def profile_settings(evidence: Evidence) -> Finding:
+def class_settings(evidence: Evidence) -> Finding:
     """Enterprise: WCD, AR 100 %; client: WCE, AR 75 %."""
     end_pct = 100 if evidence.enterprise else 75
     return all_of([active_range(evidence, end_pct), cache(evidence, enabled=not evidence.enterprise)])
@@ -155,14 +155,14 @@ def _active_range_kept(*parts: Part) -> Callable[[Evidence], Finding]:
     return check
 
 
-def _profile(evidence: Evidence) -> Finding:
+def _class(evidence: Evidence) -> Finding:
     if evidence.test in OWN_SETTINGS:
         return not_applicable(f"the test has settings of its own: PTS-{evidence.test.upper()}-01")
-    return profile_settings(evidence)
+    return class_settings(evidence)
 
 
-def _cache_of_profile(evidence: Evidence) -> Finding:
-    """As the profile has it, but off where a section of its own says so (13.2, 14.2)."""
+def _cache_of_class(evidence: Evidence) -> Finding:
+    """As the class has it, but off where a section of its own says so (13.2, 14.2)."""
     return cache(evidence, enabled=not evidence.enterprise and evidence.test not in OWN_SETTINGS)
 
 
@@ -197,7 +197,7 @@ def _other_wipc(evidence: Evidence) -> Finding:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-GEN-04": _profile,
+    "PTS-GEN-04": _class,
     "PTS-DEF-01": _active_range_kept(),
     "PTS-PRE-02": _active_range_kept(Part.WIPC),
     "PTS-DAT-01": random_data(),
@@ -205,7 +205,7 @@ CHECKS: Final[Checks] = {
     "PTS-PRE-03": _other_wipc,
     "PTS-THR-02": _chosen_demand,
     "PTS-THR-03": _constant_demand,
-    "PTS-CACHE-01": _cache_of_profile,
+    "PTS-CACHE-01": _cache_of_class,
     "PTS-CACHE-02": _uncontrollable_cache,
 }
 CASES: Final[Cases] = {"PTS-DAT-03": binds_where(other_data)}

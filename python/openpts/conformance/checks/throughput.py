@@ -14,8 +14,8 @@ from openpts.conformance.checks.rounds import (
 )
 from openpts.conformance.checks.sequence import purge_first
 from openpts.conformance.checks.settings import (
+    class_settings,
     demand_everywhere,
-    profile_settings,
     random_data,
     recommended,
     same_demand,
@@ -89,7 +89,7 @@ def _whole_range_in_one_sequence(evidence: Evidence) -> Finding:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-TP-01": profile_settings,
+    "PTS-TP-01": class_settings,
     "PTS-TP-02": _one_cycle_each,
     "PTS-TP-03": purge_first,
     "PTS-TP-05": demand_everywhere(1, None),

@@ -144,7 +144,7 @@ _IDENTITY: Final[tuple[tuple[str, _Read], ...]] = (
     ("Simulated", _simulation),
 )
 _JUDGED: Final[tuple[tuple[str, _Read], ...]] = (
-    ("Class", lambda manifest: manifest.conditions.profile.value),
+    ("Class", lambda manifest: manifest.conditions.drive_class.value),
     ("Kind of target", lambda manifest: KINDS[manifest.target.kind]),
     ("Sector size", lambda manifest: f"{manifest.target.sector_bytes:,} bytes"),
     ("File system", _path("file_system")),

@@ -17,7 +17,7 @@ def red_list(comparison: RunComparison, all_conditions: Sequence[Conditions]) ->
     blocks: list[Block] = [*_mixed_labels(comparison)]
     differing = [(one, field) for one in all_conditions for field in one.differing]
     if not differing:
-        same = "Host, class, profile, options, kernel and engine are the same in all runs compared."
+        same = "Host, class, options, kernel and engine are the same in all runs compared."
         return (*blocks, Verdict(same, "pass"))
     count = len(differing)
     noun = "condition differs" if count == 1 else "conditions differ"

@@ -8,12 +8,12 @@ from msgspec.structs import replace
 
 from openpts.pts.registry import TESTS
 from openpts.units import GB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
 from tests.unit.pts.trace.player import Drive, Played, Rate, mean_block_bytes
 
-PROFILES: Final = ("enterprise", "client")
+CLASSES: Final = ("enterprise", "client")
 CAPACITY_BYTES: Final = 1600 * GB
 BYTES_PER_S: Final = 500 * 10**6
 
@@ -48,14 +48,14 @@ COURSES: Final = (STEADY, SETTLES, NEVER)
 
 def play(
     name: str,
-    profile: str,
+    drive_class: str,
     iops: Rate,
     capacity_bytes: int = CAPACITY_BYTES,
     **changed: Any,
 ) -> Played:
     """Play a test with its standard conditions, but for those that are changed."""
     test = TESTS[name]
-    conditions = replace(test.standard_conditions(Profile(profile), 1), **changed)
+    conditions = replace(test.standard_conditions(DriveClass(drive_class), 1), **changed)
     return Drive(capacity_bytes, iops).play(test.script(conditions, capacity_bytes))
 
 

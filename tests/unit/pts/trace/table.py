@@ -44,7 +44,7 @@ class Case:
     demand: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
 
-def lines(table: Mapping[str, Any], profile: str, case: Case) -> list[str]:
+def lines(table: Mapping[str, Any], drive_class: str, case: Case) -> list[str]:
     """The whole test as the specification has it."""
     values = table.get("for_each", {"": [None]})
     ((name, each),) = values.items()
@@ -52,7 +52,9 @@ def lines(table: Mapping[str, Any], profile: str, case: Case) -> list[str]:
     for workload in case.workloads:
         for value in each:
             given = {} if value is None else {name: value}
-            cycle = _Cycle(table, profile, case, workload, given, number=sum("purge" in w for w in written))
+            cycle = _Cycle(
+                table, drive_class, case, workload, given, number=sum("purge" in w for w in written)
+            )
             written += cycle.lines()
     return written
 
@@ -61,14 +63,14 @@ class _Cycle:
     def __init__(
         self,
         table: Mapping[str, Any],
-        profile: str,
+        drive_class: str,
         case: Case,
         workload: str,
         given: Mapping[str, Any],
         number: int,
     ) -> None:
         self._table, self._case, self._workload = table, case, workload
-        self._settings = table["settings"][profile]
+        self._settings = table["settings"][drive_class]
         self._given = given
         self._number = number
 

@@ -7,16 +7,16 @@ import pytest
 from openpts.pts.registry import TESTS
 from openpts.pts.workloads import WORKLOADS
 from openpts.units import GB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from tests.unit.pts.trace import table as tables
 from tests.unit.pts.trace.player import LONGEST_PIECE_S, lines
 from tests.unit.pts.trace.scenario import (
     BYTES_PER_S,
     CAPACITY_BYTES,
+    CLASSES,
     COURSES,
     NEVER,
-    PROFILES,
     SETTLES,
     STEADY,
     Course,
@@ -28,7 +28,7 @@ from tests.unit.pts.trace.scenario import (
 from tests.unit.pts.trace.table import Case, load
 from tests.unit.pts.trace.table import lines as specified
 
-pytestmark = pytest.mark.parametrize("profile", PROFILES)
+pytestmark = pytest.mark.parametrize("drive_class", CLASSES)
 
 SIX_HOURS_S = 21600
 # Capacities of a drive that takes 500 MB/s: it is full four times after 800 s, 6.4 h - or never in 6 hours.
@@ -48,19 +48,19 @@ def saturation_s(workload: str, capacity_bytes: int) -> float:
 
 @pytest.mark.parametrize("capacity_bytes", CAPACITIES)
 @pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-04..09", "PTS-WSAT-18")
-def test_write_saturation(profile: str, capacity_bytes: int) -> None:
+def test_write_saturation(drive_class: str, capacity_bytes: int) -> None:
     table = load("wsat")
-    played = play("wsat", profile, settling(STEADY, Part.SATURATION), capacity_bytes)
+    played = play("wsat", drive_class, settling(STEADY, Part.SATURATION), capacity_bytes)
     end_s = saturation_s("write_intensive", capacity_bytes)
     case = Case(workloads=[table["default_workload"]], saturation_s=end_s)
-    assert_same(lines(played, capacity_bytes), specified(table, profile, case))
+    assert_same(lines(played, capacity_bytes), specified(table, drive_class, case))
 
 
 @pytest.mark.parametrize("rule", ["4 x user capacity", "6 hours"])
 @pytest.mark.proves("PTS-WSAT-08")
-def test_write_saturation_says_which_rule_ended_it(profile: str, rule: str) -> None:
+def test_write_saturation_says_which_rule_ended_it(drive_class: str, rule: str) -> None:
     capacity_bytes = {"4 x user capacity": 100, "6 hours": 4000}[rule] * GB
-    (outcome,) = play("wsat", profile, settling(STEADY, Part.SATURATION), capacity_bytes).outcomes
+    (outcome,) = play("wsat", drive_class, settling(STEADY, Part.SATURATION), capacity_bytes).outcomes
     assert ("capacity" in outcome.ended_by, "6 h" in outcome.ended_by) == (
         rule == "4 x user capacity",
         rule == "6 hours",
@@ -70,36 +70,36 @@ def test_write_saturation_says_which_rule_ended_it(profile: str, rule: str) -> N
 @pytest.mark.parametrize("capacity_bytes", [100 * GB, 1000 * GB])
 @pytest.mark.parametrize("workload", sorted(tables.WORKLOADS.keys()))
 @pytest.mark.proves("PTS-WSAT-12..17", "PTS-CBW-07..08", "PTS-CBW-10")
-def test_optional_workloads_of_write_saturation(profile: str, workload: str, capacity_bytes: int) -> None:
+def test_optional_workloads_of_write_saturation(drive_class: str, workload: str, capacity_bytes: int) -> None:
     table = load("wsat")
     played = play(
         "wsat",
-        profile,
+        drive_class,
         settling(STEADY, Part.SATURATION),
         capacity_bytes,
         workloads=(WORKLOADS[workload],),
     )
     case = Case(workloads=[workload], saturation_s=saturation_s(workload, capacity_bytes))
-    assert_same(lines(played, capacity_bytes), specified(table, profile, case))
+    assert_same(lines(played, capacity_bytes), specified(table, drive_class, case))
 
 
-def test_each_workload_of_write_saturation_has_a_cycle_of_its_own(profile: str) -> None:
+def test_each_workload_of_write_saturation_has_a_cycle_of_its_own(drive_class: str) -> None:
     names = list(tables.WORKLOADS)
     played = play(
         "wsat",
-        profile,
+        drive_class,
         settling(STEADY, Part.SATURATION),
         4000 * GB,
         workloads=tuple(WORKLOADS[name] for name in names),
     )
     case = Case(workloads=names, saturation_s=SIX_HOURS_S)
-    assert_same(lines(played, 4000 * GB), specified(load("wsat"), profile, case))
+    assert_same(lines(played, 4000 * GB), specified(load("wsat"), drive_class, case))
     assert len(played.outcomes) == len(names)
 
 
 @pytest.mark.proves("PTS-WSAT-09")
-def test_write_saturation_tells_when_it_is_steady_and_goes_on(profile: str) -> None:
-    played = play("wsat", profile, settling(SETTLES, Part.SATURATION), 5000 * GB)
+def test_write_saturation_tells_when_it_is_steady_and_goes_on(drive_class: str) -> None:
+    played = play("wsat", drive_class, settling(SETTLES, Part.SATURATION), 5000 * GB)
     assert played.elapsed_s(Part.SATURATION) == SIX_HOURS_S
     # minutes 1, 31, ... 331 are tracked
     checks = played.checks(Part.SATURATION)
@@ -121,37 +121,39 @@ def test_write_saturation_tells_when_it_is_steady_and_goes_on(profile: str) -> N
 )
 @pytest.mark.proves("PTS-WSAT-08..09")
 def test_write_saturation_ends_when_steady_on_request(
-    profile: str, course: Course, capacity_gb: int, end_s: float
+    drive_class: str, course: Course, capacity_gb: int, end_s: float
 ) -> None:
-    played = play("wsat", profile, settling(course, Part.SATURATION), capacity_gb * GB, stop_when_steady=True)
+    played = play(
+        "wsat", drive_class, settling(course, Part.SATURATION), capacity_gb * GB, stop_when_steady=True
+    )
     case = Case(workloads=["write_intensive"], saturation_s=end_s)
-    assert_same(lines(played, capacity_gb * GB), specified(load("wsat"), profile, case))
+    assert_same(lines(played, capacity_gb * GB), specified(load("wsat"), drive_class, case))
 
 
 @pytest.mark.parametrize(("iops", "nines", "length_s"), [(8000, 6, 1200), (8000, 7, 1875)])
 @pytest.mark.proves("PTS-WSAT-20..23")
 def test_the_histogram_of_write_saturation_is_long_enough_for_the_nines(
-    profile: str, iops: int, nines: int, length_s: float
+    drive_class: str, iops: int, nines: int, length_s: float
 ) -> None:
-    played = play("wsat", profile, lambda stimulus, part, number: iops, nines=nines)
+    played = play("wsat", drive_class, lambda stimulus, part, number: iops, nines=nines)
     assert length_s <= played.elapsed_s(Part.HISTOGRAM) < length_s + (60 if length_s > 1200 else 1e-6)
 
 
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves("PTS-HIR-01..07", "PTS-HIR-09..17", "PTS-HIR-19")
-def test_host_idle_recovery(profile: str, course: Course) -> None:
+def test_host_idle_recovery(drive_class: str, course: Course) -> None:
     table = load("hir")
-    played = play("hir", profile, settling(course, Part.WDPC))
+    played = play("hir", drive_class, settling(course, Part.WDPC))
     not_steady = frozenset() if course.steady_round else frozenset({"wdpc"})
     case = Case({"wdpc": [course.last_round]}, not_steady)
-    assert_same(lines(played, CAPACITY_BYTES), specified(table, profile, case))
+    assert_same(lines(played, CAPACITY_BYTES), specified(table, drive_class, case))
     assert ended(played) == [(course.steady_round, course.last_round)]
     assert [check.round_number for check in played.checks(Part.WDPC)] == list(range(5, course.last_round + 1))
 
 
 @pytest.mark.proves("PTS-HIR-11..17")
-def test_host_idle_recovery_takes_as_long_as_its_segments(profile: str) -> None:
-    played = play("hir", profile, settling(STEADY, Part.WDPC))
+def test_host_idle_recovery_takes_as_long_as_its_segments(drive_class: str) -> None:
+    played = play("hir", drive_class, settling(STEADY, Part.WDPC))
     assert played.elapsed_s(Part.WAIT_STATE) == 46800
     assert played.elapsed_s(Part.RETURN_TO_BASELINE) == 9000
     for number, segment_s in ((1, 3600), (2, 5400), (3, 7200), (5, 10800), (10, 19800)):
@@ -160,27 +162,27 @@ def test_host_idle_recovery_takes_as_long_as_its_segments(profile: str) -> None:
         assert sum(step.step.stimulus is None for step in steps) == 360
 
 
-def test_25_tracking_rounds_last_12_hours_and_a_minute(profile: str) -> None:
+def test_25_tracking_rounds_last_12_hours_and_a_minute(drive_class: str) -> None:
     for name in ("hir", "cbw", "dirth"):
-        assert play(name, profile, settling(NEVER, Part.WDPC)).elapsed_s(Part.WDPC) == 721 * 60
+        assert play(name, drive_class, settling(NEVER, Part.WDPC)).elapsed_s(Part.WDPC) == 721 * 60
 
 
 @pytest.mark.proves("PTS-XSR-01..03", "PTS-XSR-05..07", "PTS-XSR-09..10", "PTS-XSR-12..13", "PTS-XSR-15")
-def test_cross_stimulus_recovery(profile: str) -> None:
-    conditions: Any = TESTS["xsr"].standard_conditions(Profile(profile), 1)
+def test_cross_stimulus_recovery(drive_class: str) -> None:
+    conditions: Any = TESTS["xsr"].standard_conditions(DriveClass(drive_class), 1)
     chosen = (conditions.groups[1].tc, conditions.groups[1].qd)
-    played = play("xsr", profile, settling(STEADY, Part.ACCESS_GROUP))
+    played = play("xsr", drive_class, settling(STEADY, Part.ACCESS_GROUP))
     assert_same(
         lines(played, CAPACITY_BYTES),
-        specified(load("xsr"), profile, Case(demand={"operator's choice": chosen})),
+        specified(load("xsr"), drive_class, Case(demand={"operator's choice": chosen})),
     )
     assert played.elapsed_s(Part.ACCESS_GROUP) == 22 * 3600
     assert max(step.elapsed_ns for step in played.applied) <= LONGEST_PIECE_S * 10**9
 
 
 @pytest.mark.proves("PTS-XSR-16")
-def test_the_random_stimulus_of_cross_stimulus_recovery_has_a_demand_of_its_own(profile: str) -> None:
-    played = play("xsr", profile, settling(STEADY, Part.ACCESS_GROUP))
+def test_the_random_stimulus_of_cross_stimulus_recovery_has_a_demand_of_its_own(drive_class: str) -> None:
+    played = play("xsr", drive_class, settling(STEADY, Part.ACCESS_GROUP))
     sequential, random, again = (
         {
             (a.step.stimulus.tc, a.step.stimulus.qd)

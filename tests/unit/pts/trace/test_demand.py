@@ -8,14 +8,14 @@ import pytest
 from openpts.pts.registry import TESTS
 from openpts.pts.workloads import WORKLOADS
 from openpts.units import GB
-from openpts.vocabulary.conditions import Profile
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from tests.unit.pts.trace.player import Drive, Rate, lines, mean_block_bytes
 from tests.unit.pts.trace.scenario import (
     CAPACITY_BYTES,
+    CLASSES,
     NEVER,
-    PROFILES,
     SETTLES,
     STEADY,
     Course,
@@ -71,7 +71,7 @@ def rate(points: dict[Point, float], preconditioning: Course, rounds: Course) ->
     return iops
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize(
     ("preconditioning", "rounds"),
     [(STEADY, STEADY), (SETTLES, NEVER), (NEVER, SETTLES), (NEVER, NEVER)],
@@ -90,21 +90,21 @@ def rate(points: dict[Point, float], preconditioning: Course, rounds: Course) ->
     "PTS-CBW-40..42",
 )
 def test_composite(
-    profile: str,
+    drive_class: str,
     preconditioning: Course,
     rounds: Course,
     points: dict[Point, float],
     chosen: dict[str, Point],
 ) -> None:
-    played = play("cbw", profile, rate(points, preconditioning, rounds))
+    played = play("cbw", drive_class, rate(points, preconditioning, rounds))
     case = Case({"wdpc": [preconditioning.last_round], "round": [rounds.last_round]}, demand=chosen)
-    assert_same(lines(played, CAPACITY_BYTES), specified(load("cbw"), profile, case))
+    assert_same(lines(played, CAPACITY_BYTES), specified(load("cbw"), drive_class, case))
     assert ended(played) == [(rounds.steady_round, rounds.last_round)]
     for part, course in ((Part.WDPC, preconditioning), (Part.ROUND, rounds)):
         assert [check.round_number for check in played.checks(part)] == list(range(5, course.last_round + 1))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize("workload", sorted(WORKLOADS))
 @pytest.mark.parametrize("course", [STEADY, SETTLES], ids=str)
 @pytest.mark.proves(
@@ -115,23 +115,23 @@ def test_composite(
     "PTS-DIRTH-23..30",
     "PTS-DIRTH-32..34",
 )
-def test_demand_intensity(profile: str, workload: str, course: Course) -> None:
-    played = play("dirth", profile, rate(DEEP, course, course), workload=WORKLOADS[workload])
+def test_demand_intensity(drive_class: str, workload: str, course: Course) -> None:
+    played = play("dirth", drive_class, rate(DEEP, course, course), workload=WORKLOADS[workload])
     case = Case(
         {"wdpc": [course.last_round], "round": [course.last_round]}, demand=DEEP_CHOICE, workloads=[workload]
     )
-    assert_same(lines(played, CAPACITY_BYTES), specified(load("dirth"), profile, case))
+    assert_same(lines(played, CAPACITY_BYTES), specified(load("dirth"), drive_class, case))
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.parametrize(("points", "chosen"), DRIVES)
 @pytest.mark.proves("PTS-DIRTH-10", "PTS-DIRTH-19..20")
 def test_demand_intensity_that_is_never_steady_goes_on(
-    profile: str, points: dict[Point, float], chosen: dict[str, Point]
+    drive_class: str, points: dict[Point, float], chosen: dict[str, Point]
 ) -> None:
-    played = play("dirth", profile, rate(points, NEVER, NEVER), workload=WORKLOADS["oltp"])
+    played = play("dirth", drive_class, rate(points, NEVER, NEVER), workload=WORKLOADS["oltp"])
     case = Case({"wdpc": [25], "round": [25]}, demand=chosen, workloads=["oltp"])
-    assert_same(lines(played, CAPACITY_BYTES), specified(load("dirth"), profile, case))
+    assert_same(lines(played, CAPACITY_BYTES), specified(load("dirth"), drive_class, case))
     assert ended(played) == [(None, 25)]
 
 
@@ -161,10 +161,10 @@ def test_independent_preconditioning_comes_before_all_else_on_request(name: str)
     assert_same(asked_for, [*without[:2], wipc, *without[2:]])
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.proves("PTS-DIRTH-02")
-def test_demand_intensity_has_one_random_block_size_by_default(profile: str) -> None:
-    conditions: Any = TESTS["dirth"].standard_conditions(Profile(profile), 1)
+def test_demand_intensity_has_one_random_block_size_by_default(drive_class: str) -> None:
+    conditions: Any = TESTS["dirth"].standard_conditions(DriveClass(drive_class), 1)
     stimulus = conditions.workload.stimulus(tc=1, qd=1, active_range=conditions.active_range)
     assert stimulus.access_pattern is AccessPattern.RANDOM
     assert len(stimulus.block_sizes) == 1
@@ -182,7 +182,7 @@ def test_a_round_pre_write_ends_by_the_first_of_its_rules(name: str, capacity_gb
         return 500 * 10**6 / mean_block_bytes(stimulus)
 
     test = TESTS[name]
-    conditions = test.standard_conditions(Profile.ENTERPRISE, 1)
+    conditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     drive = Drive(capacity_gb * GB, iops)
     played = drive.play(test.script(conditions, capacity_gb * GB))
     lengths_ns = [a.elapsed_ns for a in played.applied if a.part is Part.ROUND_PREWRITE]

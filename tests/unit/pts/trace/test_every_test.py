@@ -13,22 +13,22 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache, SteadyStateChecked
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from tests.unit.pts.trace.player import Played, lines
-from tests.unit.pts.trace.scenario import CAPACITY_BYTES, PROFILES, SETTLES, assert_same, at_bandwidth, play
+from tests.unit.pts.trace.scenario import CAPACITY_BYTES, CLASSES, SETTLES, assert_same, at_bandwidth, play
 
 NAMES = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
 
 
 @cache
-def played(name: str, profile: str) -> Played:
+def played(name: str, drive_class: str) -> Played:
     def iops(stimulus: Stimulus, part: Part, number: int) -> float:
         course = SETTLES.of_round(number) if part in {Part.ROUND, Part.WDPC} else 1
         return at_bandwidth(stimulus) * course
 
-    return play(name, profile, iops)
+    return play(name, drive_class, iops)
 
 
-def applies(name: str, profile: str) -> Iterator[Apply]:
-    return (request for request in played(name, profile).requests if isinstance(request, Apply))
+def applies(name: str, drive_class: str) -> Iterator[Apply]:
+    return (request for request in played(name, drive_class).requests if isinstance(request, Apply))
 
 
 def test_there_are_the_eight_tests_of_the_specification_in_its_order() -> None:
@@ -38,14 +38,16 @@ def test_there_are_the_eight_tests_of_the_specification_in_its_order() -> None:
 
 
 pytest_every = pytest.mark.parametrize(
-    ("name", "profile"), [(name, profile) for name in NAMES for profile in PROFILES]
+    ("name", "drive_class"), [(name, drive_class) for name in NAMES for drive_class in CLASSES]
 )
 
 
 @pytest_every
 @pytest.mark.proves("PTS-PRG-01", "PTS-FLOW-01")
-def test_a_cycle_is_purged_then_has_its_cache_set_then_is_measured_and_ends(name: str, profile: str) -> None:
-    requests = [r for r in played(name, profile).requests if not isinstance(r, SteadyStateChecked)]
+def test_a_cycle_is_purged_then_has_its_cache_set_then_is_measured_and_ends(
+    name: str, drive_class: str
+) -> None:
+    requests = [r for r in played(name, drive_class).requests if not isinstance(r, SteadyStateChecked)]
     kinds = "".join(
         {Purge: "p", SetWriteCache: "c", Apply: "a", CycleFinished: "f"}[type(request)]
         for request in requests
@@ -59,15 +61,19 @@ def test_a_cycle_is_purged_then_has_its_cache_set_then_is_measured_and_ends(name
 
 @pytest_every
 @pytest.mark.proves("PTS-PRE-05..06", "PTS-TOOL-10", "PTS-HIR-19", "PTS-XSR-15")
-def test_nothing_idles_but_the_wait_states_of_host_idle_recovery(name: str, profile: str) -> None:
-    idle = {apply.part for apply in applies(name, profile) for step in apply.steps if step.stimulus is None}
+def test_nothing_idles_but_the_wait_states_of_host_idle_recovery(name: str, drive_class: str) -> None:
+    idle = {
+        apply.part for apply in applies(name, drive_class) for step in apply.steps if step.stimulus is None
+    }
     assert idle == ({Part.WAIT_STATE} if name == "hir" else set())
 
 
 @pytest_every
 @pytest.mark.proves("PTS-DEF-07")
-def test_every_round_applies_what_the_first_did(name: str, profile: str) -> None:
-    rounds = [apply for apply in applies(name, profile) if apply.part in {Part.ROUND, Part.ROUND_PREWRITE}]
+def test_every_round_applies_what_the_first_did(name: str, drive_class: str) -> None:
+    rounds = [
+        apply for apply in applies(name, drive_class) if apply.part in {Part.ROUND, Part.ROUND_PREWRITE}
+    ]
     first: dict[tuple[Part, object], Apply] = {}
     for apply in rounds:
         # throughput has another block size in its second cycle: rounds are alike within a size
@@ -79,7 +85,7 @@ def test_every_round_applies_what_the_first_did(name: str, profile: str) -> None
 
 @pytest_every
 @pytest.mark.proves("PTS-TP-16")
-def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name: str, profile: str) -> None:
+def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name: str, drive_class: str) -> None:
     # A stimulus has nothing that would send it back to the start of its range: no seed, no position. So
     # equal stimuli are one stream to an engine, and all of a test are in one active range.
     fields = set(Stimulus.__struct_fields__)
@@ -96,29 +102,31 @@ def test_steps_that_follow_one_another_begin_where_the_last_one_stopped(name: st
         "pacing",
         "data",
     }
-    ranges = {s.stimulus.active_range for a in applies(name, profile) for s in a.steps if s.stimulus}
+    ranges = {s.stimulus.active_range for a in applies(name, drive_class) for s in a.steps if s.stimulus}
     assert len(ranges) == 1
 
 
 @pytest_every
 @pytest.mark.proves("PTS-DAT-01")
-def test_all_data_is_random(name: str, profile: str) -> None:
-    patterns = {s.stimulus.data for a in applies(name, profile) for s in a.steps if s.stimulus}
+def test_all_data_is_random(name: str, drive_class: str) -> None:
+    patterns = {s.stimulus.data for a in applies(name, drive_class) for s in a.steps if s.stimulus}
     assert patterns == {RandomData()}
 
 
 @pytest_every
 @pytest.mark.proves("PTS-THR-03", "PTS-THR-01")
-def test_demand_stays_the_same_but_where_a_test_varies_it(name: str, profile: str) -> None:
-    demands = {(s.stimulus.tc, s.stimulus.qd) for a in applies(name, profile) for s in a.steps if s.stimulus}
+def test_demand_stays_the_same_but_where_a_test_varies_it(name: str, drive_class: str) -> None:
+    demands = {
+        (s.stimulus.tc, s.stimulus.qd) for a in applies(name, drive_class) for s in a.steps if s.stimulus
+    }
     assert len(demands) == {"xsr": 2, "cbw": 49, "dirth": 49}.get(name, 1)
 
 
 @pytest_every
-def test_parts_are_numbered_as_they_come(name: str, profile: str) -> None:
+def test_parts_are_numbered_as_they_come(name: str, drive_class: str) -> None:
     numbers: dict[tuple[int, Part], list[int]] = {}
     cycle = 0
-    for request in played(name, profile).requests:
+    for request in played(name, drive_class).requests:
         cycle += isinstance(request, Purge)
         if isinstance(request, Apply):
             numbers.setdefault((cycle, request.part), []).append(request.number)
@@ -133,15 +141,15 @@ def test_parts_are_numbered_as_they_come(name: str, profile: str) -> None:
 
 @pytest_every
 @pytest.mark.proves("PTS-SS-07")
-def test_rounds_say_that_there_may_be_25(name: str, profile: str) -> None:
-    most = {apply.most for apply in applies(name, profile) if apply.part in {Part.ROUND, Part.WDPC}}
+def test_rounds_say_that_there_may_be_25(name: str, drive_class: str) -> None:
+    most = {apply.most for apply in applies(name, drive_class) if apply.part in {Part.ROUND, Part.WDPC}}
     assert most <= {25}
 
 
 @pytest_every
 @pytest.mark.proves("PTS-CBW-38", "PTS-DIRTH-30")
-def test_only_demand_histograms_capture_every_io(name: str, profile: str) -> None:
-    captured = {apply.part for apply in applies(name, profile) for step in apply.steps if step.capture}
+def test_only_demand_histograms_capture_every_io(name: str, drive_class: str) -> None:
+    captured = {apply.part for apply in applies(name, drive_class) for step in apply.steps if step.capture}
     assert captured == ({Part.HISTOGRAM} if name in {"cbw", "dirth"} else set())
 
 

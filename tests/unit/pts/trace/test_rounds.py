@@ -9,9 +9,9 @@ from openpts.vocabulary.stimulus import Stimulus
 from tests.unit.pts.trace.player import Rate, lines
 from tests.unit.pts.trace.scenario import (
     CAPACITY_BYTES,
+    CLASSES,
     COURSES,
     NEVER,
-    PROFILES,
     SETTLES,
     STEADY,
     Course,
@@ -24,7 +24,7 @@ from tests.unit.pts.trace.scenario import (
 from tests.unit.pts.trace.table import Case, load
 from tests.unit.pts.trace.table import lines as specified
 
-pytestmark = pytest.mark.parametrize("profile", PROFILES)
+pytestmark = pytest.mark.parametrize("drive_class", CLASSES)
 
 
 def rate(table: dict[str, Any], *courses: Course) -> Rate:
@@ -58,11 +58,11 @@ def rate(table: dict[str, Any], *courses: Course) -> Rate:
     "PTS-PRE-01..02",
     "PTS-DEF-07",
 )
-def test_iops(profile: str, course: Course) -> None:
+def test_iops(drive_class: str, course: Course) -> None:
     table = load("iops")
-    played = play("iops", profile, rate(table, course))
+    played = play("iops", drive_class, rate(table, course))
     assert_same(
-        lines(played, CAPACITY_BYTES), specified(table, profile, Case({"round": [course.last_round]}))
+        lines(played, CAPACITY_BYTES), specified(table, drive_class, Case({"round": [course.last_round]}))
     )
     assert ended(played) == [(course.steady_round, course.last_round)]
     assert [check.round_number for check in played.checks(Part.ROUND)] == list(
@@ -73,37 +73,37 @@ def test_iops(profile: str, course: Course) -> None:
 @pytest.mark.proves("PTS-IOPS-16", "PTS-SS-03")
 @pytest.mark.parametrize("courses", [(STEADY, SETTLES, STEADY), (SETTLES, STEADY, STEADY)])
 def test_iops_ends_when_the_last_tracked_variable_is_steady(
-    profile: str, courses: tuple[Course, ...]
+    drive_class: str, courses: tuple[Course, ...]
 ) -> None:
-    assert ended(play("iops", profile, rate(load("iops"), *courses))) == [(8, 8)]
+    assert ended(play("iops", drive_class, rate(load("iops"), *courses))) == [(8, 8)]
 
 
 @pytest.mark.proves("PTS-IOPS-16", "PTS-SS-03")
-def test_iops_is_not_steady_if_its_variables_never_are_so_at_once(profile: str) -> None:
+def test_iops_is_not_steady_if_its_variables_never_are_so_at_once(drive_class: str) -> None:
     early = Course("steady up to round 5", lambda number: 1 if number <= 5 else NEVER.of_round(number), 5)
     late = Course("steady from round 6", lambda number: NEVER.of_round(number) if number <= 5 else 1, 10)
-    played = play("iops", profile, rate(load("iops"), early, late, STEADY))
+    played = play("iops", drive_class, rate(load("iops"), early, late, STEADY))
     assert ended(played) == [(None, 25)]
 
 
 @pytest.mark.parametrize("large", COURSES, ids=str)
 @pytest.mark.parametrize("small", COURSES, ids=str)
 @pytest.mark.proves("PTS-TP-01..03", "PTS-TP-05..12", "PTS-TP-14..15", "PTS-PRG-01", "PTS-THR-03")
-def test_throughput(profile: str, small: Course, large: Course) -> None:
+def test_throughput(drive_class: str, small: Course, large: Course) -> None:
     table = load("tp")
-    played = play("tp", profile, rate(table, small, large))
+    played = play("tp", drive_class, rate(table, small, large))
     case = Case({"round": [small.last_round, large.last_round]})
-    assert_same(lines(played, CAPACITY_BYTES), specified(table, profile, case))
+    assert_same(lines(played, CAPACITY_BYTES), specified(table, drive_class, case))
     assert ended(played) == [(course.steady_round, course.last_round) for course in (small, large)]
 
 
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves("PTS-LAT-01..02", "PTS-LAT-04..11", "PTS-LAT-13..15")
-def test_latency(profile: str, course: Course) -> None:
+def test_latency(drive_class: str, course: Course) -> None:
     table = load("lat")
-    played = play("lat", profile, rate(table, course))
+    played = play("lat", drive_class, rate(table, course))
     assert_same(
-        lines(played, CAPACITY_BYTES), specified(table, profile, Case({"round": [course.last_round]}))
+        lines(played, CAPACITY_BYTES), specified(table, drive_class, Case({"round": [course.last_round]}))
     )
     assert ended(played) == [(course.steady_round, course.last_round)]
 
@@ -115,7 +115,7 @@ def test_latency(profile: str, course: Course) -> None:
 )
 @pytest.mark.proves("PTS-LAT-17..21")
 def test_the_histogram_is_long_enough_for_the_nines(
-    profile: str, iops: int, nines: int, length_s: float
+    drive_class: str, iops: int, nines: int, length_s: float
 ) -> None:
     (histogram,) = load("lat")["steady_when"]
 
@@ -123,7 +123,7 @@ def test_the_histogram_is_long_enough_for_the_nines(
         # the rate that counts is that of the histogram's own stimulus
         return iops if tracked_by(stimulus, histogram) else 3 * iops
 
-    played = play("lat", profile, rates, nines=nines)
+    played = play("lat", drive_class, rates, nines=nines)
     histogram_s = played.elapsed_s(Part.HISTOGRAM)
     if length_s == 1200:
         assert histogram_s == 1200

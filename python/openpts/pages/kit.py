@@ -162,6 +162,7 @@ class Plot:
     rules: tuple[Rule, ...] = ()
     bands: tuple[Band, ...] = ()
     marks: tuple[Mark, ...] = ()
+    y2: Axis | None = None
     palette: str = "series"
     depth_title: str = ""
     height_px: int = HEIGHT_PX
@@ -193,6 +194,7 @@ class Plot:
             rules=self.rules,
             bands=self.bands,
             marks=self.marks,
+            y2=self.y2,
             palette=self.palette,
             depth_title=self.depth_title,
             height_px=self.height_px,

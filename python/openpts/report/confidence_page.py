@@ -13,8 +13,8 @@ from openpts.analysis.response_times import (
     nines_supported,
 )
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import NS_PER_MS, format_duration, format_latency_ms
 
 SURE_COUNT_FACTOR: Final = 1.5
@@ -37,16 +37,16 @@ def confidence_page(times: ResponseTimes | None, applied: Applied, name: PlotNam
     if times is None or not times.recorded_ios:
         reason = "it never began" if times is None else "no I/O was completed"
         sentence = Verdict(f"Response time histogram of {applied.workload}: n/a ({reason}).", "fail")
-        return Page(name.id, name.title, (sentence,), mandatory=True)
-    table = histogram_table(f"{name.id}-values", times, levels=True)
-    blocks: list[Block] = [
-        histogram_figure(times, name, table, levels=True),
+        return page(name, sentence)
+    shown = histogram_table(f"{name.id}-values", times, levels=True)
+    return page(
+        name,
+        histogram_figure(times, name, shown, levels=True),
         Verdict(summary_sentence(times, applied)),
         *_nines_verdict(times, applied),
         levels_table(f"{name.id}-levels", times, applied),
-        table,
-    ]
-    return Page(name.id, name.title, tuple(blocks), mandatory=True)
+        shown,
+    )
 
 
 def histogram_figure(times: ResponseTimes, name: PlotName, table: Table, *, levels: bool = False) -> Figure:
@@ -57,23 +57,19 @@ def histogram_figure(times: ResponseTimes, name: PlotName, table: Table, *, leve
     """
     bars = Series("I/Os", "column", (0,), _BAR_COLOR, style="bars")
     level = Series("Confidence level", "column", (1,), _LEVEL_COLOR, style="line", second_axis=True)
-    return Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    # to one nine more than the I/Os suffice for
+    shares = ticks.nines_axis("Confidence level (%)", nines_supported(times.recorded_ios) + 1)
+    rules = response_time_rules(times)
+    plot = Plot(
         x=_time_axis(times),
         y=ticks.count_axis("I/O count", max(found.ios for found in times.bins)),
-        # to one nine more than the I/Os suffice for
-        y2=ticks.nines_axis("Confidence level (%)", nines_supported(times.recorded_ios) + 1)
-        if levels
-        else None,
-        alt=f"{name.title}: {len(times.bins)} bins, {times.recorded_ios:,} I/Os. "
-        + "; ".join(f"{rule.label} ms" for rule in response_time_rules(times)),
+        y2=shares if levels else None,
         series=(bars, level) if levels else (bars,),
-        rules=response_time_rules(times),
+        alt=f"{len(times.bins)} bins, {times.recorded_ios:,} I/Os. "
+        + "; ".join(f"{rule.label} ms" for rule in rules),
+        rules=rules,
     )
+    return plot.over(name, table)
 
 
 def response_time_rules(times: ResponseTimes) -> tuple[Rule, ...]:

@@ -11,7 +11,7 @@ from openpts.analysis.cross_stimulus import (
     Recovery,
 )
 from openpts.pages import cells
-from openpts.pages.kit import Required, page
+from openpts.pages.kit import Col, PlotName, Required, grid, page
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.report.cross_stimulus_words import group_name, rate_cell
 from openpts.units import NS_PER_S, format_duration
@@ -58,23 +58,21 @@ def secondary_page(
     results: CrossStimulusResults, conditions: CrossStimulusConditions, head_line: str
 ) -> Page:
     """Processor use of each group (Plot 12-4)."""
-    table = Table(
-        id="xsr-secondary",
-        title="XSR Secondary Metrics",
-        head=Column("", align="left", width=0.8),
-        columns=tuple(Column(group_name(group.number, conditions)) for group in results.groups),
-        rows=(
-            Row(Cell("Avg Power (mW)"), tuple(cells.no_power() for _ in results.groups)),
-            Row(
-                Cell("CPU Sys (%)"), tuple(cells.cpu_share(group.cpu_sys_pct, 2) for group in results.groups)
-            ),
-            Row(
-                Cell("CPU IO Wait (%)"),
-                tuple(cells.cpu_share(group.cpu_iowait_pct, 2) for group in results.groups),
-            ),
-        ),
+    values: dict[str, Callable[[GroupSummary], Cell]] = {
+        "Avg Power (mW)": lambda _group: cells.no_power(),
+        "CPU Sys (%)": lambda group: cells.cpu_share(group.cpu_sys_pct, 2),
+        "CPU IO Wait (%)": lambda group: cells.cpu_share(group.cpu_iowait_pct, 2),
+    }
+    name = PlotName("xsr-6", "", "XSR Secondary Metrics")
+    shown = grid(
+        "xsr-secondary",
+        name.title,
+        Col("", cells.words, align="left", width=0.8),
+        [(Column(group_name(group.number, conditions)), group) for group in results.groups],
+        values,
+        cell=lambda item, group: values[item](group),
     )
-    return Page("xsr-6", "XSR Secondary Metrics", (Verdict(head_line), table))
+    return page(name, Verdict(head_line), shown, mandatory=False)
 
 
 def _rates(group: GroupSummary) -> tuple[Cell, Cell]:

@@ -2,11 +2,12 @@
 
 from typing import Final
 
-from msgspec.structs import replace
+import msgspec
 
 from openpts.analysis.comparison import gain_pct
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, Segment
 from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, grid, page
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.idle_recovery_pages import WAIT_COLOR, baseline_rule, gains_text, highest_iops, idle_text
 from openpts.units import NS_PER_MS, NS_PER_S
@@ -18,21 +19,10 @@ _PANEL_PX: Final = 105
 
 def gain_page(results: IdleRecoveryResults, title: str) -> Page:
     """How much each wait state gains over the baseline, and how exact its pauses were."""
-    table = _gains_table(results)
-    gains = [
-        cell.value
-        for row in table.rows
-        for cell in row.cells[_GAIN : _HIGH_GAIN + 1]
-        if cell.value is not None
-    ]
-    if not gains:
-        return Page("hir-x1", title, (Verdict(gains_text(results)), table, _pauses_table(results)))
-    figure = Figure(
-        id="hir-x1-plot",
-        number="Plot X-HIR-1",
-        title=title,
+    name = PlotName("hir-x1", "Plot X-HIR-1", title)
+    shown = _gains_table(results)
+    plot = Plot(
         kind="bars",
-        table_id=table.id,
         x=Axis(
             "Idle time after each access",
             "category",
@@ -40,32 +30,33 @@ def gain_page(results: IdleRecoveryResults, title: str) -> Page:
             (),
             tuple(idle_text(segment) for segment in results.segments),
         ),
-        y=ticks.linear_axis("Gain v baseline (%)", min(0.0, *gains), max(0.0, *gains)),
-        alt=f"{title}: {gains_text(results)}",
+        y=lambda gains: ticks.linear_axis("Gain v baseline (%)", min(0.0, *gains), max(0.0, *gains)),
         series=(
             Series("Mean", "column", (_GAIN,), _BAR_COLOR, style="bars"),
             Series("5th to 95th percentile", "column", (_LOW_GAIN, _HIGH_GAIN), _RANGE_COLOR, style="range"),
         ),
+        alt=gains_text(results),
         rules=(Rule("Baseline", 0, "average"),),
         height_px=300,
     )
-    blocks = (figure, Verdict(gains_text(results)), table, _pauses_table(results))
-    return Page("hir-x1", title, blocks)
+    known = any(cell.value is not None for row in shown.rows for cell in row.cells[_GAIN : _HIGH_GAIN + 1])
+    figure = plot.over(name, shown) if known else None
+    return page(name, figure, Verdict(gains_text(results)), shown, _pauses_table(results), mandatory=False)
 
 
 def cycles_page(results: IdleRecoveryResults, title: str) -> Page:
     """The accesses of each wait state in a plot of its own, all on the same axes."""
-    table = _cycles_table(results)
+    shown = _cycles_table(results)
     y = ticks.linear_axis("IOPS", 0, highest_iops(results))
-    y = replace(y, ticks=y.ticks[::2])  # the plots are low
+    y = msgspec.structs.replace(y, ticks=y.ticks[::2])  # the plots are low
     figures = tuple(
         Figure(
             id=f"hir-x2-ws{segment.state.number}-plot",
             number=f"Plot X-HIR-2{letter}",
             title=f"Wait State {segment.state.number}: {idle_text(segment)} idle",
             kind="lines",
-            table_id=table.id,
-            x=ticks.span_axis("Cycle", 1, max(2, len(table.rows))),
+            table_id=shown.id,
+            x=ticks.span_axis("Cycle", 1, max(2, len(shown.rows))),
             y=y,
             alt=f"{title}, {idle_text(segment)} idle: IOPS of {len(segment.active)} accesses.",
             series=(Series("Access", "column", (n,), WAIT_COLOR, style="points"),),
@@ -75,7 +66,7 @@ def cycles_page(results: IdleRecoveryResults, title: str) -> Page:
         )
         for n, (segment, letter) in enumerate(zip(results.segments, "abcdefgh", strict=False))
     )
-    return Page("hir-x2", title, (*figures, table))
+    return page(PlotName("hir-x2", "", title), *figures, shown, mandatory=False)
 
 
 def _idle_s(segment: Segment) -> float:
@@ -162,22 +153,14 @@ def _ms(value_ns: float | None) -> Cell:
 def _cycles_table(results: IdleRecoveryResults) -> Table:
     """A row for each cycle, a column for each wait state."""
     length = max((len(segment.active) for segment in results.segments), default=0)
-    return Table(
-        id="hir-x2-values",
-        title="Values plotted: IOPS of each access",
-        head=Column("Cycle", width=0),
-        columns=tuple(Column(f"WS {segment.state.number}") for segment in results.segments),
-        rows=tuple(
-            Row(
-                Cell(str(number), float(number)),
-                tuple(
-                    cells.number(segment.active[number - 1].iops, 0)
-                    if number <= len(segment.active)
-                    else Cell("-")
-                    for segment in results.segments
-                ),
-            )
-            for number in range(1, length + 1)
+    return grid(
+        "hir-x2-values",
+        "Values plotted: IOPS of each access",
+        Col("Cycle", lambda number: Cell(str(number), float(number)), width=0),
+        [(Column(f"WS {segment.state.number}"), segment.active) for segment in results.segments],
+        range(1, length + 1),
+        cell=lambda number, active: (
+            cells.number(active[number - 1].iops, 0) if number <= len(active) else cells.none()
         ),
         printed=False,
     )

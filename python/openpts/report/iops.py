@@ -3,7 +3,7 @@
 from typing import Final
 
 from openpts.analysis.round_test import RoundTestResults
-from openpts.pages.kit import Required
+from openpts.pages.kit import PlotName, Required
 from openpts.pages.model import Page, Section, Table
 from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
@@ -196,7 +196,7 @@ def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
         columns_3d_page(table, _COLUMNS_3D.named(PREFIX, "IOPS - All RW Mix & BS - 3D Columns")),
         response_times_page(matrix, _SECONDARY_TITLE),
         merged_tail_page(matrix, f"{_SECONDARY_TITLE} (2)"),
-        repeatability_page(matrix, "Plot X-IOPS-2", "IOPS Round Repeatability"),
+        repeatability_page(matrix, PlotName(f"{PREFIX}-x2", "Plot X-IOPS-2", "IOPS Round Repeatability")),
     )
 
 

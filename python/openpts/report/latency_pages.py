@@ -8,10 +8,10 @@ from openpts.analysis.latency import ios_needed
 from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName, values_of
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, category_axis, heads_of, page, plot_page, values_of
+from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.header_rows import data_text
-from openpts.report.matrix_pages import Matrix, absences_note, matrix_table, mix
+from openpts.report.matrix_pages import Matrix, absences_note, matrix_table, mix, mix_series
 from openpts.report.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.units import NS_PER_MS, block_size_kib, format_latency_ms
 from openpts.vocabulary.stimulus import AccessPattern
@@ -84,62 +84,50 @@ _BLOCKS: Final[Sequence[tuple[str, Callable[[MatrixCell], Cell]]]] = (
 
 def columns_3d_page(matrix: Matrix, name: PlotName, what: str, to_cell: Callable[[MatrixCell], Cell]) -> Page:
     """Nine columns of response time over block size and R/W mix (9.3.6, optional)."""
-    table = matrix_table(matrix, f"{name.id}-values", f"{what} response time (ms)", to_cell)
-    values = values_of(table)
-    if not values:
-        return Page(
-            name.id, name.title, (Verdict("No Round was completed: there is nothing to plot.", "fail"),)
-        )
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="columns3d",
-        table_id=table.id,
-        x=Axis(
-            "Block size (KiB)", "category", (0, len(table.rows)), (), tuple(r.head.text for r in table.rows)
+    shown = matrix_table(matrix, f"{name.id}-values", f"{what} response time (ms)", to_cell)
+    return plot_page(
+        name,
+        None,
+        lambda shown: Plot(
+            kind="columns3d",
+            x=category_axis("Block size (KiB)", shown),
+            y=lambda values: ticks.linear_axis(f"{what} response time (ms)", 0, max(values)),
+            series=mix_series(shown),
+            alt="{count} columns, from {low} to {high} ms.",
+            decimals=None,
+            palette="mix",
+            depth_title="R/W mix %",
+            height_px=400,
         ),
-        y=ticks.linear_axis(f"{what} response time (ms)", 0, max(values)),
-        alt=f"{name.title}: {len(values)} columns, from {format_latency_ms(min(values) * NS_PER_MS)} to "
-        f"{format_latency_ms(max(values) * NS_PER_MS)} ms.",
-        series=tuple(Series(f"R/W {c.label}", "column", (n,), n) for n, c in enumerate(table.columns)),
-        palette="mix",
-        depth_title="R/W mix %",
-        height_px=400,
+        shown,
+        mandatory=False,
     )
-    return Page(name.id, name.title, (figure, table))
 
 
 def exceedance_page(times: ResponseTimes | None, name: PlotName, workload: str) -> Page:
     """The share of I/Os slower than a response time, and of the run's time spent in them (ours)."""
     if times is None or not times.recorded_ios:
-        return Page(name.id, name.title, (Verdict("Exceedance: n/a (no histogram).", "fail"),))
-    table = _exceedance_table(f"{name.id}-values", times)
-    shares = [cell.value for row in table.rows for cell in row.cells if cell.value]
-    if len(table.rows) < 2 or not shares:
-        return Page(name.id, name.title, (Verdict("Exceedance: n/a (one response time only)."), table))
-    edges = [row.head.value for row in table.rows if row.head.value]
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
-        x=ticks.log_axis("Response time (ms)", edges),
+        return page(name, Verdict("Exceedance: n/a (no histogram).", "fail"), mandatory=False)
+    shown = _exceedance_table(f"{name.id}-values", times)
+    shares = [share for share in values_of(shown) if share]
+    if len(shown.rows) < 2 or not shares:
+        return page(name, Verdict("Exceedance: n/a (one response time only)."), shown, mandatory=False)
+    plot = Plot(
+        x=ticks.log_axis("Response time (ms)", [edge for edge in heads_of(shown) if edge]),
         y=ticks.log_axis("Slower than that (%)", shares),
-        alt=f"{name.title}: from {_share_text(max(shares))} % down to {_share_text(min(shares))} % of the "
-        "I/Os or of the time.",
         series=(
             Series("by I/O count", "column", (0,), 2, style="line"),
             Series("by time", "column", (1,), 3, style="line"),
         ),
+        alt=f"from {_share_text(max(shares))} % down to {_share_text(min(shares))} % of the "
+        "I/Os or of the time.",
         rules=(Rule("0.001 % (5 9s)", 0.001, "limit"),) if min(shares) < 0.001 else (),
     )
     sentence = Verdict(
         f"{workload}: share of the I/Os that took longer than a response time, and share of the time that "
         "all I/Os took together."
     )
-    return Page(name.id, name.title, (figure, sentence, table))
+    return page(name, plot.over(name, shown), sentence, shown, mandatory=False)
 
 
 def _exceedance_table(table_id: str, times: ResponseTimes) -> Table:

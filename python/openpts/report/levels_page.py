@@ -7,8 +7,8 @@ from typing import Final
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.response_times import ResponseTimes, nines_percentile, nines_supported, response_times
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName, values_of
-from openpts.pages.model import Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import NO_ROUND, Plot, PlotName, page, values_of
+from openpts.pages.model import Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.report.matrix_pages import Matrix
 from openpts.units import KIB, format_block_size, format_duration
 from openpts.vocabulary.verdict import TestPoint
@@ -36,26 +36,18 @@ def levels_page(matrix: Matrix, histogram: ResponseTimes | None, name: PlotName)
     """RW 0, 65 and 100 at 4 KiB over the window, the long histogram beside them; dashed where N is low."""
     curves = [curve for curve in _curves(matrix, histogram) if curve.times.recorded_ios]
     if not curves:
-        return Page(
-            name.id, name.title, (Verdict("No Round was completed: there is nothing to plot.", "fail"),)
-        )
+        return page(name, NO_ROUND, mandatory=False)
     most = max(nines_supported(curve.times.recorded_ios) for curve in curves)
-    table = _table(f"{name.id}-values", curves, _levels(most))
-    values = values_of(table)
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    shown = _table(f"{name.id}-values", curves, _levels(most))
+    plot = Plot(
         x=ticks.nines_axis("Confidence level (%)", max(2, most)),
-        y=ticks.log_axis("Response time (ms)", values),
-        alt=f"{name.title}: {len(curves)} curves at {format_block_size(_BLOCK_SIZE_BYTES)}, "
-        f"from {cells.latency(min(values) * 1e6).text} to {cells.latency(max(values) * 1e6).text} ms.",
-        series=tuple(series for n, curve in enumerate(curves) for series in _series(n, curve, table)),
+        y=ticks.log_axis("Response time (ms)", values_of(shown)),
+        series=tuple(series for n, curve in enumerate(curves) for series in _series(n, curve, shown)),
+        alt=f"{len(curves)} curves at {format_block_size(_BLOCK_SIZE_BYTES)}, from {{low}} to {{high}} ms.",
+        decimals=None,
         height_px=310,
     )
-    return Page(name.id, name.title, (figure, Verdict(_sentence(curves)), table))
+    return page(name, plot.over(name, shown), Verdict(_sentence(curves)), shown, mandatory=False)
 
 
 def _curves(matrix: Matrix, histogram: ResponseTimes | None) -> list[_Curve]:

@@ -161,7 +161,7 @@ def plot_2d_page(shown: Table, name: PlotName) -> Page:
     plot = Plot(
         x=ticks.block_size_axis(sizes),
         y=partial(ticks.amount_axis, "IOPS"),
-        series=_mix_series(shown),
+        series=mix_series(shown),
         alt=f"{len(shown.columns)} R/W mixes over {len(sizes)} block sizes.{_extreme(shown)}",
         palette="mix",
         height_px=390,
@@ -177,7 +177,7 @@ def columns_3d_page(shown: Table, name: PlotName) -> Page:
         kind="columns3d",
         x=category_axis("Block size (KiB)", shown),
         y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
-        series=_mix_series(shown),
+        series=mix_series(shown),
         alt=f"{{count}} columns, writes in front, reads behind.{_extreme(shown)}",
         palette="mix",
         depth_title="R/W mix %",
@@ -189,5 +189,6 @@ def columns_3d_page(shown: Table, name: PlotName) -> Page:
     return page(name, plot.over(name, shown), sentence, Repeat(shown.id))
 
 
-def _mix_series(table: Table) -> tuple[Series, ...]:
+def mix_series(table: Table) -> tuple[Series, ...]:
+    """A series per R/W mix."""
     return tuple(Series(f"R/W {c.label}", "column", (n,), n) for n, c in enumerate(table.columns))

@@ -6,33 +6,28 @@ from typing import Final
 from openpts.analysis.comparison import relative_standard_error_pct
 from openpts.analysis.matrix import MatrixCell
 from openpts.pages import cells, ticks
-from openpts.pages.kit import values_of
-from openpts.pages.model import Axis, Band, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, page, values_of
+from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Rule, Series, Table, Verdict
 from openpts.report.matrix_pages import Matrix, mix, ranges_table
 from openpts.units import block_size_kib, format_block_size
 
 _NOTABLE_RANGE_PCT: Final = 20
 
 
-def repeatability_page(matrix: Matrix, number: str, title: str) -> Page:
+def repeatability_page(matrix: Matrix, name: PlotName) -> Page:
     """Each round of each cell around the cell's mean; cells that range widely are named."""
     sizes = [s for s in matrix.block_sizes_bytes if any(matrix.cell(s, r) for r in matrix.read_pcts)]
     if not sizes or len(matrix.results.window.rounds) < 2:
         reason = Verdict("Fewer than two complete Rounds: repeatability can't be shown.", "fail")
-        return Page(f"{matrix.prefix}-x2", title, (reason, ranges_table(matrix)))
+        return page(name, reason, ranges_table(matrix), mandatory=False)
     read_pcts = [r for r in matrix.read_pcts if any(matrix.cell(s, r) for s in sizes)]
-    table = _deviations_table(matrix, sizes, read_pcts)
-    largest = max(abs(value) for value in values_of(table))
+    shown = _deviations_table(matrix, sizes, read_pcts)
+    largest = max(abs(value) for value in values_of(shown))
     reach = max(12.0, largest * 1.05)
-    figure = Figure(
-        id=f"{matrix.prefix}-x2-plot",
-        number=number,
-        title=title,
+    plot = Plot(
         kind="strip",
-        table_id=table.id,
         x=Axis("Block size (KiB)", "category", (0, len(sizes)), (), tuple(block_size_kib(s) for s in sizes)),
         y=ticks.linear_axis("Deviation from the cell's mean (%)", -reach, reach),
-        alt=f"{title}: largest deviation of a Round from its cell's mean {cells.fixed(largest, 1)} %.",
         series=tuple(
             Series(
                 f"R/W {mix(read_pct)}",
@@ -42,16 +37,14 @@ def repeatability_page(matrix: Matrix, number: str, title: str) -> Page:
             )
             for n, read_pct in enumerate(read_pcts)
         ),
+        alt=f"largest deviation of a Round from its cell's mean {cells.fixed(largest, 1)} %.",
         rules=(Rule("mean", 0, "average"), Rule("+10 %", 10, "limit"), Rule("-10 %", -10, "limit")),
         bands=(Band("y", -10, 10, "allowed"),),
         palette="mix",
         height_px=360,
     )
-    return Page(
-        f"{matrix.prefix}-x2",
-        title,
-        (figure, _wide_cells(matrix, sizes, read_pcts), ranges_table(matrix), table),
-    )
+    wide, ranges = _wide_cells(matrix, sizes, read_pcts), ranges_table(matrix)
+    return page(name, plot.over(name, shown), wide, ranges, shown, mandatory=False)
 
 
 def _deviations_table(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[int]) -> Table:

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import Final
 
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, heads_of, page, values_of
+from openpts.pages.model import Axis, Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.report.saturation_pages import MEAN_COLOR, PRINTED_VALUES, Course, log_figure
 from openpts.units import format_duration
 
@@ -21,56 +21,46 @@ Points = Sequence[tuple[float, float]]
 
 def consistency_pages(course: Course, title: str, points: Points, interval_ns: int) -> tuple[Page, ...]:
     """``points`` are the intervals of the last hour, each ``interval_ns`` long."""
-    page_id = f"{course.prefix}-last"
+    last = PlotName(f"{course.prefix}-last", f"{_NUMBER}c", f"IOPS of the last 60 min (linear) - {title}")
+    of_page = PlotName(last.id, "", f"WSAT Consistency - {title}")
     if not points:
-        nothing = Verdict(f"WSAT Consistency - {title}: n/a (no interval was measured).", "fail")
-        return (Page(page_id, f"WSAT Consistency - {title}", (nothing,)),)
-    table = _points_table(f"{page_id}-values", points)
+        nothing = Verdict(f"{of_page.title}: n/a (no interval was measured).", "fail")
+        return (page(of_page, nothing, mandatory=False),)
+    shown = _points_table(f"{last.id}-values", points)
     length = Verdict(f"{course.title}: intervals of {format_duration(interval_ns)}.")
     whole = log_figure(
         course,
         PlotName(f"{course.prefix}-whole", f"{_NUMBER}a", f"IOPS of the whole run (log) - {title}"),
     )
     above_zero = [iops for _, iops in points if iops > 0]
-    first: list[Block] = [] if whole is None else [whole]
-    if above_zero:
-        axis = ticks.log_axis("IOPS", above_zero)
-        name = PlotName(f"{page_id}-log", f"{_NUMBER}b", f"IOPS of the last 60 min (log) - {title}")
-        first.append(_figure(name, table, points, axis))
-    linear = PlotName(page_id, f"{_NUMBER}c", f"IOPS of the last 60 min (linear) - {title}")
-    spread = PlotName(f"{page_id}-spread", f"{_NUMBER}d", f"Spread of the IOPS of the last 60 min - {title}")
+    log_name = PlotName(f"{last.id}-log", f"{_NUMBER}b", f"IOPS of the last 60 min (log) - {title}")
+    log = _plot(shown, ticks.log_axis("IOPS", above_zero)).over(log_name, shown) if above_zero else None
+    linear = _plot(shown, ticks.linear_axis("IOPS", 0, max(iops for _, iops in points)))
+    spread = PlotName(f"{last.id}-spread", f"{_NUMBER}d", f"Spread of the IOPS of the last 60 min - {title}")
     counts = _counts_table(f"{spread.id}-values", points)
+    views = PlotName(f"{last.id}-views", "", of_page.title)
     return (
-        Page(f"{page_id}-views", f"WSAT Consistency - {title}", (*first, length)),
-        Page(
-            page_id,
-            f"WSAT Consistency (2) - {title}",
-            (
-                _figure(linear, table, points, ticks.linear_axis("IOPS", 0, max(iops for _, iops in points))),
-                _spread_figure(spread, counts),
-                length,
-                table,
-                counts,
-            ),
+        page(views, whole, log, length, mandatory=False),
+        page(
+            PlotName(last.id, "", f"WSAT Consistency (2) - {title}"),
+            linear.over(last, shown),
+            _spread_plot(counts).over(spread, counts),
+            length,
+            shown,
+            counts,
+            mandatory=False,
         ),
     )
 
 
-def _figure(name: PlotName, table: Table, points: Points, axis: Axis) -> Figure:
-    lowest, highest = min(iops for _, iops in points), max(iops for _, iops in points)
-    return Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
-        x=ticks.linear_axis("Time before the end (min)", min(minutes for minutes, _ in points), 0),
+def _plot(shown: Table, axis: Axis) -> Plot:
+    return Plot(
+        x=ticks.linear_axis("Time before the end (min)", min(heads_of(shown)), 0),
         y=axis,
-        alt=f"{name.title}: {len(points)} intervals, from {cells.fixed(lowest, 0)} to "
-        f"{cells.fixed(highest, 0)} IOPS.",
         series=(Series("IOPS of an interval", "column", (0,), MEAN_COLOR, style="points"),),
+        alt="{count} intervals, from {low} to {high} IOPS.",
         height_px=_HEIGHT_PX,
-        zoom_group=f"{table.id}-time",
+        zoom_group=f"{shown.id}-time",
     )
 
 
@@ -114,18 +104,12 @@ def _edges(low: float, high: float) -> list[float]:
     return [number * width for number in range(first, last + 1)]
 
 
-def _spread_figure(name: PlotName, table: Table) -> Figure:
-    edges = [row.head.value for row in table.rows if row.head.value is not None]
-    counts = [row.cells[0].value or 0 for row in table.rows]
-    return Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+def _spread_plot(shown: Table) -> Plot:
+    edges, counts = heads_of(shown), values_of(shown)
+    return Plot(
         x=ticks.span_axis("IOPS", edges[0], edges[-1]),
         y=ticks.linear_axis("Intervals", 0, max(counts)),
-        alt=f"{name.title}: {sum(counts):,.0f} intervals in {len(counts) - 1} bins.",
         series=(Series("Intervals", "column", (0,), MEAN_COLOR, style="bars"),),
+        alt=f"{sum(counts):,.0f} intervals in {len(edges) - 1} bins.",
         height_px=200,
     )

@@ -1,15 +1,15 @@
 """Pages of write saturation over time, total GB written and drive fills (PTS 10.3.3)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from openpts.analysis.latency import ios_needed
 from openpts.analysis.minutes import TAIL_PERCENTILE, Minute
 from openpts.analysis.saturation import SaturationResults, spread_of
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName
-from openpts.pages.model import Axis, Block, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
+from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Rule, Series, Table, Verdict
 from openpts.units import GB, MB, format_duration
 
 PRINTED_VALUES: Final = 200
@@ -115,31 +115,34 @@ def _latency(value_ns: float | None) -> Cell:
 
 def iops_page(course: Course, along: Along, name: PlotName, steady_at: float | None) -> Page:
     """IOPS of the minutes, with their lowest and highest interval."""
-    table = minutes_table(course, along)
     if reason := _nothing(course, along):
-        return Page(name.id, name.title, (Verdict(f"{name.title}: n/a ({reason}).", "fail"),), mandatory=True)
-    figure = _figure(_Plot(course, along, name, table, steady_at), _SPREAD, "IOPS")
-    return Page(name.id, name.title, (figure, _sentence(course), table), mandatory=True)
+        return page(name, Verdict(f"{name.title}: n/a ({reason}).", "fail"))
+    shown = minutes_table(course, along)
+    rules = (*_steady(steady_at), *_end(course, along))
+    plot = _over_minutes(course, along, shown, "IOPS", rules=rules)
+    return page(name, plot.over(name, shown), _sentence(course), shown)
 
 
 def log_figure(course: Course, name: PlotName) -> Figure | None:
     """The whole stimulus over time on a logarithmic axis (ours); None if there is nothing to plot."""
     along = along_time(course)
-    table = minutes_table(course, along)
-    if _nothing(course, along) or not any(value > 0 for value in _values(table, _MEAN)):
+    shown = minutes_table(course, along)
+    if _nothing(course, along) or not any(value > 0 for value in _values(shown, _MEAN)):
         return None
-    return _figure(_Plot(course, along, name, table, height_px=250, log=True), _SPREAD, "IOPS")
+    plot = _over_minutes(course, along, shown, "IOPS", rules=_end(course, along), height_px=250)
+    return replace(plot, y=lambda values: ticks.log_axis("IOPS", values)).over(name, shown)
 
 
 def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: float | None) -> Page | None:
     """Throughput of the minutes over the same axis; None if there is nothing to plot."""
     if _nothing(course, along):
         return None
-    table = minutes_table(course, along)
+    shown = minutes_table(course, along)
     series = (Series("Mean of a minute", "column", (_MBPS,), MEAN_COLOR, style="mean", emphasis=True),)
-    figure = _figure(_Plot(course, along, name, table, steady_at), series, "Throughput (MB/s)")
+    rules = (*_steady(steady_at), *_end(course, along))
+    plot = _over_minutes(course, along, shown, "Throughput (MB/s)", series=series, rules=rules)
     where = Verdict("The values stand in the table of the IOPS plot over the same axis.")
-    return Page(name.id, name.title, (figure, where))
+    return page(name, plot.over(name, shown), where, mandatory=False)
 
 
 def response_times_page(course: Course, name: PlotName) -> Page | None:
@@ -147,83 +150,64 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
     along = along_time(course) if _nothing(course, along_fills(course)) else along_fills(course)
     if _nothing(course, along):
         return None
-    table = minutes_table(course, along)
+    shown = minutes_table(course, along)
     kinds = (("ART", _ART, 2), ("5 9s", _TAIL, 3), ("MRT", _MRT, 0))
-    measured = [entry for entry in kinds if _values(table, entry[1])]
-    blocks: list[Block] = []
-    if measured:
-        values = [value for _, column, _ in measured for value in _values(table, column)]
-        blocks.append(
-            Figure(
-                id=f"{name.id}-plot",
-                number=name.number,
-                title=name.title,
-                kind="lines",
-                table_id=table.id,
-                x=along.axis,
-                y=ticks.log_axis("Response time (ms)", values),
-                alt=f"{name.title}: {', '.join(label for label, _, _ in measured)}.",
-                series=tuple(
-                    Series(label, "column", (n,), color, style="line") for label, n, color in measured
-                ),
-                height_px=270,
-                zoom_group=f"{course.prefix}-{along.key}",
-            )
-        )
+    measured = [entry for entry in kinds if _values(shown, entry[1])]
+    times = Plot(
+        x=along.axis,
+        y=lambda values: ticks.log_axis("Response time (ms)", values),
+        series=tuple(Series(label, "column", (n,), color, style="line") for label, n, color in measured),
+        alt=f"{', '.join(label for label, _, _ in measured)}.",
+        height_px=270,
+        zoom_group=f"{course.prefix}-{along.key}",
+    )
     series = (Series("Mean of a minute", "column", (_MEAN,), MEAN_COLOR, style="mean"),)
-    iops = PlotName(f"{name.id}-iops", f"{name.number} (2)", "IOPS of the same minutes")
-    blocks.append(_figure(_Plot(course, along, iops, table, height_px=230, tells_end=False), series, "IOPS"))
-    few = "" if _values(table, _TAIL) else " No minute has enough I/Os for 99.999 %."
-    blocks.append(Verdict(f"The values stand in the table of the IOPS plot over the same axis.{few}"))
-    return Page(name.id, name.title, tuple(blocks))
-
-
-@dataclass(frozen=True, slots=True)
-class _Plot:
-    """What a figure over minutes shows."""
-
-    course: Course
-    along: Along
-    name: PlotName
-    table: Table
-    steady_at: float | None = None
-    height_px: int = 380
-    log: bool = False
-    tells_end: bool = True
-
-
-def _figure(plot: _Plot, series: tuple[Series, ...], axis_title: str) -> Figure:
-    course, name, table = plot.course, plot.name, plot.table
-    columns = [line for entry in series for line in entry.lines]
-    highest = max((value for column in columns for value in _values(table, column)), default=1.0)
-    means = _values(table, columns[-1])
-    axis = ticks.linear_axis(axis_title, 0, highest)
-    if plot.log:
-        axis = ticks.log_axis(axis_title, [v for n in columns for v in _values(table, n)])
-    return Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
-        x=plot.along.axis,
-        y=axis,
-        alt=f"{name.title}: minute means from {cells.fixed(max(means), 0)} down to "
-        f"{cells.fixed(min(means), 0)}. {_sentence(course).text}",
-        series=series,
-        rules=_ends(plot),
-        height_px=plot.height_px,
-        zoom_group=f"{course.prefix}-{plot.along.key}",
+    iops = _over_minutes(course, along, shown, "IOPS", series=series, height_px=230)
+    few = "" if _values(shown, _TAIL) else " No minute has enough I/Os for 99.999 %."
+    return page(
+        name,
+        times.over(name, shown) if measured else None,
+        iops.over(PlotName(f"{name.id}-iops", f"{name.number} (2)", "IOPS of the same minutes"), shown),
+        Verdict(f"The values stand in the table of the IOPS plot over the same axis.{few}"),
+        mandatory=False,
     )
 
 
-def _ends(plot: _Plot) -> tuple[Rule, ...]:
-    """Where steady state was found, and which rule ended the stimulus (10.2 step 2.2)."""
-    rules = [] if plot.steady_at is None else [Rule("Steady State", plot.steady_at, "limit", axis="x")]
-    minutes, ended_by = plot.course.results.minutes, plot.course.ended_by
-    if ended_by and minutes and plot.tells_end:
-        rules.append(Rule(f"End: {ended_by}", plot.along.of(minutes[-1]), "limit", axis="x"))
-    return tuple(rules)
+def _over_minutes(
+    course: Course,
+    along: Along,
+    shown: Table,
+    axis_title: str,
+    *,
+    series: tuple[Series, ...] = _SPREAD,
+    rules: tuple[Rule, ...] = (),
+    height_px: int = 380,
+) -> Plot:
+    """A plot whose last series are the means of the minutes."""
+    means = _values(shown, series[-1].lines[-1])
+    return Plot(
+        x=along.axis,
+        y=lambda values: ticks.linear_axis(axis_title, 0, max(values, default=1.0)),
+        series=series,
+        alt=f"minute means from {cells.fixed(max(means), 0)} down to {cells.fixed(min(means), 0)}. "
+        f"{_sentence(course).text}",
+        rules=rules,
+        height_px=height_px,
+        zoom_group=f"{course.prefix}-{along.key}",
+    )
+
+
+def _steady(at: float | None) -> tuple[Rule, ...]:
+    """Where steady state was found."""
+    return () if at is None else (Rule("Steady State", at, "limit", axis="x"),)
+
+
+def _end(course: Course, along: Along) -> tuple[Rule, ...]:
+    """Which rule ended the stimulus, and where (10.2 step 2.2)."""
+    minutes = course.results.minutes
+    if not course.ended_by or not minutes:
+        return ()
+    return (Rule(f"End: {course.ended_by}", along.of(minutes[-1]), "limit", axis="x"),)
 
 
 def _values(table: Table, column: int) -> list[float]:

@@ -1,21 +1,19 @@
 """Pages that show how a test converged over its rounds (PTS 7.3.3; design: section 4)."""
 
 from collections.abc import Sequence
-
-from msgspec.structs import replace
+from dataclasses import replace
+from functools import partial
 
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName
+from openpts.pages.kit import Plot, PlotName, page, values_of
 from openpts.pages.model import (
     Axis,
     Band,
-    Block,
     Cell,
     Column,
-    Figure,
     Page,
     Row,
     Rule,
@@ -86,30 +84,20 @@ def convergence_page(
 
     ``limit`` is that of the interface, a line in the plot unless the values are far below it.
     """
-    table = _rounds_table(f"{name.id}-values", results, points, metric)
-    blocks: list[Block] = []
+    shown = _rounds_table(f"{name.id}-values", results, points, metric)
+    sentence = steady_state_sentence(results)
+    figure = None
     if results.rounds and points:
-        figure = _convergence_figure(results, name, points, table, metric)
-        blocks.append(figure if limit is None else _with_limit(figure, table, limit))
-    blocks += [steady_state_sentence(results), *_limit_sentence(limit), table]
-    return Page(name.id, name.title, tuple(blocks), mandatory=True)
+        figure = _with_limit(_convergence_plot(results, points, metric), shown, metric, limit).over(
+            name, shown
+        )
+    return page(name, figure, sentence, _limit_sentence(limit), shown)
 
 
-def _convergence_figure(
-    results: RoundTestResults, name: PlotName, points: Sequence[TestPoint], table: Table, metric: Metric
-) -> Figure:
-    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
-    return Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+def _convergence_plot(results: RoundTestResults, points: Sequence[TestPoint], metric: Metric) -> Plot:
+    return Plot(
         x=ticks.rounds_axis(len(results.rounds)),
-        y=_convergence_axis(metric, values),
-        alt=f"{name.title}: {len(points)} series over Rounds 1 to {len(results.rounds)}, from "
-        f"{metric.text(min(values))} to {metric.text(max(values))} {metric.unit}. "
-        + steady_state_sentence(results).text,
+        y=partial(_convergence_axis, metric),
         series=tuple(
             Series(
                 f"{point.access_pattern.short} {format_block_size(point.block_size_bytes)}",
@@ -120,27 +108,27 @@ def _convergence_figure(
             )
             for line, point in enumerate(points)
         ),
+        alt=f"{{rows}} series over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} "
+        f"{metric.unit}. {steady_state_sentence(results).text}",
+        decimals=metric.decimals,
         bands=_window_band(results),
         height_px=height_over_rounds(len(results.rounds)),
     )
 
 
-def _with_limit(figure: Figure, table: Table, limit: InterfaceLimit) -> Figure:
-    highest = max(cell.value for row in table.rows for cell in row.cells if cell.value is not None)
-    if limit.mb_per_s > _LIMIT_SHOWN_UP_TO * highest:
-        return figure
-    return replace(
-        figure,
-        y=ticks.linear_axis(figure.y.title, 0, max(highest, limit.mb_per_s)),
-        rules=(*figure.rules, Rule(limit.name, limit.mb_per_s, "limit")),
-    )
+def _with_limit(plot: Plot, shown: Table, metric: Metric, limit: InterfaceLimit | None) -> Plot:
+    highest = max(values_of(shown))
+    if limit is None or limit.mb_per_s > _LIMIT_SHOWN_UP_TO * highest:
+        return plot
+    y = ticks.linear_axis(metric.axis_title, 0, max(highest, limit.mb_per_s))
+    return replace(plot, y=y, rules=(Rule(limit.name, limit.mb_per_s, "limit"),))
 
 
-def _limit_sentence(limit: InterfaceLimit | None) -> tuple[Verdict, ...]:
+def _limit_sentence(limit: InterfaceLimit | None) -> Verdict | None:
     if limit is None:
-        return ()
+        return None
     rate = cells.fixed(limit.mb_per_s, 1, "MB/s")
-    return (Verdict(f"The interface ({limit.name}) carries at most {rate} before packet overhead."),)
+    return Verdict(f"The interface ({limit.name}) carries at most {rate} before packet overhead.")
 
 
 def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
@@ -202,28 +190,22 @@ def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
         if verdict is not None and verdict.average > 0
     ]
     if not judged:
-        return Page(name.id, name.title, (steady_state_sentence(results),), mandatory=True)
-    table = _shares_table(f"{name.id}-values", results, judged)
-    values = [cell.value for row in table.rows for cell in row.cells if cell.value is not None]
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+        return page(name, steady_state_sentence(results))
+    shown = _shares_table(f"{name.id}-values", results, judged)
+    sentence = steady_state_sentence(results)
+    plot = Plot(
         x=ticks.rounds_axis(len(results.rounds)),
-        y=ticks.linear_axis("% of window average", min(80.0, *values), max(120.0, *values)),
-        alt=f"{name.title}: the tracking variables in per cent of their window averages, from "
-        f"{cells.fixed(min(values), 0)} % to {cells.fixed(max(values), 0)} %. "
-        + steady_state_sentence(results).text,
+        y=lambda values: ticks.linear_axis("% of window average", min(80.0, *values), max(120.0, *values)),
         series=tuple(
             Series(row.head.text, "row", (line,), _size_color(results, judged[line][0]))
-            for line, row in enumerate(table.rows)
+            for line, row in enumerate(shown.rows)
         ),
+        alt=f"the tracking variables in per cent of their window averages, from {{low}} % to {{high}} %. "
+        f"{sentence.text}",
         rules=(Rule("100 %", 100, "average"), Rule("110 %", 110, "limit"), Rule("90 %", 90, "limit")),
         bands=(*_window_band(results), Band("y", 90, 110, "allowed")),
     )
-    return Page(name.id, name.title, (figure, steady_state_sentence(results), table), mandatory=True)
+    return page(name, plot.over(name, shown), sentence, shown)
 
 
 def _shares_table(

@@ -11,7 +11,7 @@ from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, values_of
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Row, Series, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.interface_limit import interface_limit
 from openpts.report.matrix_pages import mix
@@ -244,33 +244,26 @@ def lba_position_page(run: Run, cycle: int, name: PlotName) -> Page:
         bins = last_pass(samples, end - start, _MOST_BINS) if one_stream else ()
         reason = "fewer than eight intervals in a full pass" if one_stream else _several(stimulus.tc)
     if not bins:
-        sentence = Verdict(f"Throughput by LBA position: n/a ({reason}).")
-        return Page(name.id, name.title, (sentence,))
+        return page(name, Verdict(f"Throughput by LBA position: n/a ({reason})."), mandatory=False)
     assert stimulus is not None  # noqa: S101 narrows the type: bins are of one
-    table = _positions_table(f"{name.id}-values", bins)
-    highest = max(found.highest_bytes_per_s for found in bins) / MB
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    shown = _positions_table(f"{name.id}-values", bins)
+    means = [found.bytes_per_s / MB for found in bins]
+    plot = Plot(
         x=ticks.span_axis("LBA position (% of the range written)", 0, 100),
-        y=ticks.linear_axis("Throughput (MB/s)", 0, highest),
-        alt=f"{name.title}: {len(bins)} stretches, means from "
-        f"{cells.fixed(min(found.bytes_per_s for found in bins) / MB, 1)} to "
-        f"{cells.fixed(max(found.bytes_per_s for found in bins) / MB, 1)} MB/s.",
+        y=ticks.linear_axis("Throughput (MB/s)", 0, max(found.highest_bytes_per_s for found in bins) / MB),
         series=(
             Series("Slowest interval", "column", (1,), _SPREAD_COLOR, style="line"),
             Series("Fastest interval", "column", (2,), _SPREAD_COLOR, style="line"),
             Series("Mean", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
         ),
+        alt=f"{{rows}} stretches, means from {cells.fixed(min(means), 1)} to "
+        f"{cells.fixed(max(means), 1)} MB/s.",
     )
     sentence = Verdict(
         f"Last full pass of the preconditioning ({stimulus}, TC 1 / QD {stimulus.qd}): the place "
         "follows from the bytes written before, since one stream writes the range from its start to its end."
     )
-    return Page(name.id, name.title, (figure, sentence, table))
+    return page(name, plot.over(name, shown), sentence, shown, mandatory=False)
 
 
 def _several(tc: int) -> str:

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
 from openpts.pages import cells, ticks
-from openpts.pages.kit import PlotName
+from openpts.pages.kit import Plot, PlotName, page
 from openpts.pages.model import (
     Axis,
     Band,
-    Block,
     Cell,
     Column,
-    Figure,
     Page,
     Row,
     Rule,
@@ -66,21 +64,16 @@ def window_page(window: Window, name: PlotName) -> Page:
     verdict, metric = window.verdict, window.metric
     if verdict is None:
         return _unjudged_page(window, name)
-    table = _window_values(f"{name.id}-values", verdict, metric, window.round_word)
-    figure = Figure(
-        id=f"{name.id}-plot",
-        number=name.number,
-        title=name.title,
-        kind="lines",
-        table_id=table.id,
+    shown = _window_values(f"{name.id}-values", verdict, metric, window.round_word)
+    plot = Plot(
         x=ticks.window_axis(verdict.rounds, window.round_word),
         y=_window_axis(verdict, metric),
-        alt=f"{name.title}: {metric.text(verdict.minimum)} to {metric.text(verdict.maximum)} {metric.unit} "
-        f"around an average of {metric.text(verdict.average)}. {judgement(verdict).text}",
         series=(
             Series(metric.unit, "row", (0,), _VALUE_COLOR, emphasis=True),
             Series("Best linear fit", "row", (2,), _FIT_COLOR, style="fit"),
         ),
+        alt=f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)} {metric.unit} "
+        f"around an average of {metric.text(verdict.average)}. {judgement(verdict).text}",
         rules=(
             Rule("Average", verdict.average, "average"),
             Rule("110 % of average", verdict.band[1], "limit"),
@@ -89,14 +82,8 @@ def window_page(window: Window, name: PlotName) -> Page:
         bands=(Band("y", *verdict.band, "allowed"),),
         height_px=320,
     )
-    blocks: tuple[Block, ...] = (
-        figure,
-        *_judgements(verdict),
-        *window.told,
-        determination_table(f"{name.id}-data", verdict, metric, window.conditions),
-        table,
-    )
-    return Page(name.id, name.title, blocks, mandatory=True)
+    data = determination_table(f"{name.id}-data", verdict, metric, window.conditions)
+    return page(name, plot.over(name, shown), *_judgements(verdict), *window.told, data, shown)
 
 
 def _window_axis(verdict: SteadyStateReport, metric: Metric) -> Axis:
@@ -114,7 +101,7 @@ def _unjudged_page(window: Window, name: PlotName) -> Page:
         rows=(Row(Cell(window.variable), tuple(window.metric.cell(value) for value in window.values)),),
     )
     verdict = Verdict(f"Steady State Measurement Window: n/a ({window.reason}).", "fail")
-    return Page(name.id, name.title, (verdict, table) if window.values else (verdict,), mandatory=True)
+    return page(name, verdict, table if window.values else None)
 
 
 def judgement(verdict: SteadyStateReport) -> Verdict:

@@ -14,7 +14,8 @@ from openpts.analysis.sweep import (
 )
 from openpts.pages import cells, ticks
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, table
+from openpts.pages.model import Axis, Cell, Figure, Page, Series, Table, Verdict
 from openpts.pages.printable import fact_text, printable
 from openpts.record.reader import Run
 from openpts.report.data_checks_table import data_checks_table
@@ -195,39 +196,27 @@ def generator_page(measured: EntropyRun) -> Page:
 
 def _levels_table(panel: _Panel) -> Table:
     """A row per level: what its visits measured, their mean, and the difference between them."""
-    verified = (Column("Entropy verified (%)"),) if panel.verified else ()
-    return Table(
-        id=_table_id(panel),
-        title=f"{panel.name} ({panel.unit})",
-        head=Column(panel.head, width=0),
-        columns=(
-            Column("Mean"),
-            Column("Way up"),
-            Column("Way down"),
-            Column("Difference (%)"),
-            *verified,
-        ),
-        rows=tuple(_level_row(panel, level) for level in panel.levels),
+    columns: list[Col[Level]] = [
+        Col("Mean", lambda level: cells.number(level.mean, panel.decimals)),
+        Col("Way up", lambda level: _visit(level, 0, panel.decimals)),
+        Col("Way down", lambda level: _visit(level, 1, panel.decimals)),
+        Col("Difference (%)", _drift),
+    ]
+    if panel.verified:
+        columns.append(Col("Entropy verified (%)", lambda level: _verified(panel.verified, level.level)))
+    return table(
+        f"entropy-values-{panel.number}",
+        f"{panel.name} ({panel.unit})",
+        Col(panel.head, lambda level: Cell(f"{level.level:g}", level.level), width=0),
+        columns,
+        panel.levels,
         note=_verified_how(panel.verified),
     )
 
 
-def _table_id(panel: _Panel) -> str:
-    return f"entropy-values-{panel.number}"
-
-
-def _level_row(panel: _Panel, level: Level) -> Row:
-    drift = level.drift_pct
-    verified = (_verified(panel.verified, level.level),) if panel.verified else ()
-    return Row(
-        Cell(f"{level.level:g}", level.level),
-        (
-            cells.number(level.mean, panel.decimals),
-            _visit(level, 0, panel.decimals),
-            _visit(level, 1, panel.decimals),
-            cells.missing("one visit") if drift is None else cells.percent(drift, plus=True),
-            *verified,
-        ),
+def _drift(level: Level) -> Cell:
+    return (
+        cells.missing("one visit") if level.drift_pct is None else cells.percent(level.drift_pct, plus=True)
     )
 
 
@@ -254,22 +243,18 @@ def _verified(checks: Sequence[DataCheck], entropy_pct: float) -> Cell:
 
 def _figure(panel: _Panel, title: str) -> Figure:
     means = [level.mean for level in panel.levels]
-    visits = [figure for level in panel.levels for figure in level.visits]
-    return Figure(
-        id=f"entropy-plot-{panel.number}",
-        number=f"Plot X-ENTROPY-{panel.number}",
-        title=title,
-        kind="lines",
-        table_id=_table_id(panel),
+    plot = Plot(
+        part=f"plot-{panel.number}",
         x=panel.x,
-        y=ticks.linear_axis(panel.unit, 0, max(visits)),
-        alt=f"{title}: means of {len(means)} levels, from {cells.fixed(min(means), 0)} to "
-        f"{cells.fixed(max(means), 0)} {panel.unit}.",
+        y=lambda visits: ticks.linear_axis(panel.unit, 0, max(visits)),
         series=(
             Series("Mean", "column", (0,), _MEAN_COLOR, emphasis=True),
             Series("Way up", "column", (1,), _UP_COLOR, style="points"),
             Series("Way down", "column", (2,), _DOWN_COLOR, style="points"),
         ),
+        alt=f"means of {{rows}} levels, from {cells.fixed(min(means), 0)} to {cells.fixed(max(means), 0)} "
+        f"{panel.unit}.",
         height_px=panel.height_px,
         width_px=panel.width_px,
     )
+    return plot.over(PlotName("entropy", f"Plot X-ENTROPY-{panel.number}", title), _levels_table(panel))

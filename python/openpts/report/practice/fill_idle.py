@@ -2,15 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from openpts.analysis.fill import LEAST_GAIN, Course, Returned, returned
 from openpts.pages import cells, ticks
-from openpts.pages.model import Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, table
+from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.report.practice.methodology import nothing_page
 from openpts.units import GB, MB
 from openpts.vocabulary.fill_conditions import IdleTime
 
-_PAGE_ID, _TITLE = "fill-idle", "Writes after Idle Time: MB/s v GB Written"
+_NAME: Final = PlotName("fill-idle", "Plot X-FILL-2", "Writes after Idle Time: MB/s v GB Written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,26 +31,14 @@ class Rewrite:
 def idle_page(rewrites: Sequence[Rewrite], without_idle: Course | None) -> Page:
     """The course after each idle time; ``without_idle`` is that of the shortest."""
     if not rewrites or without_idle is None:
-        return nothing_page(_PAGE_ID, _TITLE, "nothing was written again")
-    table = _values_table(rewrites)
-    rates = [point.bytes_per_s / MB for rewrite in rewrites for point in rewrite.course.points]
-    figure = Figure(
-        id=f"{_PAGE_ID}-plot",
-        number="Plot X-FILL-2",
-        title=_TITLE,
-        kind="lines",
-        table_id=table.id,
-        x=ticks.linear_axis(
-            "Written since the idle time (GB)",
-            0,
-            max(rewrite.course.written_bytes for rewrite in rewrites) / GB,
-        ),
-        y=ticks.linear_axis("MB/s", 0, max(rates)),
-        alt=f"{_TITLE}: {len(rewrites)} idle times, from {cells.fixed(min(rates), 0)} to "
-        f"{cells.fixed(max(rates), 0)} MB/s.",
-        series=tuple(
-            Series(rewrite.name, "column", (number,), number) for number, rewrite in enumerate(rewrites)
-        ),
+        return nothing_page(_NAME.id, _NAME.title, "nothing was written again")
+    shown = _values_table(rewrites)
+    written = max(rewrite.course.written_bytes for rewrite in rewrites) / GB
+    plot = Plot(
+        x=ticks.linear_axis("Written since the idle time (GB)", 0, written),
+        y=lambda rates: ticks.linear_axis("MB/s", 0, max(rates)),
+        series=column_series(shown),
+        alt=f"{len(rewrites)} idle times, from {{low}} to {{high}} MB/s.",
         height_px=260,
     )
     rule = Verdict(
@@ -57,25 +47,18 @@ def idle_page(rewrites: Sequence[Rewrite], without_idle: Course | None) -> Page:
         "time). A step between the two rates counts as far as its time needs the faster one. Nothing if the "
         f"fastest is less than {LEAST_GAIN:g} times the usual rate."
     )
-    return Page(
-        _PAGE_ID, _TITLE, (figure, _returned_table(rewrites, without_idle), rule, table), mandatory=True
-    )
+    return page(_NAME, plot.over(_NAME, shown), _returned_table(rewrites, without_idle), rule, shown)
 
 
 def _values_table(rewrites: Sequence[Rewrite]) -> Table:
     longest = max(rewrites, key=lambda rewrite: len(rewrite.course.points)).course.points
-    return Table(
-        id=f"{_PAGE_ID}-values",
-        title="Values plotted: MB/s of each step, at its end",
-        head=Column("Written since the idle time (GB)"),
-        columns=tuple(Column(rewrite.name) for rewrite in rewrites),
-        rows=tuple(
-            Row(
-                Cell(cells.fixed(point.end_bytes / GB, 2), point.end_bytes / GB),
-                tuple(_rate(rewrite.course, number) for rewrite in rewrites),
-            )
-            for number, point in enumerate(longest)
-        ),
+    return grid(
+        f"{_NAME.id}-values",
+        "Values plotted: MB/s of each step, at its end",
+        Col("Written since the idle time (GB)", lambda n: cells.number(longest[n].end_bytes / GB, 2)),
+        [(Column(rewrite.name), rewrite.course) for rewrite in rewrites],
+        range(len(longest)),
+        cell=lambda number, course: _rate(course, number),
     )
 
 
@@ -86,28 +69,18 @@ def _rate(course: Course, number: int) -> Cell:
 
 
 def _returned_table(rewrites: Sequence[Rewrite], without_idle: Course) -> Table:
-    return Table(
-        id=f"{_PAGE_ID}-returned",
-        title="What idle time gives back",
-        head=Column("Idle time", align="left", width=1),
-        columns=(
-            Column("Cache returned (GB)"),
-            Column("First segment (MB/s)"),
-            Column("Last segment (MB/s)"),
-            Column("Written (GB)"),
-        ),
-        rows=tuple(
-            Row(
-                Cell(str(rewrite.time)),
-                (
-                    _returned_cell(returned(rewrite.course, without_idle)),
-                    cells.number(rewrite.course.segments[0].bytes_per_s / MB, 1),
-                    cells.number(rewrite.course.segments[-1].bytes_per_s / MB, 1),
-                    cells.number(rewrite.course.written_bytes / GB, 1),
-                ),
-            )
-            for rewrite in rewrites
-        ),
+    columns: list[Col[Rewrite]] = [
+        Col("Cache returned (GB)", lambda one: _returned_cell(returned(one.course, without_idle))),
+        Col("First segment (MB/s)", lambda one: cells.number(one.course.segments[0].bytes_per_s / MB, 1)),
+        Col("Last segment (MB/s)", lambda one: cells.number(one.course.segments[-1].bytes_per_s / MB, 1)),
+        Col("Written (GB)", lambda one: cells.number(one.course.written_bytes / GB, 1)),
+    ]
+    return table(
+        f"{_NAME.id}-returned",
+        "What idle time gives back",
+        Col("Idle time", lambda one: Cell(str(one.time)), align="left"),
+        columns,
+        rewrites,
     )
 
 

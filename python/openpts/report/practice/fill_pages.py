@@ -7,7 +7,8 @@ from openpts.analysis.breaks import RULE
 from openpts.analysis.fill import READING, Course, FillPoint, FillSegment
 from openpts.analysis.rate_fall import Fall
 from openpts.pages import cells, ticks
-from openpts.pages.model import Cell, Column, Figure, Mark, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, page, table
+from openpts.pages.model import Cell, Column, Mark, Page, Row, Series, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.practice.fill_idle import Rewrite
 from openpts.report.practice.methodology import nothing_page
@@ -22,7 +23,7 @@ _SPREAD: Final = (
 )
 _PRINTED_VALUES: Final = 200
 _FALLS: Final = ("cache end", "GC start")
-_PAGE_ID, _TITLE = "fill-curve", "Sequential Fill: MB/s v Fill Level"
+_NAME: Final = PlotName("fill-curve", "Plot X-FILL-1", "Sequential Fill: MB/s v Fill Level")
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,33 +98,23 @@ def curve_page(measured: FillRun) -> Page:
     """The rate of each step of the fill, the break points marked."""
     fill = measured.fill
     if not fill.points:
-        return nothing_page(_PAGE_ID, _TITLE, "nothing was filled")
-    table = _points_table(measured)
-    rates = [point.bytes_per_s / MB for point in fill.points]
-    highest = max([*rates, *(p.highest_bytes_per_s / MB for p in fill.points if p.highest_bytes_per_s)])
-    figure = Figure(
-        id=f"{_PAGE_ID}-plot",
-        number="Plot X-FILL-1",
-        title=_TITLE,
-        kind="lines",
-        table_id=table.id,
+        return nothing_page(_NAME.id, _NAME.title, "nothing was filled")
+    shown = _points_table(measured)
+    spread = any(point.lowest_bytes_per_s for point in fill.points)
+    highest = [point.highest_bytes_per_s / MB for point in fill.points if point.highest_bytes_per_s]
+    sentence = breaks_sentence(measured)
+    plot = Plot(
         x=ticks.span_axis("Fill level (% of user capacity)", 0, measured.share_pct(fill.written_bytes)),
-        y=ticks.linear_axis("MB/s", 0, highest),
-        alt=f"{_TITLE}: {len(rates)} steps. {breaks_sentence(measured).text}",
+        y=lambda values: ticks.linear_axis("MB/s", 0, max([*values, *highest])),
         series=(
-            *(_SPREAD if any(point.lowest_bytes_per_s for point in fill.points) else ()),
+            *(_SPREAD if spread else ()),
             Series("Mean of a step", "column", (0,), _MEAN_COLOR, style="mean", emphasis=True),
         ),
+        alt=f"{{rows}} steps. {sentence.text}",
         marks=_marks(measured),
     )
-    blocks = (
-        figure,
-        breaks_sentence(measured),
-        _segments_table(measured),
-        Verdict(f"{RULE} {READING}"),
-        table,
-    )
-    return Page(_PAGE_ID, _TITLE, blocks, mandatory=True)
+    rule = Verdict(f"{RULE} {READING}")
+    return page(_NAME, plot.over(_NAME, shown), sentence, _segments_table(measured), rule, shown)
 
 
 def _marks(measured: FillRun) -> tuple[Mark, ...]:
@@ -150,7 +141,7 @@ def _rate_before(fill: Course, place_bytes: int) -> float:
 def _segments_table(measured: FillRun) -> Table:
     first = measured.fill.segments[0].bytes_per_s
     return Table(
-        id=f"{_PAGE_ID}-segments",
+        id=f"{_NAME.id}-segments",
         title="Segments between break points",
         head=Column("Segment", align="left", width=0.5),
         columns=(
@@ -197,32 +188,22 @@ def _beginnings(fill: Course) -> list[str]:
 
 
 def _points_table(measured: FillRun) -> Table:
-    points = measured.fill.points
-    return Table(
-        id=f"{_PAGE_ID}-values",
-        title="Values plotted: mean of each step, at its end",
-        head=Column("Fill level (% of user capacity)"),
-        columns=(
-            Column("Mean (MB/s)"),
-            Column("Written (GB)"),
-            Column("Lowest interval (MB/s)"),
-            Column("Highest interval (MB/s)"),
+    columns: list[Col[FillPoint]] = [
+        Col("Mean (MB/s)", lambda point: cells.number(point.bytes_per_s / MB, 1)),
+        Col("Written (GB)", lambda point: cells.number(point.end_bytes / GB, 2)),
+        Col("Lowest interval (MB/s)", lambda point: _interval(point.lowest_bytes_per_s)),
+        Col("Highest interval (MB/s)", lambda point: _interval(point.highest_bytes_per_s)),
+    ]
+    return table(
+        f"{_NAME.id}-values",
+        "Values plotted: mean of each step, at its end",
+        Col(
+            "Fill level (% of user capacity)",
+            lambda point: cells.number(measured.share_pct(point.end_bytes), 2),
         ),
-        rows=tuple(_point_row(measured, point) for point in points),
-        printed=4 * len(points) <= _PRINTED_VALUES,
-    )
-
-
-def _point_row(measured: FillRun, point: FillPoint) -> Row:
-    share_pct = measured.share_pct(point.end_bytes)
-    return Row(
-        Cell(cells.fixed(share_pct, 2), share_pct),
-        (
-            cells.number(point.bytes_per_s / MB, 1),
-            cells.number(point.end_bytes / GB, 2),
-            _interval(point.lowest_bytes_per_s),
-            _interval(point.highest_bytes_per_s),
-        ),
+        columns,
+        measured.fill.points,
+        printed=_PRINTED_VALUES,
     )
 
 

@@ -2,17 +2,18 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from openpts.analysis.minutes import Minute, whole_minutes
 from openpts.analysis.random_course import CourseResults, reached_at
 from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, grid, page
 from openpts.pages.model import (
     Axis,
     Block,
     Cell,
     Column,
-    Figure,
     Mark,
     Page,
     Row,
@@ -91,31 +92,24 @@ def _page(
     marks: tuple[Mark, ...] = (),
     rules: tuple[Rule, ...] = (),
 ) -> Page:
-    page_id = f"precon-{along.key}"
-    table = _minutes_table(comparison, along, page_id)
-    values = [value for row in table.rows for cell in row.cells if (value := cell.value) is not None]
+    name = PlotName(f"precon-{along.key}", along.number, title)
+    shown = _minutes_table(comparison, along, name.id)
     begun = [state for state in STATES if comparison.courses[state].minutes]
-    counts = [sum(row.cells[at].value is not None for row in table.rows) for at in range(len(STATES))]
-    figure = Figure(
-        id=f"{page_id}-plot",
-        number=along.number,
-        title=title,
-        kind="lines",
-        table_id=table.id,
+    counts = [sum(row.cells[at].value is not None for row in shown.rows) for at in range(len(STATES))]
+    plot = Plot(
         x=along.axis,
-        y=ticks.amount_axis("IOPS", values),
-        alt=f"{title}: minute means from {cells.fixed(max(values), 0)} down to "
-        f"{cells.fixed(min(values), 0)} IOPS; {', '.join(begun)}.",
+        y=partial(ticks.amount_axis, "IOPS"),
         series=tuple(
             Series(str(state), "column", (at,), COLORS[state], style="mean" if counts[at] > 1 else "measured")
             for at, state in enumerate(STATES)
             if state in begun
         ),
+        alt=f"minute means from {{high}} down to {{low}} IOPS; {', '.join(begun)}.",
         rules=rules,
         marks=marks,
         height_px=330,
     )
-    return Page(page_id, title, (figure, *below, table), mandatory=True)
+    return page(name, plot.over(name, shown), *below, shown)
 
 
 def _marks(comparison: Comparison, along: _Along) -> tuple[Mark, ...]:
@@ -131,21 +125,19 @@ def _marks(comparison: Comparison, along: _Along) -> tuple[Mark, ...]:
 
 def _minutes_table(comparison: Comparison, along: _Along, page_id: str) -> Table:
     """A row per minute of each course, in the column of its start state."""
-    rows = tuple(
-        Row(
-            Cell(cells.fixed(along.place(minute), 3), along.place(minute)),
-            tuple(cells.number(minute.iops, 1) if one is state else _NOT_ITS_OWN for one in STATES),
-        )
+    minutes = [
+        (state, minute)
         for state in STATES
         for minute in whole_minutes(comparison.courses[state].minutes, comparison.conditions.minute_ns)
-    )
-    return Table(
-        id=f"{page_id}-values",
-        title="Values plotted: mean of each minute, at its end",
-        head=Column(along.axis.title),
-        columns=tuple(Column(f"{state} (IOPS)") for state in STATES),
-        rows=rows,
-        printed=2 * len(rows) <= _PRINTED_VALUES,
+    ]
+    return grid(
+        f"{page_id}-values",
+        "Values plotted: mean of each minute, at its end",
+        Col(along.axis.title, lambda one: cells.number(along.place(one[1]), 3)),
+        [(Column(f"{state} (IOPS)"), state) for state in STATES],
+        minutes,
+        cell=lambda one, state: cells.number(one[1].iops, 1) if one[0] is state else _NOT_ITS_OWN,
+        printed=2 * len(minutes) <= _PRINTED_VALUES,
     )
 
 

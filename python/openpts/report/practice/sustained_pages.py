@@ -6,7 +6,8 @@ from typing import Final
 from openpts.analysis.minutes import Minute
 from openpts.analysis.sustained import Pair
 from openpts.pages import cells, ticks
-from openpts.pages.model import Axis, Cell, Column, Figure, Page, Row, Series, Table, Verdict
+from openpts.pages.kit import Col, Plot, PlotName, page, table
+from openpts.pages.model import Axis, Cell, Figure, Page, Series, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.report.practice.methodology import fills_text, nothing_page, stimulus_words
@@ -93,19 +94,13 @@ def ratio_page(measured: SustainedRun) -> Page:
 
 
 def _pairs_table(measured: SustainedRun, number: int, unit: str, pairs: list[Pair]) -> Table:
-    return Table(
-        id=f"sustained-pairs-{number}",
-        title=f"Short figures ({unit})",
-        head=Column("Figure", align="left", width=1),
-        columns=(Column("Run #1 (fresh)"), Column("Run #2 (after the load)"), Column("Run #2 / run #1 (%)")),
-        rows=tuple(
-            Row(
-                Cell(measured.figure_name(pair.figure)),
-                (_value(pair.fresh), _value(pair.sustained), _ratio(pair)),
-            )
-            for pair in pairs
-        ),
-    )
+    columns: list[Col[Pair]] = [
+        Col("Run #1 (fresh)", lambda pair: _value(pair.fresh)),
+        Col("Run #2 (after the load)", lambda pair: _value(pair.sustained)),
+        Col("Run #2 / run #1 (%)", _ratio),
+    ]
+    head: Col[Pair] = Col("Figure", lambda pair: Cell(measured.figure_name(pair.figure)), align="left")
+    return table(f"sustained-pairs-{number}", f"Short figures ({unit})", head, columns, pairs)
 
 
 def _value(value: float | None) -> Cell:
@@ -116,90 +111,76 @@ def _ratio(pair: Pair) -> Cell:
     return cells.missing("not measured") if pair.ratio_pct is None else cells.percent(pair.ratio_pct)
 
 
-def _bars(measured: SustainedRun, number: int, unit: str, pairs: list[Pair], table: Table) -> Figure:
+def _bars(measured: SustainedRun, number: int, unit: str, pairs: list[Pair], shown: Table) -> Figure:
     labels = tuple(
         measured.figure_name(pair.figure)
         + (": n/a" if pair.ratio_pct is None else f": {cells.fixed(pair.ratio_pct, 0)} %")
         for pair in pairs
     )
-    values = [value for pair in pairs for value in (pair.fresh, pair.sustained) if value is not None]
     words = "sequential" if unit == "MB/s" else "random"
-    title = f"Sustained performance, {words}"
-    return Figure(
-        id=f"sustained-bars-{number}",
-        number=f"Plot X-SUSTAINED-{number}",
-        title=title,
+    plot = Plot(
+        part=f"bars-{number}",
         kind="bars",
-        table_id=table.id,
         x=Axis("Run #2 in % of run #1", "category", (0, len(labels)), (), labels),
-        y=ticks.linear_axis(unit, 0, 1.08 * max(values, default=1.0)),
-        alt=f"{title}: {'; '.join(labels)}.",
+        y=lambda values: ticks.linear_axis(unit, 0, 1.08 * max(values, default=1.0)),
         series=(
             Series("Run #1 (fresh)", "column", (0,), _FRESH_COLOR, style="bars"),
             Series("Run #2 (after the load)", "column", (1,), _SUSTAINED_COLOR, style="bars"),
         ),
+        alt=f"{'; '.join(labels)}.",
         height_px=300,
         width_px=_HALF_PX,
     )
+    name = PlotName("sustained", f"Plot X-SUSTAINED-{number}", f"Sustained performance, {words}")
+    return plot.over(name, shown)
 
 
 # HYP-SUS-04, HYP-SUS-05
 def load_page(measured: SustainedRun) -> Page:
     """IOPS of the load over time, with the slowest answer of all."""
     load = measured.load
-    page_id, title = "sustained-load", f"Load: IOPS v Time - {measured.conditions.workload.title}"
+    title = f"Load: IOPS v Time - {measured.conditions.workload.title}"
+    name = PlotName("sustained-load", "Plot X-SUSTAINED-3", title)
     if not load.minutes:
-        return nothing_page(page_id, title, "the load never began")
+        return nothing_page(name.id, name.title, "the load never began")
     time = minutes_axis(load.minutes)
-    table = Table(
-        id=f"{page_id}-values",
-        title="Values plotted: mean of each minute, at its end",
-        head=elapsed_column(time),
-        columns=(
-            Column("IOPS"),
-            Column("Lowest interval (IOPS)"),
-            Column("Highest interval (IOPS)"),
-            Column("MB/s"),
-            Column("ART (ms)"),
-            Column("MRT (ms)"),
-        ),
-        rows=tuple(
-            Row(elapsed_cell(minute.end_ns, time), _minute_cells(minute, spread))
-            for minute, spread in zip(load.minutes, load.spreads, strict=True)
-        ),
-        printed=6 * len(load.minutes) <= _PRINTED_VALUES,
+    shown = table(
+        f"{name.id}-values",
+        "Values plotted: mean of each minute, at its end",
+        Col(elapsed_column(time).label, lambda one: elapsed_cell(one[0].end_ns, time), width=0),
+        _LOAD_COLUMNS,
+        list(zip(load.minutes, load.spreads, strict=True)),
+        printed=_PRINTED_VALUES,
     )
     style = "mean" if len(load.minutes) > 1 else "measured"
     rates = [minute.iops for minute in load.minutes]
-    shown = [*rates, *(rate for spread in load.spreads if spread for rate in spread)]
-    figure = Figure(
-        id=f"{page_id}-plot",
-        number="Plot X-SUSTAINED-3",
-        title=title,
-        kind="lines",
-        table_id=table.id,
+    spread = [rate for spread in load.spreads if spread for rate in spread]
+    sentence = load_sentence(measured)
+    plot = Plot(
         x=time.axis,
-        y=ticks.amount_axis("IOPS", shown),
-        alt=f"{title}: minute means from {cells.fixed(max(rates), 0)} down to {cells.fixed(min(rates), 0)}. "
-        f"{load_sentence(measured).text}",
+        y=ticks.amount_axis("IOPS", [*rates, *spread]),
         series=(
             *(_SPREAD if any(load.spreads) and len(load.minutes) > 1 else ()),
             Series("Mean of a minute", "column", (0,), _MEAN_COLOR, style=style, emphasis=True),
         ),
+        alt=f"minute means from {cells.fixed(max(rates), 0)} down to {cells.fixed(min(rates), 0)}. "
+        f"{sentence.text}",
     )
-    return Page(page_id, title, (figure, load_sentence(measured), table), mandatory=True)
+    return page(name, plot.over(name, shown), sentence, shown)
 
 
-def _minute_cells(minute: Minute, spread: tuple[float, float] | None) -> tuple[Cell, ...]:
-    low, high = spread or (None, None)
-    return (
-        cells.number(minute.iops, 1),
-        cells.number_or("no whole interval", low, 1),
-        cells.number_or("no whole interval", high, 1),
-        cells.number(minute.bandwidth_bytes_per_s / MB, 1),
-        cells.latency(minute.mean_latency_ns),
-        cells.latency(minute.max_latency_ns),
-    )
+def _interval(spread: tuple[float, float] | None, end: int) -> Cell:
+    return cells.number_or("no whole interval", None if spread is None else spread[end], 1)
+
+
+_LOAD_COLUMNS: Final[tuple[Col[tuple[Minute, tuple[float, float] | None]], ...]] = (
+    Col("IOPS", lambda one: cells.number(one[0].iops, 1)),
+    Col("Lowest interval (IOPS)", lambda one: _interval(one[1], 0)),
+    Col("Highest interval (IOPS)", lambda one: _interval(one[1], 1)),
+    Col("MB/s", lambda one: cells.number(one[0].bandwidth_bytes_per_s / MB, 1)),
+    Col("ART (ms)", lambda one: cells.latency(one[0].mean_latency_ns)),
+    Col("MRT (ms)", lambda one: cells.latency(one[0].max_latency_ns)),
+)
 
 
 def load_sentence(measured: SustainedRun) -> Verdict:

@@ -24,7 +24,7 @@ $(VENV)/.made: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.made $(shell find rust \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet --release --extras dev
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet --extras dev
 	@touch $@
 
 demo: setup  ## a shortened IOPS test on a scratch file, with its report (2 to 3 minutes)
@@ -65,7 +65,7 @@ lab: setup  ## purge, proof, cache, whole tests, refusals and healing on emulate
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/lab
 
 loom:  ## the barrier of the engine's threads under every interleaving
-	RUSTFLAGS="--cfg loom" cargo test --quiet --locked -p openpts-core --lib --target-dir target/loom barrier
+	cargo test --quiet --locked -p openpts-core --features loom --lib barrier
 
 miri:  ## what Miri can run of the clock and the machine; needs a nightly Rust with miri
 	cargo +nightly miri test --quiet --locked -p openpts-core --lib --target-dir target/miri -- clock:: machine:: log_linear

@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 use loom::sync::atomic::{AtomicU64, Ordering};
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 use loom::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 use std::sync::atomic::{AtomicU64, Ordering};
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::Clock;
@@ -67,7 +67,7 @@ impl Barrier {
             moved: (0..threads).map(|_| Condvar::new()).collect(),
             clock,
             begun: AtomicU64::new(0),
-            may_spin: cfg!(not(loom)) && threads <= processors,
+            may_spin: cfg!(not(feature = "loom")) && threads <= processors,
         }
     }
 
@@ -161,7 +161,7 @@ fn step_of(tc: u32) -> Step {
     endless(crate::workload::Stimulus { tc, ..random_writes(4096, 0..1 << 20) })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
 
@@ -211,7 +211,7 @@ mod tests {
 }
 
 /// Every interleaving of the threads: `make loom`.
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod model {
     use super::*;
     use loom::sync::Arc;

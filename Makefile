@@ -24,7 +24,7 @@ $(VENV)/.made: pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.built: $(VENV)/.made $(shell find rust \( -name '*.rs' -o -name Cargo.toml \)) Cargo.toml Cargo.lock
-	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet --release
+	PIP_CONSTRAINT=$(CURDIR)/constraints.txt $(BIN)/maturin develop --quiet
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
@@ -78,8 +78,8 @@ lab: setup  ## purge, proof, cache, whole tests, refusals and healing on emulate
 	@[ -n "$$OPENPTS_LAB" ] || { echo "OPENPTS_LAB names no lab: see CONTRIBUTING.md"; exit 1; }
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/lab
 
-loom:  ## the gate of the engine's threads under every interleaving
-	RUSTFLAGS="--cfg loom" cargo test --quiet --locked -p openpts-core --lib --target-dir target/loom gate
+loom:  ## the barrier of the engine's threads under every interleaving
+	cargo test --quiet --locked -p openpts-core --features loom --lib barrier
 
 miri:  ## what Miri can run of the clock and the machine; needs a nightly Rust with miri
 	cargo +nightly miri test --quiet --locked -p openpts-core --lib --target-dir target/miri -- clock:: machine:: log_linear

@@ -22,6 +22,7 @@ __all__ = [
     "check_preset",
     "measure_overhead",
     "probe",
+    "steady_write_amplification",
     "write_amplification",
 ]
 
@@ -420,6 +421,9 @@ class SimulatedEngine:
 
 def check_preset(preset_toml: str) -> None:
     """Raise the ValueError that a drive of this preset would raise, whatever its capacity; makes none."""
+
+def steady_write_amplification(physical_per_user: float) -> float:
+    """Steady write amplification of uniform random writes in large superblocks, first in first out."""
 
 def write_amplification(
     preset_toml: str, *, over_provisioning: float, seed: int

@@ -8,6 +8,7 @@ import math
 from dataclasses import dataclass
 from typing import Any, Final
 
+from openpts import _native
 from openpts.simulation.presets import Preset
 from openpts.vocabulary.stimulus import Stimulus
 
@@ -41,21 +42,6 @@ class Shape:
     read_bytes_per_s: float
     array_reads_per_s: float
     array_read_bytes: int
-
-
-def write_amplification(physical_per_user: float) -> float:
-    """Steady write amplification of uniform random writes in large superblocks, first in first out.
-
-    ``A = alpha / x`` with ``x / (1 - exp(-x)) = alpha``: the closed form with Lambert's W, by bisection.
-    """
-    low, high = 0.0, physical_per_user
-    while high - low > 1e-12 * physical_per_user:
-        middle = (low + high) / 2
-        if middle == 0 or middle / -math.expm1(-middle) < physical_per_user:
-            low = middle
-        else:
-            high = middle
-    return physical_per_user / high
 
 
 def shape_of(preset: Preset, capacity_bytes: int, scale: int) -> Shape | None:
@@ -110,7 +96,7 @@ def _page_mapped(parts: dict[str, Any], capacity_bytes: int, user_bytes: int) ->
     physical_pages = round(alpha * (user_bytes // PAGE_BYTES))
     row_pages = dies * unit_pages
     rows = max(1, round(physical_pages / row_pages / geometry.get("superblocks", _DEFAULT_SUPERBLOCKS)))
-    amplification = write_amplification(alpha)
+    amplification = _native.steady_write_amplification(alpha)
     buffer_units = parts["write_buffer"]["program_units_per_die"]
     program_s = nand["program_us"] / 1e6
     flash_bytes_per_s = row_pages * PAGE_BYTES / program_s

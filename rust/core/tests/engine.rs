@@ -259,7 +259,7 @@ fn a_steady_figure_ends_the_step() {
     session.submit(vec![step]).unwrap();
     let (result, _) = next(&session);
     assert_eq!(result.ended_by, Some(EndedBy::SteadyState));
-    // Three windows from the gate on; the first submission is a little later.
+    // Three windows from the barrier on; the first submission is a little later.
     assert!((25_000_000..15_000_000_000).contains(&result.elapsed_ns), "{}", result.elapsed_ns);
 }
 

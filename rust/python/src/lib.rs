@@ -67,7 +67,9 @@ mod native {
     #[pymodule_export]
     use super::served::PyServedDrive;
     #[pymodule_export]
-    use super::simulated::{PySimulatedDrive, PySimulatedEngine, check_preset, write_amplification};
+    use super::simulated::{
+        PySimulatedDrive, PySimulatedEngine, check_preset, steady_write_amplification, write_amplification,
+    };
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]

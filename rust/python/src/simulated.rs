@@ -255,6 +255,12 @@ pub(super) fn check_preset(preset_toml: &str) -> PyResult<()> {
     Preset::parse(preset_toml).map(drop).map_err(value_error::<PresetError>)
 }
 
+/// Write amplification of a drive that collects its oldest superblock first, by theory.
+#[pyfunction]
+pub(super) fn steady_write_amplification(physical_per_user: f64) -> f64 {
+    openpts_sim::theory::oldest_first(physical_per_user)
+}
+
 /// Write amplification as simulated, the spare space that takes part, and theory of that and of all of it.
 #[pyfunction]
 #[pyo3(signature = (preset_toml, *, over_provisioning, seed))]

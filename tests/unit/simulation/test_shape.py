@@ -5,8 +5,9 @@ import math
 import pytest
 from scipy.special import lambertw
 
+from openpts import _native
 from openpts.simulation.presets import load_preset
-from openpts.simulation.shape import Shape, expected_iops, shape_of, slc_burst_share, write_amplification
+from openpts.simulation.shape import Shape, expected_iops, shape_of, slc_burst_share
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Stimulus
 
 TB = 10**12
@@ -25,7 +26,7 @@ def stimulus(block_size_bytes: int, read_pct: int, pattern: AccessPattern = Acce
 @pytest.mark.parametrize("alpha", [1.01, 1.07, 1.125, 1.28, 1.52, 2.0, 5.0])
 def test_write_amplification_is_the_closed_form_with_lamberts_w(alpha: float) -> None:
     expected = alpha / (alpha + lambertw(-alpha * math.exp(-alpha)).real)
-    assert write_amplification(alpha) == pytest.approx(expected, rel=1e-9)
+    assert _native.steady_write_amplification(alpha) == pytest.approx(expected, rel=1e-9)
 
 
 def test_geometry_of_the_enterprise_drive_by_hand() -> None:
@@ -40,7 +41,7 @@ def test_geometry_of_the_enterprise_drive_by_hand() -> None:
 
 def test_steady_random_writes_of_the_enterprise_drive_are_those_of_the_formula() -> None:
     # D / (A tP/PU + (A-1) tR/n_c + A tE/(rows PU)), n_c = su v / (1 - (1-v)^su)
-    a = write_amplification(1.28)
+    a = _native.steady_write_amplification(1.28)
     v = 1 - 1 / a
     n_c = 4 * v / (1 - (1 - v) ** 4)
     iops = 64 / ((a * 2880 / 24 + (a - 1) * 62 / n_c + a * 8000 / (544 * 24)) * 1e-6)

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::account::StepAccount;
+use super::barrier::{ActiveStep, Barrier};
 use super::cpu::{CpuShares, CpuSnapshot};
-use super::gate::{ActiveStep, Gate};
 use super::outcome::{Outcome, StepState};
 use super::output::Part;
 use super::pending::{EndedInterval, PendingStep};
@@ -44,7 +44,7 @@ pub(super) struct Collector {
     links: Links,
     clock: Clock,
     standstills: StandstillWatch,
-    gate: Arc<Gate>,
+    barrier: Arc<Barrier>,
     signals: Arc<Signals>,
     flights: Vec<Arc<Flights>>,
     /// The processors' counters when the step that runs now began, and the interval.
@@ -65,7 +65,7 @@ impl Collector {
             links,
             clock: shared.clock,
             standstills: StandstillWatch::new(Look::now(shared.clock.now_ns())),
-            gate: Arc::clone(&shared.gate),
+            barrier: Arc::clone(&shared.barrier),
             signals: Arc::clone(&shared.signals),
             flights: shared.flights.clone(),
             step_began: Arc::clone(&shared.step_began),
@@ -205,7 +205,7 @@ impl Collector {
     /// Threads hang in the device: report the step without them, and what they wait for.
     fn give_up(&mut self) {
         let now_ns = self.clock.now_ns();
-        if let Some(active) = self.gate.active().filter(|active| active.index >= self.reported) {
+        if let Some(active) = self.barrier.active().filter(|active| active.index >= self.reported) {
             // It may have hung from its first I/O on.
             self.position_of(&active);
         }

@@ -3,9 +3,9 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use super::barrier::ActiveStep;
 use super::completion_wait::CompletionWait;
 use super::cpu::CpuSnapshot;
-use super::gate::ActiveStep;
 use super::outcome::{Outcome, StepState};
 use super::progress::ThreadProgress;
 use super::signals::Signals;

@@ -1,7 +1,7 @@
 //! Runs a program of steps on warm threads, without idle time between the steps.
 //!
 //! ```text
-//! submit -> gate -> worker x TC ------> part -> collector -> poll
+//! submit -> barrier -> worker x TC ------> part -> collector -> poll
 //!           starts    step_pass: queue,  tally    pending:     intervals
 //!           a step    slots, pace,       and      merges       and steps
 //!           for all   stream, data       outcome  the parts
@@ -9,14 +9,13 @@
 
 mod account;
 mod answer;
+mod barrier;
 mod collector;
 mod completion_wait;
 mod configuration;
 mod context;
 mod cpu;
-mod crew;
 mod error;
-mod gate;
 mod outcome;
 mod output;
 mod overhead;
@@ -33,6 +32,7 @@ mod standstill;
 mod steady;
 mod step_pass;
 mod tally;
+mod threads;
 mod worker;
 
 pub use completion_wait::CompletionWait;

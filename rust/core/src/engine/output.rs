@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender};
 
-use super::gate::ActiveStep;
+use super::barrier::ActiveStep;
 use super::outcome::Outcome;
 use super::tally::Tally;
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::account::StepAccount;
-use super::gate::{ActiveStep, threads_of};
+use super::barrier::{ActiveStep, threads_of};
 use super::outcome::Outcome;
 use super::output::Part;
 use super::result::IntervalResult;

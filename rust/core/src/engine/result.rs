@@ -82,7 +82,7 @@ pub struct StepResult {
     pub state: StepState,
     /// The rule that ended it; `None` if none did.
     pub ended_by: Option<EndedBy>,
-    /// First submission, end of the ramp-up, or when the step was let through the gate if it did nothing.
+    /// First submission, end of the ramp-up, or when the step was let through the barrier if it did nothing.
     pub started_ns: u64,
     /// From there to the last completion.
     pub elapsed_ns: u64,

@@ -5,18 +5,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use super::barrier::Barrier;
 use super::collector::{Collector, Links, Wishes};
 use super::configuration::{CaptureOrder, Configuration};
 use super::cpu::CpuSnapshot;
-use super::crew::{Equipment, slots_of, start, threads_of};
 use super::error::{EngineError, NO_CAPTURE};
-use super::gate::Gate;
 use super::progress::Progress;
 use super::reports::Reports;
 use super::result::Report;
 use super::shared::Shared;
 use super::signals::Signals;
 use super::slots::{Flights, Outstanding};
+use super::threads::{Equipment, slots_of, start, threads_of};
 use crate::capture::{self, Capture, CaptureConfiguration, CaptureSummary, Tap};
 use crate::clock::{Clock, ClockSource};
 use crate::machine::{Features, IoPath, Needs, Target};
@@ -52,7 +52,7 @@ impl Session {
         let clock = Clock::default();
         let shared = Shared {
             clock,
-            gate: Arc::new(Gate::new(threads, clock)),
+            barrier: Arc::new(Barrier::new(threads, clock)),
             signals: Arc::new(Signals::new(configuration.most_errors).map_err(EngineError::Thread)?),
             progress: (0..threads).map(|_| Arc::default()).collect(),
             flights: (0..threads).map(|_| Arc::new(Flights::new(slots))).collect(),
@@ -122,10 +122,10 @@ impl Session {
             return Err(EngineError::Stopped);
         }
         let program = self.suited(program)?;
-        if self.shared.gate.active().is_none() || self.shared.gate.is_idle() {
+        if self.shared.barrier.active().is_none() || self.shared.barrier.is_idle() {
             *self.shared.step_began.lock().unwrap_or_else(PoisonError::into_inner) = CpuSnapshot::now();
         }
-        self.shared.gate.submit(program);
+        self.shared.barrier.submit(program);
         Ok(())
     }
 
@@ -187,7 +187,7 @@ impl Session {
     #[must_use]
     pub fn progress(&self) -> Progress {
         let mut progress = Progress::default();
-        if let Some(active) = self.shared.gate.active() {
+        if let Some(active) = self.shared.barrier.active() {
             progress.steps_begun = active.index + 1;
             progress.step_elapsed_ns = self.shared.clock.now_ns().saturating_sub(active.start_ns);
         }
@@ -206,7 +206,7 @@ impl Session {
     /// End the step that runs, drop those that wait, and take no more. The step's result still comes.
     pub fn stop(&self) {
         self.shared.signals.stop();
-        self.shared.gate.close();
+        self.shared.barrier.close();
     }
 
     /// Stop, and complete the capture's file.

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex};
 
+use super::barrier::Barrier;
 use super::cpu::CpuSnapshot;
-use super::gate::Gate;
 use super::progress::ThreadProgress;
 use super::signals::Signals;
 use super::slots::Flights;
@@ -13,7 +13,7 @@ use crate::clock::Clock;
 #[derive(Clone)]
 pub(super) struct Shared {
     pub(super) clock: Clock,
-    pub(super) gate: Arc<Gate>,
+    pub(super) barrier: Arc<Barrier>,
     pub(super) signals: Arc<Signals>,
     pub(super) progress: Vec<Arc<ThreadProgress>>,
     pub(super) flights: Vec<Arc<Flights>>,

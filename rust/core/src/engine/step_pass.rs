@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use super::account::Answers;
 use super::answer;
+use super::barrier::ActiveStep;
 use super::completion_wait::CompletionWait;
 use super::context::Context;
-use super::gate::ActiveStep;
 use super::outcome::{EndedBy, Outcome, StepState};
 use super::output::Output;
 use super::pace::{Pace, Turn};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::barrier::{ActiveStep, Barrier};
 use super::context::Context;
-use super::gate::{ActiveStep, Gate};
 use super::outcome::{Outcome, StepState};
 use super::output::Output;
 use super::step_pass::StepPass;
@@ -17,18 +17,18 @@ pub(super) struct Worker<Q> {
 }
 
 impl<Q: Queue> Worker<Q> {
-    /// Run steps until the gate closes.
-    pub(super) fn run(mut self, gate: &Gate) {
+    /// Run steps until the barrier closes.
+    pub(super) fn run(mut self, barrier: &Barrier) {
         let mut index = 0;
         loop {
-            if !gate.has_waiting() {
+            if !barrier.has_waiting() {
                 self.output.deliver_held_back();
             }
-            let Some(step) = gate.arrive(self.context.thread as usize, index) else { break };
+            let Some(step) = barrier.arrive(self.context.thread as usize, index) else { break };
             let outcome = self.take_part(&step);
             if outcome.state != StepState::Complete {
                 // What follows a failure or a stop counts for nothing: let no other step begin.
-                gate.close();
+                barrier.close();
             }
             if let Some(tap) = &mut self.context.tap {
                 tap.end_of_step();

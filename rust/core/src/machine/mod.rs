@@ -8,14 +8,12 @@
 #![allow(unsafe_code)]
 
 mod affinity;
-mod allowance;
 mod buffers;
 #[cfg(all(test, not(miri)))]
 mod contract;
 mod device_files;
 mod features;
-#[cfg(all(test, not(miri)))]
-mod lent;
+mod limits;
 mod path;
 mod positional;
 mod prefetch;
@@ -26,12 +24,14 @@ mod slots;
 mod table;
 mod target;
 mod target_queue;
+#[cfg(all(test, not(miri)))]
+mod test_devices;
 pub(crate) mod tsc;
 mod waker;
 
 pub use affinity::{pin_to_cpu, tighten_timers};
-pub use allowance::{Needs, TooMuch, thread_limits};
 pub use features::Features;
+pub use limits::{Needs, TooMuch, thread_limits};
 pub use path::{IoPath, UnknownPath};
 pub use positional::Positional;
 pub use prefetch::prefetch;

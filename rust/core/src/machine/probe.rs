@@ -259,7 +259,7 @@ fn time_read(queue: &mut impl Queue, io: &Io) -> Option<Option<u64>> {
 #[cfg(all(test, not(miri)))]
 mod tests {
     use super::*;
-    use crate::machine::lent::{LoopDevice, ZramDevice, drive, is_root, skipped};
+    use crate::machine::test_devices::{LoopDevice, ZramDevice, drive, is_root, skipped};
     use std::fs::{File, OpenOptions};
     use std::io::Write;
     use std::os::fd::AsRawFd;

@@ -19,13 +19,13 @@ mod divisor;
 mod figures;
 mod fold;
 mod frontier;
-mod jump;
 mod layout;
 mod map;
 mod nand;
 mod reads;
 mod slc;
 mod space;
+mod steady_start;
 mod superblocks;
 #[cfg(test)]
 pub(crate) mod testing;

@@ -1,10 +1,10 @@
 //! A drive from its preset.
 
-use super::announced::Announced;
 use super::back_end::{BackEnd, EraseShare, Journal};
 use super::heating::Heating;
 use super::map_cache::MapCache;
 use super::partial_pages::{PAGE_SHIFT, PartialPages};
+use super::prefetch::Prefetch;
 use super::reduced_size::ReducedSize;
 use super::retention::Retention;
 use super::{Cache, PageMappedDrive, Times};
@@ -63,7 +63,7 @@ impl PageMappedDrive {
             commands: 0,
             now_ps: 0,
             sector_bytes: preset.sector_bytes,
-            announced: Announced::default(),
+            prefetch: Prefetch::default(),
             ftl,
         })
     }

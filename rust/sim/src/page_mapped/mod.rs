@@ -6,7 +6,6 @@
 //! ```
 
 mod admin;
-mod announced;
 mod back_end;
 mod health;
 mod heating;
@@ -14,6 +13,7 @@ mod idle;
 mod make;
 mod map_cache;
 mod partial_pages;
+mod prefetch;
 mod read;
 mod reduced_size;
 mod retention;
@@ -24,11 +24,11 @@ mod tests;
 
 use openpts_core::workload::{Io, Operation};
 
-use announced::Announced;
 use back_end::{At, BackEnd};
 use heating::Heating;
 use map_cache::MapCache;
 use partial_pages::{PAGE_SHIFT, PartialPages};
+use prefetch::Prefetch;
 use reduced_size::ReducedSize;
 
 use super::drive::{Answer, Completion, Drive, Refusal};
@@ -91,7 +91,7 @@ pub struct PageMappedDrive {
     next_tick_ps: Ps,
     now_ps: Ps,
     sector_bytes: u32,
-    announced: Announced,
+    prefetch: Prefetch,
 }
 
 impl Drive for PageMappedDrive {
@@ -164,7 +164,7 @@ impl Drive for PageMappedDrive {
     fn prefetch(&self, io: &Io) {
         let page = (io.offset_bytes >> PAGE_SHIFT) as u32;
         if io.operation == Operation::Write {
-            self.announced.write(page, &self.ftl);
+            self.prefetch.write(page, &self.ftl);
         } else {
             self.ftl.prefetch(page);
         }

@@ -5,7 +5,7 @@
 use std::os::unix::fs::OpenOptionsExt;
 
 use super::*;
-use crate::machine::lent::drive;
+use crate::machine::test_devices::drive;
 
 /// Write, read, trim and flush a drive, all through the path.
 fn exercise(path: IoPath, file: &File) {

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::lent::{LoopDevice, is_root, skipped};
+use super::test_devices::{LoopDevice, is_root, skipped};
 use super::*;
 use crate::workload::{Io, Operation};
 

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread::{self, JoinHandle};
 
+use super::barrier::Barrier;
 use super::collector::Collector;
 use super::completion_wait::CompletionWait;
 use super::configuration::Configuration;
 use super::context::Context;
 use super::error::EngineError;
-use super::gate::Gate;
 use super::output::{Output, Part};
 use super::shared::Shared;
 use super::signals::Signals;
@@ -33,8 +33,8 @@ pub(super) struct Equipment {
     pub(super) supported: Vec<Operation>,
 }
 
-/// Ends the session if its thread panics: the others would wait for it at the gate for ever.
-struct Alarm(Arc<Gate>, Arc<Signals>);
+/// Ends the session if its thread panics: the others would wait for it at the barrier for ever.
+struct Alarm(Arc<Barrier>, Arc<Signals>);
 
 impl Drop for Alarm {
     fn drop(&mut self) {
@@ -173,8 +173,8 @@ impl Plan {
             tap: self.tap,
             step_began: Arc::clone(&shared.step_began),
         };
-        let _alarm = Alarm(Arc::clone(&shared.gate), Arc::clone(&shared.signals));
+        let _alarm = Alarm(Arc::clone(&shared.barrier), Arc::clone(&shared.signals));
         let worker = Worker { context, output, carried: Carried::new(self.seed, self.thread) };
-        worker.run(&shared.gate);
+        worker.run(&shared.barrier);
     }
 }

@@ -1,15 +1,15 @@
-//! The gate at which all threads wait for each other and start each step together.
+//! The barrier at which all threads wait for each other and start each step together.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, PoisonError};
 
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 use loom::sync::atomic::{AtomicU64, Ordering};
-#[cfg(loom)]
+#[cfg(feature = "loom")]
 use loom::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 use std::sync::atomic::{AtomicU64, Ordering};
-#[cfg(not(loom))]
+#[cfg(not(feature = "loom"))]
 use std::sync::{Condvar, Mutex, MutexGuard};
 
 use crate::clock::Clock;
@@ -35,7 +35,7 @@ pub(super) fn threads_of(step: &Step) -> usize {
 /// has completed its last I/O in every one of them. Threads that have a part neither in it nor in the one
 /// before sleep on: to wake hundreds of them for nothing would be a gap without I/O.
 #[derive(Debug)]
-pub(super) struct Gate {
+pub(super) struct Barrier {
     state: Mutex<State>,
     /// One for each thread.
     moved: Box<[Condvar]>,
@@ -58,7 +58,7 @@ struct State {
     closed: bool,
 }
 
-impl Gate {
+impl Barrier {
     pub(super) fn new(threads: usize, clock: Clock) -> Self {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         Self {
@@ -66,7 +66,7 @@ impl Gate {
             moved: (0..threads).map(|_| Condvar::new()).collect(),
             clock,
             begun: AtomicU64::new(0),
-            may_spin: cfg!(not(loom)) && threads <= processors,
+            may_spin: cfg!(not(feature = "loom")) && threads <= processors,
         }
     }
 
@@ -88,7 +88,7 @@ impl Gate {
     }
 
     /// Wait until a step begins, of this number or a later one, for which this thread is woken. `None` when
-    /// the gate is closed.
+    /// the barrier is closed.
     pub(super) fn arrive(&self, thread: usize, index: u64) -> Option<Arc<ActiveStep>> {
         let mut state = self.lock();
         state.arrived += 1;
@@ -160,39 +160,39 @@ fn step_of(tc: u32) -> Step {
     endless(crate::workload::Stimulus { tc, ..random_writes(4096, 0..1 << 20) })
 }
 
-#[cfg(all(test, not(loom)))]
+#[cfg(all(test, not(feature = "loom")))]
 mod tests {
     use super::*;
 
     #[test]
     fn a_closed_gate_lets_nobody_through_and_forgets_what_waited() {
-        let gate = Gate::new(2, Clock::default());
-        gate.submit([step_of(2), step_of(2)]);
-        assert!(gate.has_waiting());
-        gate.close();
-        assert!(!gate.has_waiting());
-        assert!(gate.arrive(0, 0).is_none());
-        assert!(gate.active().is_none());
+        let barrier = Barrier::new(2, Clock::default());
+        barrier.submit([step_of(2), step_of(2)]);
+        assert!(barrier.has_waiting());
+        barrier.close();
+        assert!(!barrier.has_waiting());
+        assert!(barrier.arrive(0, 0).is_none());
+        assert!(barrier.active().is_none());
     }
 
     #[test]
     fn the_last_thread_to_arrive_begins_the_step() {
-        let gate = Gate::new(1, Clock::default());
-        gate.submit([step_of(1), step_of(1)]);
-        assert_eq!(gate.arrive(0, 0).unwrap().index, 0);
-        let second = gate.arrive(0, 1).unwrap();
-        assert_eq!((second.index, gate.active().unwrap().index), (1, 1));
+        let barrier = Barrier::new(1, Clock::default());
+        barrier.submit([step_of(1), step_of(1)]);
+        assert_eq!(barrier.arrive(0, 0).unwrap().index, 0);
+        let second = barrier.arrive(0, 1).unwrap();
+        assert_eq!((second.index, barrier.active().unwrap().index), (1, 1));
     }
 
     #[test]
     fn a_thread_sleeps_through_steps_without_a_part_for_it_but_the_first() {
-        let gate = Gate::new(2, Clock::default());
-        gate.submit([2, 1, 1, 1, 2, 1].map(step_of));
+        let barrier = Barrier::new(2, Clock::default());
+        barrier.submit([2, 1, 1, 1, 2, 1].map(step_of));
         let woken_for = |thread| {
-            let gate = &gate;
+            let barrier = &barrier;
             move || {
                 let mut indices = Vec::new();
-                while let Some(active) = gate.arrive(thread, indices.last().map_or(0, |last| last + 1)) {
+                while let Some(active) = barrier.arrive(thread, indices.last().map_or(0, |last| last + 1)) {
                     indices.push(active.index);
                     if active.index == 5 {
                         break;
@@ -210,7 +210,7 @@ mod tests {
 }
 
 /// Every interleaving of the threads: `make loom`.
-#[cfg(all(test, loom))]
+#[cfg(all(test, feature = "loom"))]
 mod model {
     use super::*;
     use loom::sync::Arc;
@@ -220,14 +220,14 @@ mod model {
     #[test]
     fn no_thread_begins_a_step_before_all_have_ended_the_one_before() {
         loom::model(|| {
-            let gate = Arc::new(Gate::new(2, Clock::default()));
+            let barrier = Arc::new(Barrier::new(2, Clock::default()));
             let ended = Arc::new(AtomicUsize::new(0));
             let other = {
-                let (gate, ended) = (Arc::clone(&gate), Arc::clone(&ended));
-                thread::spawn(move || work(1, &gate, &ended))
+                let (barrier, ended) = (Arc::clone(&barrier), Arc::clone(&ended));
+                thread::spawn(move || work(1, &barrier, &ended))
             };
-            gate.submit([step_of(2), step_of(2)]);
-            work(0, &gate, &ended);
+            barrier.submit([step_of(2), step_of(2)]);
+            work(0, &barrier, &ended);
             other.join().unwrap();
             assert_eq!(ended.load(Ordering::SeqCst), 4);
         });
@@ -236,22 +236,22 @@ mod model {
     #[test]
     fn a_thread_that_slept_through_a_step_is_there_for_the_next() {
         loom::model(|| {
-            let gate = Arc::new(Gate::new(2, Clock::default()));
+            let barrier = Arc::new(Barrier::new(2, Clock::default()));
             let other = {
-                let gate = Arc::clone(&gate);
-                thread::spawn(move || assert_eq!(gate.arrive(1, 0).unwrap().index, 1))
+                let barrier = Arc::clone(&barrier);
+                thread::spawn(move || assert_eq!(barrier.arrive(1, 0).unwrap().index, 1))
             };
-            gate.submit([step_of(1), step_of(2)]);
+            barrier.submit([step_of(1), step_of(2)]);
             for index in 0..2 {
-                assert_eq!(gate.arrive(0, index).unwrap().index, index);
+                assert_eq!(barrier.arrive(0, index).unwrap().index, index);
             }
             other.join().unwrap();
         });
     }
 
-    fn work(thread: usize, gate: &Gate, ended: &AtomicUsize) {
+    fn work(thread: usize, barrier: &Barrier, ended: &AtomicUsize) {
         for index in 0..2 {
-            assert_eq!(gate.arrive(thread, index).unwrap().index, index);
+            assert_eq!(barrier.arrive(thread, index).unwrap().index, index);
             assert!(ended.load(Ordering::SeqCst) >= 2 * index as usize);
             ended.fetch_add(1, Ordering::SeqCst);
         }
@@ -260,12 +260,12 @@ mod model {
     #[test]
     fn closing_wakes_whoever_waits() {
         loom::model(|| {
-            let gate = Arc::new(Gate::new(2, Clock::default()));
+            let barrier = Arc::new(Barrier::new(2, Clock::default()));
             let waiting = {
-                let gate = Arc::clone(&gate);
-                thread::spawn(move || assert!(gate.arrive(0, 0).is_none()))
+                let barrier = Arc::clone(&barrier);
+                thread::spawn(move || assert!(barrier.arrive(0, 0).is_none()))
             };
-            gate.close();
+            barrier.close();
             waiting.join().unwrap();
         });
     }

@@ -10,12 +10,12 @@ const LATER: usize = 8;
 
 /// The pages of the latest writes. Nothing but the speed of the simulator depends on them.
 #[derive(Debug, Default)]
-pub(super) struct Announced {
+pub(super) struct Prefetch {
     pages: [Cell<u32>; LATER],
     next: Cell<usize>,
 }
 
-impl Announced {
+impl Prefetch {
     /// A page will be written soon.
     #[inline]
     pub(super) fn write(&self, page: u32, ftl: &Ftl) {

@@ -10,14 +10,14 @@ import msgspec
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
-from openpts.pages.model import Page, Section, Table, Verdict
+from openpts.pages.measure import Measured
+from openpts.pages.model import Page, Section, Verdict
 from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.conformance_page import conformance_page
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
-from openpts.report.key_values import KeyValue, key_values
 from openpts.report.mandatory import missing_plots
 from openpts.report.merge import prefixed
 from openpts.report.run_conditions_page import run_conditions_page
@@ -30,22 +30,22 @@ from openpts.report.tests import REPORTS, reported_test
 class RunPart(msgspec.Struct, frozen=True):
     """``name`` tells the run from the others of the report: ``IOPS``, or ``IOPS 2`` where there are two.
 
-    ``title`` is that of its test, ``folder`` its run folder. ``verdicts``, ``summary`` and ``values`` are the
-    test's own; ``failures`` are I/Os that failed, ``health_alerts`` the red lines that the drive's own log
-    gives, ``drive`` what the cover says of the drive, ``applied`` the demands of the steps. ``sections`` are
-    the test's pages; the other pages are shared with other runs. ``host`` is None where there is no host to
-    audit.
+    ``title`` and ``short_title`` are those of its test, ``folder`` its run folder. ``verdicts`` and
+    ``measures`` are the test's own; ``failures`` are I/Os that failed, ``health_alerts`` the red lines that
+    the drive's own log gives, ``drive`` what the cover says of the drive, ``applied`` the demands of the
+    steps. ``sections`` are the test's pages; the other pages are shared with other runs. ``host`` is None
+    where there is no host to audit.
     """
 
     name: str
     title: str
+    short_title: str
     folder: str
     manifest: Manifest
     deviation_count: int
     standing: Standing
     verdicts: tuple[Verdict, ...]
-    summary: Table
-    values: tuple[KeyValue, ...]
+    measures: tuple[Measured, ...]
     failures: tuple[Verdict, ...]
     health_alerts: tuple[str, ...]
     drive: tuple[tuple[str, str], ...]
@@ -79,13 +79,13 @@ def part_of(run: Run, report_date: str) -> RunPart:
     return RunPart(
         name=manifest.conditions.test.upper(),
         title=test.title,
+        short_title=test.short_title,
         folder=str(run.folder),
         manifest=manifest,
         deviation_count=len(run.ledger),
         standing=standing,
         verdicts=content.verdicts,
-        summary=content.summary,
-        values=key_values(run, content),
+        measures=content.measures,
         failures=failures(run),
         health_alerts=alerts,
         drive=tuple(drive_items(run)),

@@ -21,27 +21,30 @@ class ReportedTest:
     """
 
     title: str
+    short_title: str
     report: Callable[[Run], TestContent]
     interval_histograms: bool = False
 
 
 REPORTS: Final[Mapping[str, ReportedTest]] = {
-    "iops": ReportedTest("IOPS", iops.report),
-    "tp": ReportedTest("Throughput", throughput.report),
-    "lat": ReportedTest("Latency", latency.report),
-    "wsat": ReportedTest("Write Saturation", write_saturation.report, interval_histograms=True),
-    "hir": ReportedTest("Host Idle Recovery", idle_recovery.report),
-    "xsr": ReportedTest("Cross Stimulus Recovery", cross_stimulus.report),
-    "cbw": ReportedTest("Composite Block Size Workload", demand.composite_report),
-    "dirth": ReportedTest("Demand Intensity / Response Time Histogram", demand.demand_intensity_report),
-    "fill": ReportedTest("Fill Curve", fill.report),
-    "sustained": ReportedTest("Sustained Performance", sustained.report),
-    "entropy": ReportedTest("Entropy and Write Share", entropy.report),
-    "profile": ReportedTest("Benchmark Profiles", profile.report),
-    "precon": ReportedTest("Preconditioning Comparison", precon.report),
-    "thermal": ReportedTest("Thermal Throttling", thermal.report),
-    "lifetime": ReportedTest("Lifetime", lifetime.report),
-    "hdd": ReportedTest("Rotational Disk by Zones", rotational.report),
+    "iops": ReportedTest("IOPS", "IOPS", iops.report),
+    "tp": ReportedTest("Throughput", "TP", throughput.report),
+    "lat": ReportedTest("Latency", "Latency", latency.report),
+    "wsat": ReportedTest("Write Saturation", "WSAT", write_saturation.report, interval_histograms=True),
+    "hir": ReportedTest("Host Idle Recovery", "HIR", idle_recovery.report),
+    "xsr": ReportedTest("Cross Stimulus Recovery", "XSR", cross_stimulus.report),
+    "cbw": ReportedTest("Composite Block Size Workload", "CBW", demand.composite_report),
+    "dirth": ReportedTest(
+        "Demand Intensity / Response Time Histogram", "DIRTH", demand.demand_intensity_report
+    ),
+    "fill": ReportedTest("Fill Curve", "Fill", fill.report),
+    "sustained": ReportedTest("Sustained Performance", "Sustained", sustained.report),
+    "entropy": ReportedTest("Entropy and Write Share", "Entropy", entropy.report),
+    "profile": ReportedTest("Benchmark Profiles", "Profile", profile.report),
+    "precon": ReportedTest("Preconditioning Comparison", "Precon", precon.report),
+    "thermal": ReportedTest("Thermal Throttling", "Thermal", thermal.report),
+    "lifetime": ReportedTest("Lifetime", "Lifetime", lifetime.report),
+    "hdd": ReportedTest("Rotational Disk by Zones", "Rotational", rotational.report),
 }
 
 

@@ -6,17 +6,18 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.pages.measure import Measured
 from openpts.pages.model import Report, Row
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.compare.figures import comparison_figures
-from openpts.report.key_values import key_values
 from openpts.report.summary import summarise
 from openpts.report.tests import reported_test
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
@@ -24,6 +25,7 @@ from tests.support.oracle_presets import write_oracle
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
 END_ZONE, RATIO = "RND 4 KiB RW0, end zone", "RND 4 KiB RW0, FOB/end zone ratio"
+FOB = "RND 4 KiB RW0, FOB"
 STATE = "Steady State n/a (3 of 5 tracked minutes)"
 
 
@@ -52,6 +54,11 @@ def three_of_five(tmp_path_factory: pytest.TempPathFactory) -> Run:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return fallen(tmp_path_factory.mktemp("whole"), 200)
+
+
+def key_values(run: Run) -> dict[str, Measured]:
+    found = reported_test("wsat").report(run).measures
+    return {one.label: one for one in found if one.is_key}
 
 
 def rows_called_steady(report: Report) -> list[tuple[str, Row]]:
@@ -86,28 +93,31 @@ def test_a_plateau_that_was_left_for_no_level_is_not_called_unleft(tmp_path: Pat
     table = build_report(run, REPORT_DATE).tables()["wsat-zones-table"]
     zones = {row.head.text: row.cells[0].text for row in table.rows}
     assert zones["Plateau, length (min)"] == "20"
+    values = key_values(run)
+    assert values[FOB].value == pytest.approx(60, rel=0.01)
+    assert {values[name].noted_cell.note for name in (END_ZONE, RATIO)} == {"end zone not reached"}
     assert (zones["Transition begins"], zones["End zone begins"]) == ("minute 21", "n/a (nothing settled)")
 
 
 def test_key_values_of_saturation_carry_their_state(three_of_five: Run) -> None:
-    values = {
-        value.name: value for value in key_values(three_of_five, reported_test("wsat").report(three_of_five))
-    }
+    values = key_values(three_of_five)
     steady = values["RND 4 KiB RW0, Steady State"]
     assert (steady.value, steady.note) == (None, STATE)
     assert values[END_ZONE].value == pytest.approx(20, rel=0.01)
     assert (values[END_ZONE].state, values[RATIO].state) == (STATE, STATE)
-    assert values[END_ZONE].cell.note == STATE
+    assert values[END_ZONE].noted_cell.note == STATE
     assert not any("steady" in name for name in values)
 
 
 def test_a_steady_figure_is_the_average_of_the_window_that_was_steady(whole: Run) -> None:
     (workload,) = summarise(whole)["workloads"]
     tracked, last = workload["tracked_iops"], workload["steady_state"]["tracking_round"]
-    values = {value.name: value for value in key_values(whole, reported_test("wsat").report(whole))}
+    values = key_values(whole)
     steady = values["RND 4 KiB RW0, Steady State"]
     assert steady.value == pytest.approx(sum(tracked[last - 5 : last]) / 5)
     assert (steady.state, values[END_ZONE].state) == ("", "")
+    assert [values[name].value for name in (FOB, END_ZONE)] == pytest.approx([60, 20], rel=0.01)
+    assert (values[RATIO].text, values[RATIO].better) == ("3.00", Better.UNJUDGED)
 
 
 def test_a_comparison_tells_the_state_in_table_and_json(whole: Run, three_of_five: Run) -> None:
@@ -140,7 +150,7 @@ def test_a_plateau_that_was_steady_and_left_is_no_level_of_the_drive(tmp_path: P
     (workload,) = summarise(run)["workloads"]
     steady = workload["steady_state"]
     assert (steady["reached"], steady["tracking_round"], steady["ends_elsewhere"]) == (True, 5, True)
-    values = {value.name: value for value in key_values(run, reported_test("wsat").report(run))}
+    values = key_values(run)
     for name in ("RND 4 KiB RW0, Steady State", END_ZONE, RATIO):
         assert values[name].state == "Steady State found in Tracking Round 5, at another level than the end"
     texts = [verdict.text for verdict in reported_test("wsat").report(run).verdicts]

@@ -1,11 +1,27 @@
-"""The key values of a test for the executive summary: one table, the same columns for all tests."""
+"""The table of key values in front of a report: the same columns for all tests."""
 
-from openpts.pages import cells
+from collections.abc import Iterable
+
+from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Column, Row, Table
 
 
-def summary_table(test: str, state: str, deviations: int, values: tuple[tuple[str, Cell, str], ...]) -> Table:
-    """Key values of one test: name, cell and unit of each."""
+def cover_table(test: str, deviations: int, measures: Iterable[Measured]) -> Table:
+    """What the cover of a run on its own shows."""
+    return _table(_row(test, deviations, one, one.cover_label, one.cell) for one in measures if one.on_cover)
+
+
+def key_values_table(test: str, deviations: int, measures: Iterable[Measured]) -> Table:
+    """The key values, told apart by state and operating point: what stands beside other runs."""
+    return _table(_row(test, deviations, one, one.label, one.noted_cell) for one in measures if one.is_key)
+
+
+def _row(test: str, deviations: int, one: Measured, label: str, cell: Cell) -> Row:
+    words = (Cell(one.unit), Cell(one.steady), Cell(str(deviations), float(deviations)))
+    return Row(Cell(test), (Cell(label), cell, *words))
+
+
+def _table(rows: Iterable[Row]) -> Table:
     return Table(
         id="summary",
         title="Key values",
@@ -17,16 +33,5 @@ def summary_table(test: str, state: str, deviations: int, values: tuple[tuple[st
             Column("Steady State", align="left", width=1.2),
             Column("Deviations", align="center", width=0.7),
         ),
-        rows=tuple(
-            Row(
-                Cell(test),
-                (Cell(name), cell, Cell(unit), Cell(state), Cell(str(deviations), float(deviations))),
-            )
-            for name, cell, unit in values
-        ),
+        rows=tuple(rows),
     )
-
-
-def key_value(value: float | None) -> Cell:
-    """A whole number of the summary, or n/a."""
-    return cells.number_or("not measured", value, 0)

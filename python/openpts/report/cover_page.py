@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Section, Table, Verdict
 from openpts.pages.printable import capitalised, fact_text, person_text, printable
+from openpts.pages.summary_table import cover_table
 from openpts.record.manifest import Manifest, RunState
 from openpts.report.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.report.run_part import RunPart
@@ -19,7 +20,7 @@ def cover_page(part: RunPart) -> Page:
     manifest, standing = part.manifest, part.standing
     ended = Verdict(state_sentence(manifest), "pass" if manifest.state is RunState.COMPLETE else "fail")
     deviations = Verdict(standing.bottom_line, "pass" if standing.conformant else "fail")
-    summary = with_pages(part.summary, part.sections)
+    summary = with_pages(cover_table(part.short_title, part.deviation_count, part.measures), part.sections)
     return Page(
         "cover",
         "Executive summary",

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from openpts.analysis.cross_stimulus import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
 from openpts.pages import cells
-from openpts.pages.model import Cell, Page, Section, Table, Verdict
-from openpts.pages.summary_table import summary_table
+from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.model import Cell, Page, Section, Verdict
 from openpts.record.reader import Run
 from openpts.report import cross_stimulus_pages, cross_stimulus_tables
 from openpts.report.content import TestContent
@@ -30,6 +30,7 @@ from openpts.report.header_rows import (
 )
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.units import MB, NS_PER_S, format_duration, in_ms
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
@@ -40,6 +41,19 @@ _NO_STEADY_STATE: Final = "n.a."
 _WHOLE: Final = 0.99
 
 REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_tables.TABLE)
+_GROUP: Final = Measure[Cell](
+    "bandwidth", "Group {name} average", "MB/s", lambda average: average, better=Better.HIGHER, is_key=False
+)
+_RECOVERY: Final = Measure[CrossStimulusResults](
+    "recovery_to_peak",
+    "Recovery to the peak",
+    "min",
+    lambda results: results.peak_recovery_ns,
+    per=_NS_PER_MIN,
+    decimals=2,
+    better=Better.LOWER,
+    absent="not reached",
+)
 
 
 def report(run: Run) -> TestContent:
@@ -52,7 +66,7 @@ def report(run: Run) -> TestContent:
         results = replace(results, peak_recovery_ns=None)
     return TestContent(
         verdicts=(_verdict(results, conditions),),
-        summary=_summary(run, results, conditions),
+        measures=_measures(results, conditions),
         sections=lambda standing, report_date: (
             Section(
                 test="xsr",
@@ -135,23 +149,21 @@ def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions)
     )
 
 
-def _summary(run: Run, results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Table:
-    values: list[tuple[str, Cell, str]] = []
-    for group in results.groups:
-        note = "" if _is_whole(group, conditions) else f"cut short: {format_duration(group.duration_ns)}"
-        average = cells.number(group.bandwidth_bytes_per_s / MB, 1, note=note)
-        values.append((f"Group {group.number} average", average, "MB/s"))
-    recovery_ns = results.peak_recovery_ns
-    values.append(
-        (
-            "Recovery to the peak",
-            cells.missing("not reached")
-            if recovery_ns is None
-            else cells.number(recovery_ns / _NS_PER_MIN, 2),
-            "min",
-        )
+def _measures(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> tuple[Measured, ...]:
+    groups = (
+        _GROUP.of(_average_cell(group, conditions), _subject(str(group.number), key=f"group{group.number}"))
+        for group in results.groups
     )
-    return summary_table("XSR", _NO_STEADY_STATE, len(run.ledger), tuple(values))
+    return (*groups, _RECOVERY.of(results, _subject()))
+
+
+def _subject(name: str = "", key: str = "") -> Subject:
+    return Subject(name, key, steady=_NO_STEADY_STATE)
+
+
+def _average_cell(group: GroupSummary, conditions: CrossStimulusConditions) -> Cell:
+    note = "" if _is_whole(group, conditions) else f"cut short: {format_duration(group.duration_ns)}"
+    return cells.number(group.bandwidth_bytes_per_s / MB, 1, note=note)
 
 
 def _setup_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:

@@ -1,10 +1,14 @@
 """The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
 
-from msgspec.structs import replace
+from dataclasses import replace
+from typing import Final
 
+import msgspec
+
+from openpts.analysis.operating_points import MeasuredPoint
 from openpts.pages import cells
-from openpts.pages.model import Cell, Page, Section, Table, Verdict
-from openpts.pages.summary_table import key_value, summary_table
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Page, Section, Verdict
 from openpts.record.reader import Run
 from openpts.report.access_pattern_page import access_pattern_page
 from openpts.report.content import TestContent
@@ -23,6 +27,7 @@ from openpts.report.demand_words import (
 from openpts.report.header import Rows, common_header
 from openpts.report.header_rows import active_range_text, data_text, demand_text
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
+from openpts.report.round_words import not_steady, summary_state
 from openpts.report.standing import Standing
 from openpts.report.tracking_pages import (
     between_verdicts,
@@ -33,7 +38,22 @@ from openpts.report.tracking_pages import (
 )
 from openpts.report.transfer_size import with_transfer_size
 from openpts.units import block_size_kib, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.part import Part
+
+_MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
+    Measure(
+        "iops",
+        "{name}",
+        "IOPS",
+        lambda measured: measured.iops,
+        better=Better.HIGHER,
+        cover_label="{name} at {point}",
+    ),
+    Measure(
+        "art", "ART at {name}", "ms", lambda measured: cells.latency(measured.art_ns), better=Better.LOWER
+    ),
+)
 
 
 def composite_report(run: Run) -> TestContent:
@@ -65,7 +85,7 @@ def _content(demand: DemandRun, title: str) -> TestContent:
             steady_state_sentence(demand),
             choice_sentence(demand),
         ),
-        summary=_summary(demand),
+        measures=_measures(demand),
         sections=lambda standing, report_date: (_section(demand, title, standing, report_date),),
         figures=demand_figures(demand),
         conditions=between_verdicts(demand.preconditioning),
@@ -92,35 +112,31 @@ def _section(demand: DemandRun, title: str, standing: Standing, report_date: str
     )
 
 
-def _summary(demand: DemandRun) -> Table:
-    """Key values for the cover: the operating points with their response times."""
-    chosen, test = demand.results.chosen, demand.names.test
-    deviations = len(demand.run.ledger)
+def _measures(demand: DemandRun) -> tuple[Measured, ...]:
+    """The operating points with their response times; of them the maximum is a key value."""
+    chosen, steady, state = demand.results.chosen, summary_state(demand.results), _state(demand)
     if chosen is None:
-        values: tuple[tuple[str, Cell, str], ...] = (("MaxIOPS", key_value(None), "IOPS"),)
-        return summary_table(test, _summary_state(demand), deviations, values)
-    named = [("MaxIOPS", chosen.maximum), ("MinIOPS", chosen.minimum)]
-    named += [("MidIOPS", middle) for middle in chosen.middles]
-    values = tuple(
-        entry
-        for name, measured in named
-        for entry in (
-            (f"{name} at {measured.point}", key_value(measured.iops), "IOPS"),
-            (
-                f"ART at {name}",
-                cells.latency(measured.art_ns),
-                "ms",
-            ),
+        iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
+        return iops, replace(art, on_cover=False)
+    named = [("MaxIOPS", "max", chosen.maximum), ("MinIOPS", "min", chosen.minimum)]
+    named += [("MidIOPS", f"mid{number}", middle) for number, middle in enumerate(chosen.middles, start=1)]
+    doubt = "" if chosen.below_art_limit else "ART not below its limit"
+    return tuple(
+        replace(one, is_key=key == "max")
+        for name, key, point in named
+        for one in measured(
+            _MEASURES,
+            point,
+            Subject(name, key, str(point.point), doubt if key == "max" else "", state, steady),
         )
     )
-    return summary_table(test, _summary_state(demand), deviations, values)
 
 
-def _summary_state(demand: DemandRun) -> str:
-    results = demand.results
-    if results.steady:
-        return f"reached in Round {results.window.rounds[-1]}"
-    return "not reached" if results.window.is_full else f"n/a ({demand.rounds_reason})"
+def _state(demand: DemandRun) -> str:
+    """What is not steady of preconditioning and rounds."""
+    preconditioning = not_steady(demand.preconditioning.results)
+    words = (f"pre-conditioning: {preconditioning}" if preconditioning else "", not_steady(demand.results))
+    return "; ".join(word for word in words if word)
 
 
 def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
@@ -251,7 +267,7 @@ def _preconditioning_window_page(demand: DemandRun) -> Page:
     point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
     lead = Verdict(f"P2 WDPC {demand.writes} {point} - steady state of the pre-conditioning")
     page = tracking_window_page(demand.preconditioning, demand.names.plot(2), _record(demand))
-    return replace(page, blocks=(lead, *page.blocks))
+    return msgspec.structs.replace(page, blocks=(lead, *page.blocks))
 
 
 def _record(demand: DemandRun) -> str:

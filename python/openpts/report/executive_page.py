@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import printable
+from openpts.pages.summary_table import key_values_table
 from openpts.record.manifest import RunState
 from openpts.report.cover_page import (
     health_verdicts,
@@ -89,21 +90,12 @@ def _verdicts(parts: Sequence[RunPart]) -> list[Verdict]:
 
 
 def _key_values(parts: Sequence[RunPart]) -> Table:
-    """A line for each key value, with the steady state that stands on its test's own cover."""
-    table = with_pages(parts[0].summary, parts[0].sections)
-    return replace(table, rows=tuple(row for part in parts for row in _key_rows(part)))
-
-
-def _key_rows(part: RunPart) -> list[Row]:
-    own = with_pages(part.summary, part.sections).rows
-    steady = {row.cells[0].text: row.cells[3:] for row in own}
-    return [
-        Row(
-            Cell(part.name),
-            (Cell(value.name), value.cell, Cell(value.unit), *steady.get(value.name, own[0].cells[3:])),
-        )
-        for value in part.values
+    """A line for each key value of each run."""
+    tables = [
+        with_pages(key_values_table(part.name, part.deviation_count, part.measures), part.sections)
+        for part in parts
     ]
+    return replace(tables[0], rows=tuple(row for table in tables for row in table.rows))
 
 
 def _runs_table(parts: Sequence[RunPart]) -> Table:

@@ -1,13 +1,14 @@
 """The report of the host idle recovery test: its header fields, its pages, its order (PTS 11.3)."""
 
+from dataclasses import replace
 from typing import Any, Final
 
 from openpts.analysis.idle_recovery import SegmentSummary
 from openpts.analysis.idle_recovery_results import IdleRecoveryResults, analyse_idle_recovery
 from openpts.pages import cells
 from openpts.pages.kit import Required
-from openpts.pages.model import Cell, Page, Section, Table
-from openpts.pages.summary_table import key_value, summary_table
+from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.model import Page, Section
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -40,12 +41,26 @@ from openpts.report.tracking_pages import (
 )
 from openpts.report.transfer_size import with_transfer_size
 from openpts.units import NS_PER_S, format_duration, in_ms
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import IdleRecoveryConditions
 from openpts.vocabulary.part import Part
 
 REQUIRED: Final = (Required("1", "Plot 11-1"), Required("2", "Plot 11-2"), ALL_WAIT_STATES)
 _PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-conditioning")
 _WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Measurement Plot")
+
+_LONGEST_WAIT_STATE: Final = 10
+_BASELINE: Final = Measure[SegmentSummary](
+    "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops, better=Better.HIGHER
+)
+_GAIN: Final = Measure[float](
+    "gain",
+    "Gain of WS {name} over the baseline",
+    "%",
+    lambda gain_pct: cells.percent(gain_pct, plus=True),
+    better=Better.HIGHER,
+    absent="not reached",
+)
 
 
 def report(run: Run) -> TestContent:
@@ -56,7 +71,7 @@ def report(run: Run) -> TestContent:
     results = _analyse(run, conditions, tracked)
     return TestContent(
         verdicts=(tracking_sentence(tracked), *between_verdicts(tracked)),
-        summary=_summary(run, results, tracked),
+        measures=_measures(results, tracked),
         sections=lambda standing, report_date: (
             Section(
                 test="hir",
@@ -131,17 +146,23 @@ def _alerts(standing: Standing, tracked: TrackedPart) -> tuple[str, ...]:
     return tuple(lines)
 
 
-def _summary(run: Run, results: IdleRecoveryResults, tracked: TrackedPart) -> Table:
-    values: list[tuple[str, Cell, str]] = [
-        ("Baseline", key_value(results.baseline.iops if results.baseline else None), "IOPS")
-    ]
-    for segment in results.segments:
-        gain = results.gain_pct(segment)
-        name = f"Gain of WS {segment.state.number} over the baseline"
-        values.append(
-            (name, cells.missing("not reached") if gain is None else cells.percent(gain, plus=True), "%")
+def _measures(results: IdleRecoveryResults, tracked: TrackedPart) -> tuple[Measured, ...]:
+    """Baseline and gains; the gain of the longest wait state is the key value, also where it is missing."""
+    steady = _steady_text(tracked)
+    segments = {segment.state.number: segment for segment in results.segments}
+    gains = [
+        replace(
+            _GAIN.of(
+                None if segment is None else results.gain_pct(segment),
+                Subject(str(number), key=f"ws{number}", steady=steady),
+            ),
+            is_key=number == _LONGEST_WAIT_STATE,
+            on_cover=segment is not None,
         )
-    return summary_table("HIR", _steady_text(tracked), len(run.ledger), tuple(values))
+        for number in sorted({*segments, _LONGEST_WAIT_STATE})
+        for segment in (segments.get(number),)
+    ]
+    return (_BASELINE.of(results.baseline, Subject(steady=steady)), *gains)
 
 
 def _steady_text(tracked: TrackedPart) -> str:

@@ -2,10 +2,11 @@
 
 from typing import Final
 
+from openpts.analysis.matrix import MatrixCell
 from openpts.analysis.round_test import RoundTestResults
 from openpts.pages.kit import PlotName, Required
-from openpts.pages.model import Page, Section, Table
-from openpts.pages.summary_table import key_value, summary_table
+from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.model import Page, Section
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -32,6 +33,7 @@ from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import (
     alerts,
     demand,
+    not_steady,
     short_name,
     steady_rounds,
     summary_state,
@@ -43,6 +45,7 @@ from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import convergence_page, share_of_average_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint
@@ -71,26 +74,28 @@ _KEY_READ_PCTS: Final = (0, 65, 100)
 _KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
 _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
 
+_IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.iops, better=Better.HIGHER)
+
 
 def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
     results = analyse_cycle(run, 1)
     return TestContent(
         verdicts=(steady_state_sentence(results),),
-        summary=_summary(run, results),
+        measures=_measures(results),
         sections=lambda standing, report_date: (_section(run, results, standing, report_date),),
         figures=round_figures(results),
     )
 
 
-def _summary(run: Run, results: RoundTestResults) -> Table:
-    """Key values for the cover: RND 4 KiB at RW0, RW65 and RW100."""
-    values = []
-    for read_pct in _KEY_READ_PCTS:
-        cell = results.cells.get(TestPoint(AccessPattern.RANDOM, _KEY_BLOCK_SIZE_BYTES, read_pct))
-        name = f"RND {format_block_size(_KEY_BLOCK_SIZE_BYTES)} RW{read_pct}"
-        values.append((name, key_value(cell.iops if cell else None), "IOPS"))
-    return summary_table("IOPS", summary_state(results), len(run.ledger), tuple(values))
+def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
+    """RND 4 KiB at RW0, RW65 and RW100."""
+    points = [TestPoint(AccessPattern.RANDOM, _KEY_BLOCK_SIZE_BYTES, read_pct) for read_pct in _KEY_READ_PCTS]
+    steady, state = summary_state(results), not_steady(results)
+    return tuple(
+        _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
+        for point in points
+    )
 
 
 def _section(run: Run, results: RoundTestResults, standing: Standing, report_date: str) -> Section:

@@ -4,14 +4,14 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.matrix import MatrixCell
 from openpts.analysis.own_share import own_share
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.analysis.round_test import RoundTestResults
-from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
-from openpts.pages.model import Cell, Page, Section, Table, Verdict
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Page, Section, Verdict
 from openpts.pages.printable import printable
-from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
 from openpts.report.confidence_page import Applied, confidence_page
 from openpts.report.content import TestContent
@@ -43,6 +43,7 @@ from openpts.report.round_results import analyse_cycle, round_figures
 from openpts.report.round_words import (
     alerts,
     demand,
+    not_steady,
     steady_rounds,
     summary_state,
     verification_record,
@@ -53,6 +54,7 @@ from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import convergence_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, NS_PER_US, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import LatencyConditions
 from openpts.vocabulary.own_share import (
     KERNEL_THREADS,
@@ -74,6 +76,18 @@ BLOCK_SIZES_BYTES: Final = tuple(round(kib * KIB) for kib in BLOCK_SIZES_KIB)
 HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
 
+_MEASURES: Final[tuple[Measure[MatrixCell], ...]] = (
+    Measure("art", "{name}, ART", "ms", art_cell, better=Better.LOWER),
+    Measure(
+        "five_nines",
+        "{name}, 5 9s",
+        "ms",
+        tail_cell,
+        better=Better.LOWER,
+        stands_in=lambda cell: cell.tail.mean_of_rounds_ns is None,
+    ),
+)
+
 
 def _window(index: int) -> Required:
     """The plot of a tracking variable's window."""
@@ -90,7 +104,7 @@ def report(run: Run) -> TestContent:
     times = response_times([step.sample for step in histogram]) if histogram else None
     return TestContent(
         verdicts=(steady_state_sentence(results),),
-        summary=_summary(run, results),
+        measures=_measures(results),
         sections=lambda standing, report_date: (_section(run, results, times, standing, report_date),),
         figures={**round_figures(results), "histogram": times_figures(times, _nines(run))},
     )
@@ -101,16 +115,17 @@ def _nines(run: Run) -> int | None:
     return conditions.nines if isinstance(conditions, LatencyConditions) else None
 
 
-def _summary(run: Run, results: RoundTestResults) -> Table:
-    """Key values for the cover: average and five nines of RND 4 KiB at RW0, RW65 and RW100."""
-    values: list[tuple[str, Cell, str]] = []
-    for read_pct in READ_PCTS:
-        cell = results.cells.get(TestPoint(AccessPattern.RANDOM, 4 * KIB, read_pct))
-        name = f"RND 4 KiB RW{read_pct}"
-        missing = cells.missing("not measured")
-        values.append((f"{name}, ART", art_cell(cell) if cell else missing, "ms"))
-        values.append((f"{name}, 5 9s", tail_cell(cell) if cell else missing, "ms"))
-    return summary_table("Latency", summary_state(results), len(run.ledger), tuple(values))
+def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
+    """RND 4 KiB at RW0, RW65 and RW100."""
+    points = [TestPoint(AccessPattern.RANDOM, 4 * KIB, read_pct) for read_pct in READ_PCTS]
+    steady, state = summary_state(results), not_steady(results)
+    return tuple(
+        one
+        for point in points
+        for one in measured(
+            _MEASURES, results.cells.get(point), Subject(str(point), steady=steady, state=state)
+        )
+    )
 
 
 def _section(

@@ -1,6 +1,9 @@
 """How reports of the tests of rounds put their results in words: header fields, red lines, records."""
 
+from openpts.analysis.demand import DemandResults
 from openpts.analysis.round_test import RoundTestResults
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.analysis.tracking_rounds import TrackingResults
 from openpts.report.header_rows import data_text
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import rounds_reason
@@ -8,11 +11,17 @@ from openpts.units import format_block_size
 from openpts.vocabulary.verdict import TestPoint
 
 
-def summary_state(results: RoundTestResults) -> str:
+def summary_state(results: RoundTestResults | DemandResults | TrackingResults) -> str:
     """The cover's field Steady State."""
+    rounds = results.window.rounds
     if results.steady:
-        return f"reached in Round {results.window.rounds[-1]}"
-    return "not reached" if results.window.is_full else f"n/a ({rounds_reason(results)})"
+        return f"reached in Round {rounds[-1]}"
+    return "not reached" if results.window.is_full else f"n/a ({len(rounds)} of {WINDOW_ROUNDS} rounds)"
+
+
+def not_steady(results: RoundTestResults | DemandResults | TrackingResults) -> str:
+    """What figures of rounds say of a steady state that was not reached; empty if it was."""
+    return "" if results.steady else f"Steady State {summary_state(results)}"
 
 
 def alerts(results: RoundTestResults, standing: Standing) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.pages.kit import Required
+from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
 from openpts.pages.printable import capitalised, fact_text, printable
 from openpts.plots.stacked_panels import with_aligned_panels
@@ -24,7 +25,6 @@ from openpts.report.conformance_page import conformance_page
 from openpts.report.header import KINDS, drive_name
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
-from openpts.report.key_values import KeyValue, key_values
 from openpts.report.merge import prefixed
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
@@ -44,22 +44,22 @@ Applied = tuple[int, int]
 class RunPart(msgspec.Struct, frozen=True):
     """``name`` tells the run from the others of the report: ``IOPS``, or ``IOPS 2`` where there are two.
 
-    ``title`` is that of its test, ``path`` that of its run folder, which need not be text. ``verdicts``,
-    ``summary`` and ``values`` are the test's own; ``failures`` are I/Os that failed, ``health_alerts`` the
-    red lines that the drive's own log gives, ``drive`` what the cover says of the drive, ``applied`` the
-    demands of the steps. ``sections`` are the test's pages; the other pages are shared with other runs.
-    ``host`` is None where there is no host to audit.
+    ``title`` and ``short_title`` are those of its test, ``path`` that of its run folder, which need not be
+    text. ``verdicts`` and ``measures`` are the test's own; ``failures`` are I/Os that failed,
+    ``health_alerts`` the red lines that the drive's own log gives, ``drive`` what the cover says of the
+    drive, ``applied`` the demands of the steps. ``sections`` are the test's pages; the other pages are shared
+    with other runs. ``host`` is None where there is no host to audit.
     """
 
     name: str
     title: str
+    short_title: str
     path: bytes
     manifest: Manifest
     deviation_count: int
     standing: Standing
     verdicts: tuple[Verdict, ...]
-    summary: Table
-    values: tuple[KeyValue, ...]
+    measures: tuple[Measured, ...]
     failures: tuple[Verdict, ...]
     health_alerts: tuple[str, ...]
     drive: tuple[tuple[str, str], ...]
@@ -98,13 +98,13 @@ def part_of(run: Run, report_date: str) -> RunPart:
     return RunPart(
         name=manifest.conditions.test.upper(),
         title=test.title,
+        short_title=test.short_title,
         path=os.fsencode(run.folder),
         manifest=manifest,
         deviation_count=len(run.ledger),
         standing=standing,
         verdicts=content.verdicts,
-        summary=content.summary,
-        values=key_values(run, content),
+        measures=content.measures,
         failures=failures(run),
         health_alerts=alerts,
         drive=tuple(drive_items(run)),

@@ -1,6 +1,6 @@
 """The index page of a suite: what each test found, what failed, and where its report lies."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -10,11 +10,12 @@ import jinja2
 from openpts.errors import RecordError
 from openpts.folder_files import write_files
 from openpts.pages.printable import printable
-from openpts.record.reader import Run, read_run
+from openpts.record.manifest import RunState
+from openpts.record.reader import Run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.standing import standing_of
-from openpts.report.suite_figures import key_figures
+from openpts.report.tests import read_for_report, reported_test
 from openpts.vocabulary.outcome_text import reached_text
 
 INDEX_NAME = "index.html"
@@ -23,14 +24,14 @@ _TEMPLATES: Final = Path(__file__).parent / "templates"
 
 @dataclass(frozen=True, slots=True)
 class IndexRow:
-    """One test of the page. ``figures`` are names with their text; ``links`` labels with relative paths."""
+    """One test of the page. ``figures`` are names, texts and notes; ``links`` labels with paths."""
 
     title: str
     section: int
     state: SuiteState
     reason: str
     steady: tuple[str, ...] = ()
-    figures: tuple[tuple[str, str], ...] = ()
+    figures: tuple[tuple[str, str, str], ...] = ()
     standing: str = ""
     deviations: tuple[str, ...] = ()
     links: tuple[tuple[str, str], ...] = ()
@@ -83,7 +84,7 @@ def _run_of(folder: Path, entry: SuiteEntry) -> Run | None:
     if entry.state in {SuiteState.WAITING, SuiteState.RUNNING, SuiteState.REFUSED}:
         return None
     try:
-        return read_run(folder / entry.folder)
+        return read_for_report(folder / entry.folder)
     except RecordError:
         return None
 
@@ -98,13 +99,22 @@ def _row(entry: SuiteEntry, run: Run | None) -> IndexRow:
         state=entry.state,
         reason=reason,
         steady=tuple(_steady_lines(run)),
-        figures=tuple((printable(name), printable(text)) for name, text in key_figures(run)),
+        figures=tuple(_figures(run)),
         standing=standing_of(run).red_line,
         deviations=tuple(
             printable(f"{one.rule_id}: required {one.required}; used {one.used}") for one in run.ledger
         ),
         links=tuple((name, f"{entry.folder}/{name}") for name in entry.reports),
     )
+
+
+def _figures(run: Run) -> Iterator[tuple[str, str, str]]:
+    """The key values; of a run that did not come to its end those that were measured."""
+    for one in reported_test(run.manifest.conditions.test).report(run).measures:
+        if one.is_key and (one.value is not None or run.manifest.state is RunState.COMPLETE):
+            cell = one.noted_cell
+            text = cell.text if one.value is None else f"{cell.text} {one.unit}"
+            yield printable(one.label), printable(text), printable(cell.note)
 
 
 def _steady_lines(run: Run) -> list[str]:

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 
+from openpts.pages.measure import measure_figures
 from openpts.record.reader import Run
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.tests import reported_test
@@ -13,7 +14,7 @@ from openpts.report.tests import reported_test
 def summarise(run: Run) -> dict[str, Any]:
     """A JSON-ready summary; latencies in ms, gaps in ns, shares in per cent."""
     manifest = run.manifest
-    test = reported_test(manifest.conditions.test)
+    content = reported_test(manifest.conditions.test).report(run)
     return {
         "simulated": simulation_mark(manifest.target) or None,
         "run": str(run.folder),
@@ -24,7 +25,8 @@ def summarise(run: Run) -> dict[str, Any]:
         "state_reason": manifest.state_reason,
         "target": msgspec.to_builtins(manifest.target),
         "seed": manifest.conditions.seed,
-        **test.report(run).figures,
+        **content.figures,
+        "measures": measure_figures(content.measures),
         "gaps_ns": _gaps(run),
         "deviations": msgspec.to_builtins(run.ledger),
     }

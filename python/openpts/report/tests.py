@@ -34,43 +34,49 @@ class ReportedTest:
     """
 
     title: str
+    short_title: str
     report: Callable[[Run], TestContent]
     required: Mapping[str, tuple[Required, ...]] = field(default_factory=dict)
     interval_histograms: bool = False
 
 
 REPORTS: Final[Mapping[str, ReportedTest]] = {
-    "iops": ReportedTest("IOPS", iops.report, {"iops": iops.REQUIRED}),
+    "iops": ReportedTest("IOPS", "IOPS", iops.report, {"iops": iops.REQUIRED}),
     "tp": ReportedTest(
         "Throughput",
+        "TP",
         throughput.report,
         {"tp-1024": throughput_pages.LARGE, "tp": throughput_pages.OTHERS},
     ),
-    "lat": ReportedTest("Latency", latency.report, {"lat": latency.REQUIRED}),
+    "lat": ReportedTest("Latency", "Latency", latency.report, {"lat": latency.REQUIRED}),
     "wsat": ReportedTest(
         "Write Saturation",
+        "WSAT",
         write_saturation.report,
         {"wsat": write_saturation.REQUIRED},
         interval_histograms=True,
     ),
-    "hir": ReportedTest("Host Idle Recovery", idle_recovery.report, {"hir": idle_recovery.REQUIRED}),
-    "xsr": ReportedTest("Cross Stimulus Recovery", cross_stimulus.report, {"xsr": cross_stimulus.REQUIRED}),
+    "hir": ReportedTest("Host Idle Recovery", "HIR", idle_recovery.report, {"hir": idle_recovery.REQUIRED}),
+    "xsr": ReportedTest(
+        "Cross Stimulus Recovery", "XSR", cross_stimulus.report, {"xsr": cross_stimulus.REQUIRED}
+    ),
     "cbw": ReportedTest(
-        "Composite Block Size Workload", demand.composite_report, {"cbw": COMPOSITE.required}
+        "Composite Block Size Workload", "CBW", demand.composite_report, {"cbw": COMPOSITE.required}
     ),
     "dirth": ReportedTest(
         "Demand Intensity / Response Time Histogram",
+        "DIRTH",
         demand.demand_intensity_report,
         {"dirth": DEMAND_INTENSITY.required},
     ),
-    "fill": ReportedTest("Fill Curve", fill.report),
-    "sustained": ReportedTest("Sustained Performance", sustained.report),
-    "entropy": ReportedTest("Entropy and Write Share", entropy.report),
-    "profile": ReportedTest("Benchmark Profiles", profile.report),
-    "precon": ReportedTest("Preconditioning Comparison", precon.report),
-    "thermal": ReportedTest("Thermal Throttling", thermal.report),
-    "lifetime": ReportedTest("Lifetime", lifetime.report),
-    "hdd": ReportedTest("Rotational Disk by Zones", rotational.report),
+    "fill": ReportedTest("Fill Curve", "Fill", fill.report),
+    "sustained": ReportedTest("Sustained Performance", "Sustained", sustained.report),
+    "entropy": ReportedTest("Entropy and Write Share", "Entropy", entropy.report),
+    "profile": ReportedTest("Benchmark Profiles", "Profile", profile.report),
+    "precon": ReportedTest("Preconditioning Comparison", "Precon", precon.report),
+    "thermal": ReportedTest("Thermal Throttling", "Thermal", thermal.report),
+    "lifetime": ReportedTest("Lifetime", "Lifetime", lifetime.report),
+    "hdd": ReportedTest("Rotational Disk by Zones", "Rotational", rotational.report),
 }
 
 

@@ -2,8 +2,8 @@
 
 from typing import Any, Final
 
-from openpts.pages.model import Section, Table, Verdict
-from openpts.pages.summary_table import key_value, summary_table
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Section, Verdict
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -17,14 +17,20 @@ from openpts.report.header_rows import (
 )
 from openpts.report.preparation_page import precondition_amount
 from openpts.report.round_results import analyse_cycle, round_figures
-from openpts.report.round_words import alerts, steady_rounds, summary_state, window_rounds
+from openpts.report.round_words import alerts, not_steady, steady_rounds, summary_state, window_rounds
 from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import steady_state_sentence
 from openpts.report.throughput_pages import READ_PCTS, Cycle, cycle_pages
 from openpts.report.transfer_size import with_transfer_size
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import ThroughputConditions
 
 _TITLE: Final = "Throughput Test"
+
+_MEASURES: Final[tuple[Measure[Cycle], ...]] = (
+    Measure("write", "{name} W", "MB/s", lambda cycle: cycle.mean_mb_per_s(0), better=Better.HIGHER),
+    Measure("read", "{name} R", "MB/s", lambda cycle: cycle.mean_mb_per_s(100), better=Better.HIGHER),
+)
 
 
 def report(run: Run) -> TestContent:
@@ -33,7 +39,7 @@ def report(run: Run) -> TestContent:
     largest_first = sorted(cycles, key=lambda cycle: -cycle.size_bytes)  # 8.3.7 begins with 1024 KiB
     return TestContent(
         verdicts=tuple(_verdict(cycle) for cycle in cycles),
-        summary=_summary(run, cycles),
+        measures=tuple(one for cycle in cycles for one in _measures(cycle)),
         sections=lambda standing, report_date: tuple(
             _section(run, cycle, standing, report_date) for cycle in largest_first
         ),
@@ -57,23 +63,9 @@ def _verdict(cycle: Cycle) -> Verdict:
     return Verdict(f"{cycle.title}: {sentence.text if cycle.begun else 'not begun.'}", sentence.tone)
 
 
-def _summary(run: Run, cycles: list[Cycle]) -> Table:
-    """Key values for the cover: writes and reads of each block size."""
-    tables = [
-        summary_table(
-            "TP",
-            summary_state(cycle.results) if cycle.begun else "not begun",
-            len(run.ledger),
-            tuple(
-                (f"{cycle.title} {name}", key_value(cycle.mean_mb_per_s(read_pct)), "MB/s")
-                for read_pct, name in zip(READ_PCTS, ("W", "R"), strict=True)
-            ),
-        )
-        for cycle in cycles
-    ]
-    first = tables[0]
-    rows = tuple(row for table in tables for row in table.rows)
-    return Table(first.id, first.title, first.head, first.columns, rows)
+def _measures(cycle: Cycle) -> tuple[Measured, ...]:
+    steady = summary_state(cycle.results) if cycle.begun else "not begun"
+    return measured(_MEASURES, cycle, Subject(cycle.title, steady=steady, state=not_steady(cycle.results)))
 
 
 def _figures(cycle: Cycle) -> dict[str, Any]:

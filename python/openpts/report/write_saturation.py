@@ -4,14 +4,16 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.response_times import ResponseTimes, nines_percentile
 from openpts.analysis.saturation import (
     SaturationResults,
+    Zones,
     whole_pieces,
 )
 from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
-from openpts.pages.model import Cell, Page, Section, Table, Verdict
-from openpts.pages.summary_table import key_value, summary_table
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Cell, Page, Section, Verdict
 from openpts.record.reader import Run
 from openpts.report.confidence_page import Applied, confidence_page, percentile_cell
 from openpts.report.content import TestContent
@@ -43,6 +45,7 @@ from openpts.report.standing import Standing
 from openpts.report.transfer_size import with_transfer_size
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import Workload, simple_workload
@@ -54,6 +57,72 @@ _IOPS: Final = tuple(
 _HISTOGRAM: Final = Required("clp", "Plot 10-4")
 REQUIRED: Final = (*_IOPS, _HISTOGRAM)
 
+_END_ZONE_MISSING: Final = "end zone not reached"
+_ZONES: Final[tuple[Measure[Zones], ...]] = (
+    Measure(
+        "end_zone_iops",
+        "{name}, end zone",
+        "IOPS",
+        lambda zones: zones.end_zone_iops,
+        better=Better.HIGHER,
+        absent=_END_ZONE_MISSING,
+        on_cover=False,
+    ),
+    Measure(
+        "plateau_iops",
+        "{name}, FOB",
+        "IOPS",
+        lambda zones: zones.plateau_iops,
+        better=Better.HIGHER,
+        of_steady_state=False,
+        cover_label="{name}, plateau",
+    ),
+    Measure(
+        "plateau_to_end_zone_ratio",
+        "{name}, FOB/end zone ratio",
+        "ratio",
+        lambda zones: zones.ratio,
+        decimals=2,
+        absent=_END_ZONE_MISSING,
+        on_cover=False,
+    ),
+    Measure(
+        "final_iops",
+        "{name}, end",
+        "IOPS",
+        lambda zones: zones.final_iops,
+        better=Better.HIGHER,
+        is_key=False,
+    ),
+)
+_HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
+    Measure(
+        "histogram_iops",
+        "{name}, histogram",
+        "IOPS",
+        lambda times: times.iops,
+        better=Better.HIGHER,
+        is_key=False,
+    ),
+    Measure(
+        "histogram_art",
+        "{name}, histogram ART",
+        "ms",
+        lambda times: None if times.art_ns is None else cells.latency(times.art_ns),
+        better=Better.LOWER,
+        is_key=False,
+    ),
+    Measure(
+        "histogram_five_nines",
+        "{name}, histogram 5 9s",
+        "ms",
+        lambda times: percentile_cell(times, 5, required=True),
+        better=Better.LOWER,
+        stands_in=lambda times: times.percentile_ns(nines_percentile(5)) is None,
+        is_key=False,
+    ),
+)
+
 
 def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
@@ -64,9 +133,10 @@ def report(run: Run) -> TestContent:
     missing = [
         Verdict(f"{workload.title}: never began.", "fail") for workload in conditions.workloads[len(cycles) :]
     ]
+    steady = cycles[0].state_words if len(cycles) == 1 else "see verdicts"
     return TestContent(
         verdicts=(*(verdict for cycle in cycles for verdict in _verdicts(cycle)), *missing),
-        summary=_summary(run, cycles),
+        measures=tuple(one for cycle in cycles for one in _measures(cycle, steady)),
         sections=lambda standing, report_date: tuple(
             _section(cycle, standing, report_date) for cycle in cycles
         ),
@@ -108,28 +178,28 @@ def _other_level(results: SaturationResults) -> str:
     )
 
 
-def _summary(run: Run, cycles: list[SaturationCycle]) -> Table:
-    values: list[tuple[str, Cell, str]] = []
-    for cycle in cycles:
-        zones, times, title = cycle.results.zones, cycle.results.histogram, cycle.workload.title
-        missing = cells.missing("not measured")
-        values += [
-            (f"{title}, plateau", key_value(zones.plateau_iops if zones else None), "IOPS"),
-            (f"{title}, end", key_value(zones.final_iops if zones else None), "IOPS"),
-            (f"{title}, histogram", key_value(times.iops if times else None), "IOPS"),
-            (
-                f"{title}, histogram ART",
-                missing if times is None or times.art_ns is None else cells.latency(times.art_ns),
-                "ms",
-            ),
-            (
-                f"{title}, histogram 5 9s",
-                missing if times is None else percentile_cell(times, 5, required=True),
-                "ms",
-            ),
-        ]
-    state = cycles[0].state_words if len(cycles) == 1 else "see verdicts"
-    return summary_table("WSAT", state, len(run.ledger), tuple(values))
+def _measures(cycle: SaturationCycle, steady: str) -> tuple[Measured, ...]:
+    results, found = cycle.results, f"Steady State {cycle.state_words}"
+    state = "" if results.steady and not results.ends_elsewhere else found
+    subject = Subject(cycle.workload.title, steady=steady, state=state)
+    return (
+        _STEADY.of(cycle, subject),
+        *measured(_ZONES, results.zones, subject),
+        *measured(_HISTOGRAM_MEASURES, results.histogram, subject),
+    )
+
+
+def _steady_average(cycle: SaturationCycle) -> float | Cell:
+    """The window's average where it was steady, else what was found."""
+    verdict = cycle.results.verdict
+    if verdict is None or not cycle.results.steady:
+        return cells.missing(f"Steady State {cycle.state_words}")
+    return verdict.average
+
+
+_STEADY: Final = Measure[SaturationCycle](
+    "steady_iops", "{name}, Steady State", "IOPS", _steady_average, better=Better.HIGHER, on_cover=False
+)
 
 
 def _section(cycle: SaturationCycle, standing: Standing, report_date: str) -> Section:

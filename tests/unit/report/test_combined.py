@@ -8,7 +8,6 @@ from openpts.errors import RecordError
 from openpts.pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
-from openpts.report.key_values import key_values
 from openpts.report.merge import merged_page
 from openpts.report.tests import REPORTS, reported_test
 from tests.support.made_up_run import made_up_run
@@ -74,7 +73,7 @@ def test_the_summary_has_a_line_for_every_key_value(runs: list[Run], combined: R
     rows = combined.tables()["summary"].rows
     for run in runs:
         name = run.manifest.conditions.test
-        wanted = [value.cell for value in key_values(run, reported_test(name).report(run))]
+        wanted = [one.noted_cell for one in reported_test(name).report(run).measures if one.is_key]
         assert [row.cells[1] for row in rows if row.head.text == name.upper()] == wanted
 
 

@@ -7,8 +7,10 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
+from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.report.suite_index import write_suite_index
+from openpts.report.tests import reported_test
 from tests.support.report_cases import CASES
 from tests.support.synthetic_run import HOSTILE, write_synthetic_run
 
@@ -43,6 +45,23 @@ def test_a_complete_run_has_figures_verdict_and_link(tmp_path: Path) -> None:
     assert "RND 4 KiB RW0" in page.text
     assert "SYN-1000 NVMe 1.92 TB, serial number SYN0000001" in page.text
     assert page.links == ["1-iops/report.html"]
+
+
+def test_figures_are_the_key_values_of_the_report(tmp_path: Path) -> None:
+    folder = write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
+    page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
+    for one in reported_test("iops").report(read_run(folder)).measures:
+        assert f"{one.label}\n{one.text} IOPS\n" in page.text
+
+
+def test_figures_that_are_not_steady_say_so_and_missing_ones_say_why(tmp_path: Path) -> None:
+    for number, case in enumerate(("not steady", "preconditioned only"), start=1):
+        write_synthetic_run(tmp_path / f"{number}-iops", CASES[case])
+    entries = [replace(COMPLETE, folder=f"{number}-iops") for number in (1, 2)]
+    unsteady = page_of(tmp_path, replace(SUITE, entries=(entries[0],))).text
+    assert unsteady.count("Steady State not reached") == 3
+    unmeasured = page_of(tmp_path, replace(SUITE, entries=(entries[1],))).text
+    assert "RND 4 KiB RW0" not in unmeasured
 
 
 def test_what_did_not_run_or_failed_is_told_with_its_reason(tmp_path: Path) -> None:

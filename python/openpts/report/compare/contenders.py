@@ -12,11 +12,11 @@ import msgspec
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.errors import UsageError
+from openpts.pages.measure import Measured
 from openpts.pages.printable import fact_text, printable
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
-from openpts.report.key_values import KeyValue, key_values
 from openpts.report.standing import Standing, standing_of
 from openpts.report.tests import REPORTS, reported_test
 
@@ -40,7 +40,6 @@ class ComparedRun:
     run: Run
     cold: bool
     content: TestContent
-    values: tuple[KeyValue, ...]
     standing: Standing
 
     @property
@@ -48,9 +47,14 @@ class ComparedRun:
         """The run's own."""
         return self.run.manifest
 
-    def value(self, name: str) -> KeyValue | None:
-        """A key value by its name."""
-        return next((value for value in self.values if value.name == name), None)
+    @property
+    def values(self) -> tuple[Measured, ...]:
+        """The key values."""
+        return tuple(one for one in self.content.measures if one.is_key)
+
+    def value(self, key: str) -> Measured | None:
+        """A key value by its key."""
+        return next((value for value in self.values if value.key == key), None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,5 +199,4 @@ def _conditions_key(run: Run) -> str:
 
 def _compared(entry: Entry) -> ComparedRun:
     content = reported_test(_test_of(entry.run)).report(entry.run)
-    values = key_values(entry.run, content)
-    return ComparedRun(entry.run, entry.cold, content, values, standing_of(entry.run))
+    return ComparedRun(entry.run, entry.cold, content, standing_of(entry.run))

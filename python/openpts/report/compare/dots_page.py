@@ -3,11 +3,11 @@
 from itertools import takewhile
 
 from openpts.pages import cells, ticks
+from openpts.pages.measure import Measured
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Rule, Series, Table, Verdict
 from openpts.report.compare.colors import color_of
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric
-from openpts.report.key_values import KeyValue
 
 _MARGIN = 0.06
 _SPAN_FOR_LOG = 10
@@ -90,7 +90,7 @@ def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[
 
 def _row(metric: Metric, runs: tuple[ComparedRun, ...], name: str, width: int) -> Row:
     reference = _reference(metric)
-    found = [_cell(run.value(metric.name), reference) for run in runs]
+    found = [_cell(run.value(metric.key), reference) for run in runs]
     blanks = [Cell("-")] * (width - len(found))
     return Row(Cell(f"{metric.title} - {name}"), (*found, *blanks))
 
@@ -101,7 +101,7 @@ def _reference(metric: Metric) -> float | None:
     return sets[0].median if sets and sets[0].median > 0 else None
 
 
-def _cell(value: KeyValue | None, reference: float | None) -> Cell:
+def _cell(value: Measured | None, reference: float | None) -> Cell:
     if value is None or value.value is None or value.stands_in:
         return cells.missing("not measured" if value is None else value.note)
     if reference is None:

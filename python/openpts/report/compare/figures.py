@@ -49,6 +49,7 @@ def _test(test: ComparedTest, metrics: Sequence[Metric]) -> dict[str, Any]:
 
 def _metric(metric: Metric) -> dict[str, Any]:
     return {
+        "key": metric.key,
         "name": metric.name,
         "unit": metric.unit,
         "better": metric.better,

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from openpts.analysis.run_comparison import RunSet, SetComparison, compare_lines
+from openpts.pages.measure import Measured
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, Contender, RunComparison
-from openpts.report.key_values import KeyValue
 from openpts.vocabulary.better import Better
 
 
@@ -18,9 +18,9 @@ class SetValue:
     """
 
     contender: Contender
-    warm: tuple[KeyValue, ...]
-    cold: tuple[KeyValue, ...]
-    missing: tuple[KeyValue, ...]
+    warm: tuple[Measured, ...]
+    cold: tuple[Measured, ...]
+    missing: tuple[Measured, ...]
     runs: RunSet | None
     comparison: SetComparison | None
 
@@ -32,7 +32,7 @@ class SetValue:
         return f"{len(states)} of {len(self.warm)} runs: {text}" if 0 < len(states) < len(self.warm) else text
 
     @property
-    def median(self) -> KeyValue | None:
+    def median(self) -> Measured | None:
         """The run's value that is the median."""
         if self.runs is None:
             return None
@@ -43,6 +43,7 @@ class SetValue:
 class Metric:
     """One key value of a test with the sets of all contenders; ``base`` is None where it was not measured."""
 
+    key: str
     name: str
     unit: str
     better: Better
@@ -77,19 +78,20 @@ def lines_judged(tests: ComparedMetrics) -> int:
     return sum(one.comparison is not None and one.comparison.chance is not None for one in sets)
 
 
-def _named_once(test: ComparedTest) -> list[KeyValue]:
-    first: dict[str, KeyValue] = {}
+def _named_once(test: ComparedTest) -> list[Measured]:
+    first: dict[str, Measured] = {}
     for contender in test.contenders:
         for run in contender.runs:
             for value in run.values:
-                first.setdefault(value.name, value)
+                first.setdefault(value.key, value)
     return list(first.values())
 
 
-def _metric(test: ComparedTest, like: KeyValue) -> Metric:
+def _metric(test: ComparedTest, like: Measured) -> Metric:
     base = _run_set(test.base, like) if test.base is not None else None
     return Metric(
-        like.name,
+        like.key,
+        like.label,
         like.unit,
         like.better,
         base,
@@ -97,8 +99,8 @@ def _metric(test: ComparedTest, like: KeyValue) -> Metric:
     )
 
 
-def _set_value(contender: Contender, like: KeyValue) -> SetValue:
-    values = [value for run in contender.runs if (value := run.value(like.name)) is not None]
+def _set_value(contender: Contender, like: Measured) -> SetValue:
+    values = [value for run in contender.runs if (value := run.value(like.key)) is not None]
     return SetValue(
         contender,
         tuple(_measured(contender.warm, like)),
@@ -121,17 +123,17 @@ def _judged(metric: Metric, outcomes: dict[int, SetComparison]) -> Metric:
     return replace(metric, sets=sets)
 
 
-def _run_set(contender: Contender, like: KeyValue) -> RunSet | None:
+def _run_set(contender: Contender, like: Measured) -> RunSet | None:
     values = tuple(v.value for v in _measured(contender.warm, like) if v.value is not None)
     return RunSet(values, like.better) if values else None
 
 
-def _measured(runs: tuple[ComparedRun, ...], like: KeyValue) -> list[KeyValue]:
-    found = (run.value(like.name) for run in runs)
+def _measured(runs: tuple[ComparedRun, ...], like: Measured) -> list[Measured]:
+    found = (run.value(like.key) for run in runs)
     return [value for value in found if value is not None and _is_compared(value)]
 
 
-def _is_compared(value: KeyValue) -> bool:
+def _is_compared(value: Measured) -> bool:
     """A maximum that stands in for a percentile is none."""
     return value.value is not None and not value.stands_in
 
@@ -142,10 +144,10 @@ def typical_run(contender: Contender, metrics: tuple[Metric, ...]) -> ComparedRu
         for one in metric.sets:
             if one.contender is contender and one.runs is not None:
                 median = one.runs.median
-                return next(run for run in contender.warm if _is(run, metric.name, median))
+                return next(run for run in contender.warm if _is(run, metric.key, median))
     return (contender.warm or contender.runs)[0]
 
 
-def _is(run: ComparedRun, name: str, value: float) -> bool:
-    found = run.value(name)
+def _is(run: ComparedRun, key: str, value: float) -> bool:
+    found = run.value(key)
     return found is not None and found.value == value

@@ -1,11 +1,11 @@
 """Tables of key values: at a glance, and with all that the rules ask for."""
 
 from openpts.pages import cells
+from openpts.pages.measure import Measured
 from openpts.pages.model import Cell, Column, Row, Table
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.metrics import Metric, SetValue
 from openpts.report.compare.words import absence, chance_text, outcome_words, statement
-from openpts.report.key_values import KeyValue
 
 
 def sets_table(comparison: RunComparison) -> Table:
@@ -100,7 +100,7 @@ def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]
             (
                 Cell(f"{one.contender.name}, cold"),
                 Cell("-"),
-                value.cell,
+                value.noted_cell,
                 *[Cell("-")] * 5,
                 Cell("stands apart"),
             ),
@@ -131,7 +131,7 @@ def _range_cells(one: SetValue) -> tuple[Cell, Cell]:
     return Cell(low.text, low.value), Cell(high.text, high.value)
 
 
-def _ends(one: SetValue) -> tuple[KeyValue, KeyValue]:
+def _ends(one: SetValue) -> tuple[Measured, Measured]:
     """The runs' values that are the least and the largest."""
     in_order = sorted(one.warm, key=lambda value: value.value or 0.0)
     return in_order[0], in_order[-1]

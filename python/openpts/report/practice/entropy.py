@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from openpts.analysis.sweep import EntropyEffect, Level, entropy_effect, levels_of, loss_pct, sweep_drift_pct
-from openpts.pages import cells
-from openpts.pages.model import Cell, Section, Table
-from openpts.pages.summary_table import summary_table
+from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.model import Section
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
@@ -23,9 +22,10 @@ from openpts.report.practice.entropy_pages import (
     loss_verdict,
     share_page,
 )
-from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.practice.methodology import methodology_section, state_page
 from openpts.report.standing import Standing
 from openpts.units import MB, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.data_pattern import ReducibleData
 from openpts.vocabulary.entropy_conditions import EntropyConditions
 from openpts.vocabulary.part import Part
@@ -44,7 +44,7 @@ def report(run: Run) -> TestContent:
             effect_verdict(measured.random_name, measured.random),
             loss_verdict(measured),
         ),
-        summary=_summary(measured),
+        measures=_measures(measured),
         sections=lambda standing, report_date: (_section(measured, standing, report_date),),
         figures=_figures(measured),
     )
@@ -84,21 +84,27 @@ def _write_pct(sample: Sample) -> float:
     return 100 - stimulus.read_pct
 
 
-def _summary(measured: EntropyRun) -> Table:
-    """Key values for the cover."""
-    values: list[tuple[str, Cell, str]] = []
-    for name, levels in (
-        (measured.sequential_name, measured.sequential),
-        (measured.random_name, measured.random),
-    ):
-        effect = entropy_effect(levels)
-        factor = effect.factor if effect else None
-        cell = cells.number_or("not measured", factor, 2)
-        values.append((f"{name}, least / most entropy", cell, "x"))
+def _measures(measured: EntropyRun) -> tuple[Measured, ...]:
     loss = loss_pct(measured.write_share, FEW_WRITES_PCT)
-    cell = cells.missing("not measured") if loss is None else cells.percent(loss)
-    values.append((f"{measured.mix_name}, loss at {FEW_WRITES_PCT} % writes", cell, "%"))
-    return summary_table("Entropy", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+    return (
+        _EFFECT.of(entropy_effect(measured.sequential), Subject(measured.sequential_name)),
+        _EFFECT.of(entropy_effect(measured.random), Subject(measured.random_name)),
+        _LOSS.of(loss, Subject(measured.mix_name)),
+    )
+
+
+# how much a drive gains by reducing data says nothing of how fast it is
+_EFFECT: Final = Measure[EntropyEffect](
+    "entropy_factor", "{name}, least / most entropy", "x", lambda effect: effect.factor, decimals=2
+)
+_LOSS: Final = Measure[float](
+    "loss_at_few_writes",
+    f"{{name}}, loss at {FEW_WRITES_PCT} % writes",
+    "%",
+    lambda loss: loss,
+    decimals=1,
+    better=Better.LOWER,
+)
 
 
 def _section(measured: EntropyRun, standing: Standing, report_date: str) -> Section:

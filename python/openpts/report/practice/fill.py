@@ -10,17 +10,18 @@ from openpts.analysis.fill import Course, course_of, returned
 from openpts.analysis.rate_fall import Fall
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Col, Plot, PlotName, page, table
-from openpts.pages.model import Axis, Cell, Page, Section, Series, Table, Verdict
-from openpts.pages.summary_table import summary_table
+from openpts.pages.measure import Measure, measured
+from openpts.pages.model import Axis, Cell, Page, Section, Series, Verdict
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
 from openpts.report.practice.fill_idle import Rewrite, idle_page
 from openpts.report.practice.fill_pages import FillRun, breaks_sentence, curve_page, fall_cell
-from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, nothing_page, state_page
+from openpts.report.practice.methodology import methodology_section, nothing_page, state_page
 from openpts.report.standing import Standing
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample, StepState
@@ -32,12 +33,12 @@ _BURST_COLOR: Final = 2
 
 def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
-    measured = fill_run(run)
+    found = fill_run(run)
     return TestContent(
-        verdicts=(breaks_sentence(measured),),
-        summary=_summary(measured),
-        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
-        figures=_figures(measured),
+        verdicts=(breaks_sentence(found),),
+        measures=measured(_MEASURES, found.fill),
+        sections=lambda standing, report_date: (_section(found, standing, report_date),),
+        figures=_figures(found),
     )
 
 
@@ -68,20 +69,36 @@ def _whole(run: Run, part: Part, cycle: int, number: int) -> list[Sample]:
     return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
 
 
-def _summary(measured: FillRun) -> Table:
-    """Key values for the cover."""
-    fill = measured.fill
-    values: list[tuple[str, Cell, str]] = []
-    for name, fall in (
-        ("Cache ends at", fill.cache_end),
-        ("Garbage collection starts at", fill.collection_start),
-    ):
-        values.append((name, cells.missing("no such break") if fall is None else fall_cell(fall), "GB"))
-    missing = cells.missing("not measured")
-    first = missing if not fill.segments else cells.number(fill.segments[0].bytes_per_s / MB, 0)
-    last = missing if not fill.segments else cells.number(fill.segments[-1].bytes_per_s / MB, 0)
-    values += [("First segment of the fill", first, "MB/s"), ("Last segment of the fill", last, "MB/s")]
-    return summary_table("Fill", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+def _fall(fall: Fall | None) -> Cell:
+    return cells.missing("no such break") if fall is None else fall_cell(fall)
+
+
+_MEASURES: Final[tuple[Measure[Course], ...]] = (
+    Measure("cache_end", "Cache ends at", "GB", lambda fill: _fall(fill.cache_end), better=Better.HIGHER),
+    Measure(
+        "collection_start",
+        "Garbage collection starts at",
+        "GB",
+        lambda fill: _fall(fill.collection_start),
+        better=Better.HIGHER,
+    ),
+    Measure(
+        "first_segment",
+        "First segment of the fill",
+        "MB/s",
+        lambda fill: fill.segments[0].bytes_per_s if fill.segments else None,
+        per=MB,
+        better=Better.HIGHER,
+    ),
+    Measure(
+        "last_segment",
+        "Last segment of the fill",
+        "MB/s",
+        lambda fill: fill.segments[-1].bytes_per_s if fill.segments else None,
+        per=MB,
+        better=Better.HIGHER,
+    ),
+)
 
 
 def _section(measured: FillRun, standing: Standing, report_date: str) -> Section:

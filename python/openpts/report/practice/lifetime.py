@@ -3,9 +3,8 @@
 from typing import Any, Final
 
 from openpts.analysis.lifetime import DriveCycle, stretches, write_amplification
-from openpts.pages import cells
-from openpts.pages.model import Cell, Section, Table
-from openpts.pages.summary_table import summary_table
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Section
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
@@ -17,9 +16,10 @@ from openpts.report.practice.lifetime_run import (
     errors_verdict,
     forecast_verdict,
 )
-from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.practice.methodology import methodology_section, state_page
 from openpts.report.standing import Standing
 from openpts.units import MB, NS_PER_S, TB, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 
 _TITLE: Final = "Lifetime"
@@ -29,39 +29,50 @@ def report(run: Run) -> TestContent:
     """The test's part of a report, from the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, LifetimeConditions)  # noqa: S101 the registry calls by test
-    measured = LifetimeRun(run, conditions)
+    lifetime = LifetimeRun(run, conditions)
     return TestContent(
-        verdicts=(end_verdict(measured), errors_verdict(measured), forecast_verdict(measured)),
-        summary=_summary(measured),
-        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
-        figures=_figures(measured),
+        verdicts=(end_verdict(lifetime), errors_verdict(lifetime), forecast_verdict(lifetime)),
+        measures=_measures(lifetime),
+        sections=lambda standing, report_date: (_section(lifetime, standing, report_date),),
+        figures=_figures(lifetime),
     )
 
 
-def _summary(measured: LifetimeRun) -> Table:
-    whole, forecast = measured.whole, measured.forecast
-    missing = cells.missing("not measured")
-    values: list[tuple[str, Cell, str]] = [
-        ("Whole drive cycles", cells.number(len(whole), 0), "cycles"),
-        ("Written", cells.number(measured.written_bytes / TB, 3), "TB"),
-    ]
-    for name, cycle in (("First cycle", whole[:1]), ("Last cycle", whole[-1:])):
-        for word in ("write", "read"):
-            rate = _rate(cycle[0], word) if cycle else None
-            values.append((f"{name}, {word}", missing if rate is None else cells.number(rate, 0), "MB/s"))
-    values.append(
-        (
-            "Rated life used up after",
-            cells.missing("no forecast") if forecast is None else cells.number(forecast.likely, 0),
-            "cycles",
-        )
+def _measures(run: LifetimeRun) -> tuple[Measured, ...]:
+    whole = run.whole
+    return (
+        *measured(_RUN, run),
+        *measured(_CYCLE, whole[0] if whole else None, Subject("First cycle")),
+        *measured(_CYCLE, whole[-1] if whole else None, Subject("Last cycle")),
+        _FORECAST.of(run),
     )
-    return summary_table("Lifetime", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
 
 
-def _rate(cycle: DriveCycle, word: str) -> float | None:
-    bytes_per_s = (cycle.write if word == "write" else cycle.read).bytes_per_s
-    return None if bytes_per_s is None else bytes_per_s / MB
+_RUN: Final[tuple[Measure[LifetimeRun], ...]] = (
+    Measure("whole_cycles", "Whole drive cycles", "cycles", lambda run: len(run.whole)),
+    Measure("written", "Written", "TB", lambda run: run.written_bytes, per=TB, decimals=3),
+)
+_CYCLE: Final[tuple[Measure[DriveCycle], ...]] = (
+    Measure(
+        "write",
+        "{name}, write",
+        "MB/s",
+        lambda cycle: cycle.write.bytes_per_s,
+        per=MB,
+        better=Better.HIGHER,
+    ),
+    Measure(
+        "read", "{name}, read", "MB/s", lambda cycle: cycle.read.bytes_per_s, per=MB, better=Better.HIGHER
+    ),
+)
+_FORECAST: Final = Measure[LifetimeRun](
+    "rated_life_used_after",
+    "Rated life used up after",
+    "cycles",
+    lambda run: None if run.forecast is None else run.forecast.likely,
+    better=Better.HIGHER,
+    absent="no forecast",
+)
 
 
 def _section(measured: LifetimeRun, standing: Standing, report_date: str) -> Section:

@@ -6,10 +6,10 @@ Implements: LSI-PRE-01 to 05, LSI-PROC-03 to 06.
 from typing import Any, Final
 
 from openpts.analysis.profile_rows import loss_pct
-from openpts.pages import cells
-from openpts.pages.model import Block, Cell, Page, Table, Verdict
+from openpts.analysis.random_course import CourseResults
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Block, Page, Verdict
 from openpts.pages.printable import capitalised
-from openpts.pages.summary_table import key_value, summary_table
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
@@ -23,8 +23,9 @@ from openpts.report.practice.methodology import (
 from openpts.report.practice.precon_courses import course_pages, course_verdicts
 from openpts.report.practice.precon_rows import rows_pages
 from openpts.report.practice.precon_states import STATES, Comparison, comparison_of, counting_state
-from openpts.report.practice.profile_tables import value_text
+from openpts.report.practice.profile_tables import row_measure
 from openpts.units import NS_PER_S
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.profile_conditions import DriveState
 
 _TITLE: Final = "Preconditioning Comparison"
@@ -35,7 +36,7 @@ def report(run: Run) -> TestContent:
     comparison = comparison_of(run)
     return TestContent(
         verdicts=course_verdicts(comparison),
-        summary=_summary(comparison),
+        measures=_measures(comparison),
         sections=lambda standing, report_date: (
             methodology_section(
                 run,
@@ -50,23 +51,44 @@ def report(run: Run) -> TestContent:
     )
 
 
-def _summary(comparison: Comparison) -> Table:
+def _measures(comparison: Comparison) -> tuple[Measured, ...]:
     """The course of random writes, and of each row the figure that counts."""
     fresh, random = (comparison.courses[state] for state in (DriveState.FRESH, DriveState.RANDOM))
-    title = comparison.conditions.workload.title
-    values: list[tuple[str, Cell, str]] = [
-        (f"{title}, first minute FOB", key_value(fresh.first_iops), "IOPS"),
-        (f"{title}, steady from FOB", key_value(fresh.steady_iops), "IOPS"),
-        (f"{title}, steady after RND", key_value(random.steady_iops), "IOPS"),
-    ]
-    for place, row in enumerate(comparison.conditions.benchmark.rows):
-        counting = counting_state(row)
-        value = comparison.rows[counting][place].value
-        cell = (
-            cells.missing("not measured") if value is None else Cell(value_text(value, row.units[0]), value)
+    steady = _state_text(comparison)
+    workload = Subject(comparison.conditions.workload.title, steady=steady)
+    rows = (
+        row_measure(row).of(
+            comparison.rows[state][place].figure, Subject(f"{row.title}, {state}", steady=steady)
         )
-        values.append((f"{row.title}, {counting}", cell, row.units[0].value))
-    return summary_table("Precon", _state_text(comparison), len(comparison.run.ledger), tuple(values))
+        for place, row in enumerate(comparison.conditions.benchmark.rows)
+        for state in (counting_state(row),)
+    )
+    return (*measured(_FRESH, fresh, workload), _RANDOM.of(random, workload), *rows)
+
+
+_FRESH: Final[tuple[Measure[CourseResults], ...]] = (
+    Measure(
+        "fresh_first_minute",
+        "{name}, first minute FOB",
+        "IOPS",
+        lambda course: course.first_iops,
+        better=Better.HIGHER,
+    ),
+    Measure(
+        "fresh_steady",
+        "{name}, steady from FOB",
+        "IOPS",
+        lambda course: course.steady_iops,
+        better=Better.HIGHER,
+    ),
+)
+_RANDOM: Final = Measure[CourseResults](
+    "random_steady",
+    "{name}, steady after RND",
+    "IOPS",
+    lambda course: course.steady_iops,
+    better=Better.HIGHER,
+)
 
 
 def _state_text(comparison: Comparison) -> str:

@@ -6,6 +6,7 @@ Implements: LSI-PRE-01 to 05, LSI-PROC-05.
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.analysis.profile_rows import RowFigure
 from openpts.analysis.random_course import CourseResults, analyse_course
 from openpts.record.reader import Run, StepRecord
 from openpts.report.practice.profile_tables import MeasuredRow, measured_row
@@ -30,8 +31,12 @@ class StateRow:
     @property
     def value(self) -> float | None:
         """The row's figure in its first unit."""
-        figure = self.measured.figure(self.unit)
-        return None if figure is None else figure.shown
+        return None if self.figure is None else self.figure.shown
+
+    @property
+    def figure(self) -> RowFigure | None:
+        """All that the tool would show of it."""
+        return self.measured.figure(self.unit)
 
     @property
     def unit(self) -> FigureUnit:

@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from openpts.analysis.profile_rows import Score, as_ssd_score
 from openpts.analysis.settling import judge, look_of
-from openpts.pages import cells, ticks
+from openpts.pages import cells, measure, ticks
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Axis, Block, Cell, Figure, Page, Series, Table, Verdict
-from openpts.pages.summary_table import summary_table
+from openpts.pages.measure import Subject, key_of
+from openpts.pages.model import Axis, Block, Figure, Page, Series, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
@@ -22,8 +22,8 @@ from openpts.report.practice.profile_tables import (
     definition_table,
     measured_row,
     passes_table,
+    row_measure,
     shown_table,
-    value_text,
 )
 from openpts.units import format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit
@@ -48,7 +48,7 @@ def report(run: Run) -> TestContent:
     measured = _measured(run, conditions)
     return TestContent(
         verdicts=_verdicts(conditions, measured),
-        summary=_summary(run, measured),
+        measures=_measures(measured),
         sections=lambda standing, report_date: (
             methodology_section(
                 run,
@@ -104,21 +104,20 @@ def _verdicts(conditions: ProfileConditions, measured: Measured) -> tuple[Verdic
     return (counted, Verdict(f"Definition not confirmed: {'; '.join(doubts)}."), *left_out)
 
 
-def _summary(run: Run, measured: Measured) -> Table:
-    """All rows; of many benchmarks the first of each, since a cover has no room for more."""
-    values: list[tuple[str, Cell, str]] = []
+def _measures(measured: Measured) -> tuple[measure.Measured, ...]:
+    """All rows; of many benchmarks the first of each in front, since a cover has no room for more."""
     fitting = sum(len(rows) for _, rows in measured) <= _MOST_SUMMARY
+    found = []
     for benchmark, rows in measured:
-        for one in rows if fitting else _in_turn(rows)[: max(1, _MOST_SUMMARY // len(measured))]:
-            unit = one.row.units[0]
-            figure = one.figure(unit)
-            cell = (
-                cells.missing("not measured")
-                if figure is None
-                else Cell(value_text(figure.shown, unit), figure.shown)
+        shown = rows if fitting else _in_turn(rows)[: max(1, _MOST_SUMMARY // len(measured))]
+        found += [
+            row_measure(one.row).of(
+                one.figure(one.row.units[0]),
+                Subject(f"{benchmark.title}: {one.row.title}", key_of(f"{benchmark.name} {one.row.title}")),
             )
-            values.append((f"{benchmark.title}: {one.row.title}", cell, unit.value))
-    return summary_table("Profile", NO_STEADY_STATE, len(run.ledger), tuple(values))
+            for one in shown
+        ]
+    return tuple(found)
 
 
 def _in_turn(rows: tuple[MeasuredRow, ...]) -> list[MeasuredRow]:

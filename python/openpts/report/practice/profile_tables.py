@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from openpts.analysis.profile_rows import RowFigure, passes_of, row_figure
 from openpts.pages import cells
+from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Column, Row, Table
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_pattern import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.sample import Sample
@@ -72,6 +74,18 @@ def value_text(value: float, unit: FigureUnit) -> str:
     if unit is FigureUnit.MILLISECONDS:
         return cells.latency(value * NS_PER_MS).text
     return cells.fixed(value, 0 if unit is FigureUnit.IOPS else 1)
+
+
+def row_measure(row: ProfileRow) -> Measure[RowFigure]:
+    """What a row says in its first unit, under the subject's name."""
+    unit = row.units[0]
+    return Measure(
+        unit.name.lower(),
+        "{name}",
+        unit.value,
+        lambda figure: Cell(value_text(figure.shown, unit), figure.shown),
+        better=Better.LOWER if unit.is_time else Better.HIGHER,
+    )
 
 
 def shown_table(table_id: str, measured: Sequence[MeasuredRow], unit: FigureUnit) -> Table:

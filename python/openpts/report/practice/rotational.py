@@ -1,13 +1,12 @@
 """The report of a rotational disk: rates over its zones, and what access costs."""
 
-from typing import Any
+from typing import Any, Final
 
 from openpts.analysis.zones import ZoneRate, inner_to_outer, mean_bytes_per_s, rates_of
-from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Cell, Page, Table, Verdict
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Page, Verdict
 from openpts.pages.printable import fact_text, printable
-from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, of_cycle, write_cache
@@ -15,7 +14,8 @@ from openpts.report.header_rows import active_range_amount_text, data_text, dema
 from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section
 from openpts.report.practice.rotational_pages import RotationalRun, access_page, throughput_page, whole_rate
 from openpts.report.preparation_page import gap_place, largest_gap
-from openpts.units import MB, format_block_size, format_duration
+from openpts.units import MB, NS_PER_MS, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.media import has_platters, media_of
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.rotational_conditions import RotationalConditions
@@ -25,21 +25,21 @@ _TITLE = "Rotational Disk by Zones"
 
 def report(run: Run) -> TestContent:
     """The test's part of a report, from the samples in the record."""
-    measured = _measured(run)
+    disk = _measured(run)
     return TestContent(
-        verdicts=_verdicts(measured),
-        summary=_summary(measured),
+        verdicts=_verdicts(disk),
+        measures=_measures(disk),
         sections=lambda standing, report_date: (
             methodology_section(
                 run,
                 standing,
                 report_date,
                 title=_TITLE,
-                test_rows=_test_rows(measured),
-                pages=(_preparation_page(run), throughput_page(measured), access_page(measured)),
+                test_rows=_test_rows(disk),
+                pages=(_preparation_page(run), throughput_page(disk), access_page(disk)),
             ),
         ),
-        figures=_figures(measured),
+        figures=_figures(disk),
     )
 
 
@@ -76,28 +76,55 @@ def _verdicts(measured: RotationalRun) -> tuple[Verdict, ...]:
     )
 
 
-def _summary(measured: RotationalRun) -> Table:
-    values: list[tuple[str, Cell, str]] = []
-    size = format_block_size(measured.conditions.sequential_block_size_bytes)
-    for read, letter in ((True, "R"), (False, "W")):
-        mean = mean_bytes_per_s(measured.zones, measured.conditions.zones, read=read)
-        ratio = inner_to_outer(measured.zones, measured.conditions.zones, read=read)
-        values.append((f"SEQ {size} {letter}, all zones", _number(mean, 1, MB), "MB/s"))
-        values.append((f"SEQ {size} {letter}, last zone / first", _number(ratio, 2), "x"))
-    size = format_block_size(measured.conditions.random_block_size_bytes)
-    for qd in measured.conditions.qds:
-        for read, letter in ((True, "R"), (False, "W")):
-            rate = whole_rate(measured, qd, read=read)
-            name = f"RND {size} {letter} QD {qd}, whole range"
-            values.append((name, _number(None if rate is None else rate.iops, 1), "IOPS"))
-    rate = whole_rate(measured, min(measured.conditions.qds), read=True)
-    access_ms = None if rate is None or rate.access_ns is None else rate.access_ns / 1e6
-    values.append(("Mean access time of reads, whole range", _number(access_ms, 3), "ms"))
-    return summary_table("Rotational", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+def _measures(run: RotationalRun) -> tuple[Measured, ...]:
+    conditions, found = run.conditions, list[Measured]()
+    size = format_block_size(conditions.sequential_block_size_bytes)
+    for read, letter in _DIRECTIONS:
+        found += measured(_sequential(read=read), run, Subject(f"SEQ {size} {letter}"))
+    size = format_block_size(conditions.random_block_size_bytes)
+    for qd in conditions.qds:
+        for read, letter in _DIRECTIONS:
+            rate = whole_rate(run, qd, read=read)
+            found.append(_RANDOM.of(rate, Subject(f"RND {size} {letter} QD {qd}")))
+    return (*found, _ACCESS.of(whole_rate(run, min(conditions.qds), read=True)))
 
 
-def _number(value: float | None, decimals: int, unit: float = 1.0) -> Cell:
-    return cells.missing("not measured") if value is None else cells.number(value / unit, decimals)
+_DIRECTIONS: Final = ((True, "R"), (False, "W"))
+
+
+def _sequential(*, read: bool) -> tuple[Measure[RotationalRun], ...]:
+    return (
+        Measure(
+            "all_zones",
+            "{name}, all zones",
+            "MB/s",
+            lambda run: mean_bytes_per_s(run.zones, run.conditions.zones, read=read),
+            per=MB,
+            decimals=1,
+            better=Better.HIGHER,
+        ),
+        Measure(
+            "last_to_first",
+            "{name}, last zone / first",
+            "x",
+            lambda run: inner_to_outer(run.zones, run.conditions.zones, read=read),
+            decimals=2,
+        ),
+    )
+
+
+_RANDOM: Final = Measure[ZoneRate](
+    "whole_range", "{name}, whole range", "IOPS", lambda rate: rate.iops, decimals=1, better=Better.HIGHER
+)
+_ACCESS: Final = Measure[ZoneRate](
+    "mean_access_time",
+    "Mean access time of reads, whole range",
+    "ms",
+    lambda rate: rate.access_ns,
+    per=NS_PER_MS,
+    decimals=3,
+    better=Better.LOWER,
+)
 
 
 def _test_rows(measured: RotationalRun) -> Rows:

@@ -9,13 +9,13 @@ from openpts.analysis.minutes import Piece, minutes_of, pieces_of
 from openpts.analysis.saturation import spread_of
 from openpts.analysis.sustained import ClaimResult, Pair, held_ns, pairs_of
 from openpts.pages import cells
-from openpts.pages.model import Cell, Section, Table, Verdict
-from openpts.pages.summary_table import summary_table
+from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.model import Cell, Section, Verdict
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, of_cycle
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.practice.methodology import methodology_section, state_page
 from openpts.report.practice.sustained_claims import ClaimSource, NamedClaim, claims_page, claims_verdict
 from openpts.report.practice.sustained_pages import (
     Load,
@@ -28,6 +28,7 @@ from openpts.report.practice.sustained_pages import (
 )
 from openpts.report.standing import Standing
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample, StepState
@@ -48,7 +49,7 @@ def report(run: Run) -> TestContent:
             load_sentence(measured),
             claims_verdict(measured.claims, measured.claim_source),
         ),
-        summary=_summary(measured),
+        measures=_measures(measured),
         sections=lambda standing, report_date: (_section(measured, standing, report_date),),
         figures=_figures(measured),
     )
@@ -136,18 +137,34 @@ def _ratio_text(measured: SustainedRun, pair: Pair) -> str:
     )
 
 
-def _summary(measured: SustainedRun) -> Table:
-    """Key values for the cover."""
-    values: list[tuple[str, Cell, str]] = []
-    for pair in measured.pairs:
-        ratio = pair.ratio_pct
-        cell = cells.missing("not measured") if ratio is None else cells.percent(ratio)
-        values.append((f"{measured.figure_name(pair.figure)}, run #2 / run #1", cell, "%"))
-    slowest = measured.load.slowest
-    slowest_ns = None if slowest is None else slowest.max_latency_ns
-    cell = cells.missing("no load") if slowest_ns is None else cells.latency(slowest_ns)
-    values.append(("Load, maximum response time", cell, "ms"))
-    return summary_table("Sustained", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
+def _measures(measured: SustainedRun) -> tuple[Measured, ...]:
+    pairs = (_RATIO.of(pair, Subject(measured.figure_name(pair.figure))) for pair in measured.pairs)
+    return (*pairs, _SLOWEST.of(measured.load))
+
+
+_RATIO: Final = Measure[Pair](
+    "sustained_pct",
+    "{name}, run #2 / run #1",
+    "%",
+    lambda pair: pair.ratio_pct,
+    decimals=1,
+    better=Better.HIGHER,
+)
+
+
+def _slowest(load: Load) -> Cell | None:
+    slowest_ns = None if load.slowest is None else load.slowest.max_latency_ns
+    return None if slowest_ns is None else cells.latency(slowest_ns)
+
+
+_SLOWEST: Final = Measure[Load](
+    "load_max_response_time",
+    "Load, maximum response time",
+    "ms",
+    _slowest,
+    better=Better.LOWER,
+    absent="no load",
+)
 
 
 def _section(measured: SustainedRun, standing: Standing, report_date: str) -> Section:

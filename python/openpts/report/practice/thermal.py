@@ -3,20 +3,21 @@
 from typing import Any, Final
 
 from openpts.pages import cells
-from openpts.pages.model import Cell, Section, Table
+from openpts.pages.measure import Measure, Subject, key_of, measured
+from openpts.pages.model import Cell, Section
 from openpts.pages.printable import printable
-from openpts.pages.summary_table import summary_table
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows
 from openpts.report.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_section, state_page
+from openpts.report.practice.methodology import methodology_section, state_page
 from openpts.report.practice.thermal_pages import course_page, duty_cycle_page, scatter_page
 from openpts.report.practice.thermal_run import NAMES, Load, ThermalRun
 from openpts.report.practice.thermal_table import results_page
 from openpts.report.practice.thermal_words import highest_temperature_c, load_verdict
 from openpts.report.standing import Standing
 from openpts.units import MB, NS_PER_S, format_block_size, format_duration
+from openpts.vocabulary.better import Better
 from openpts.vocabulary.thermal_conditions import ThermalConditions
 
 _TITLE: Final = "Thermal Throttling"
@@ -26,47 +27,49 @@ def report(run: Run) -> TestContent:
     """The test's part of a report, from the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, ThermalConditions)  # noqa: S101 the registry calls by test
-    measured = ThermalRun(run, conditions)
+    thermal = ThermalRun(run, conditions)
     return TestContent(
-        verdicts=tuple(load_verdict(measured, number, name) for number, name in NAMES.items()),
-        summary=_summary(measured),
-        sections=lambda standing, report_date: (_section(measured, standing, report_date),),
-        figures={"loads": {_key(number): _figures(measured, number) for number in NAMES}},
+        verdicts=tuple(load_verdict(thermal, number, name) for number, name in NAMES.items()),
+        measures=tuple(
+            one
+            for number, name in NAMES.items()
+            for one in measured(_MEASURES, thermal.loads.get(number), Subject(name))
+        ),
+        sections=lambda standing, report_date: (_section(thermal, standing, report_date),),
+        figures={"loads": {key_of(name): _figures(thermal, number) for number, name in NAMES.items()}},
     )
 
 
-def _key(number: int) -> str:
-    return NAMES[number].lower().replace(" ", "_")
-
-
-def _summary(measured: ThermalRun) -> Table:
-    values: list[tuple[str, Cell, str]] = []
-    for number, name in NAMES.items():
-        load = measured.loads.get(number)
-        throttling = None if load is None else load.throttling
-        before = None if throttling is None else throttling.before_bytes_per_s
-        during = None if throttling is None else throttling.throttled_bytes_per_s
-        values += [
-            (f"{name}, time to first throttle", _first_throttle(load), "min"),
-            (f"{name}, speed before", _rate(load, before), "MB/s"),
-            (f"{name}, speed throttled", _rate(load, during), "MB/s"),
-        ]
-    return summary_table("Thermal", NO_STEADY_STATE, len(measured.run.ledger), tuple(values))
-
-
-def _first_throttle(load: Load | None) -> Cell:
-    if load is None:
-        return cells.missing("not measured")
+def _first_throttle(load: Load) -> Cell:
     first_ns = load.throttling.first_ns
     if first_ns is None:
         return cells.missing(f"no throttling seen in {format_duration(load.length_ns)}")
     return cells.number(first_ns / (60 * NS_PER_S), 1)
 
 
-def _rate(load: Load | None, bytes_per_s: float | None) -> Cell:
-    if bytes_per_s is None:
-        return cells.missing("not measured" if load is None else "no such time in the run")
-    return cells.number(bytes_per_s / MB, 0)
+_NO_SUCH_TIME: Final = "no such time in the run"
+_MEASURES: Final[tuple[Measure[Load], ...]] = (
+    # a time that should be long
+    Measure("first_throttle", "{name}, time to first throttle", "min", _first_throttle, better=Better.HIGHER),
+    Measure(
+        "speed_before",
+        "{name}, speed before",
+        "MB/s",
+        lambda load: load.throttling.before_bytes_per_s,
+        per=MB,
+        better=Better.HIGHER,
+        absent=_NO_SUCH_TIME,
+    ),
+    Measure(
+        "speed_throttled",
+        "{name}, speed throttled",
+        "MB/s",
+        lambda load: load.throttling.throttled_bytes_per_s,
+        per=MB,
+        better=Better.HIGHER,
+        absent=_NO_SUCH_TIME,
+    ),
+)
 
 
 def _section(measured: ThermalRun, standing: Standing, report_date: str) -> Section:

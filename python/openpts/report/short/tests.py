@@ -5,7 +5,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.pages import cells, ticks
+from openpts.pages import ticks
 from openpts.pages.cells import fixed
 from openpts.pages.model import Block, Cell, Column, Figure, Page, Row, Section, Series, Table, Verdict
 from openpts.report.run_part import RunPart
@@ -103,9 +103,9 @@ def _throughput_summary(sections: tuple[Section, ...]) -> list[Block]:
         table = Picked(section).any_table(f"{section.test}-table")
         if table is None:
             continue
-        by_mix = {column.label: n for n, column in enumerate(table.columns)}
+        by_read_pct = {column.value: n for n, column in enumerate(table.columns)}
         rows += [
-            Row(row.head, tuple(row.cells[by_mix[label]] for label in ("100/0", "0/100")))
+            Row(row.head, tuple(row.cells[by_read_pct[read_pct]] for read_pct in (100, 0)))
             for row in table.rows
         ]
     if not rows:
@@ -190,7 +190,9 @@ def _by_key_values(part: RunPart) -> list[Block]:
             title=f"{part.title}: key values",
             head=Column("Key value", align="left", width=1.6),
             columns=(Column("Result"), Column("Unit", align="left", width=0.5)),
-            rows=tuple(Row(Cell(value.name), (value.cell, cells.words(value.unit))) for value in part.values),
+            rows=tuple(
+                Row(Cell(one.label), (one.noted_cell, Cell(one.unit))) for one in part.measures if one.is_key
+            ),
         ),
     ]
 

@@ -1,0 +1,159 @@
+"""A result that people compare, declared once: whoever wants it asks for its key, never for its label."""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from openpts.pages import cells
+from openpts.pages.model import Cell
+from openpts.vocabulary.better import Better
+
+R = TypeVar("R")
+
+NOT_MEASURED: Final = "not measured"
+NO_STEADY_STATE: Final = "N/A"
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A measure in a run. ``key`` is the same in each run of a test, so that runs can be compared.
+
+    ``cell`` has the text without the unit, the unrounded value in ``unit`` (None: not measured) and the note
+    that belongs to the value: why it is missing, a low count. ``point`` is the operating point. ``state``
+    says that the value is not one of steady state where the test looks for it, empty if it is; ``steady`` is
+    what a summary says of the steady state. ``stands_in``: the maximum stands in for a percentile that the
+    I/Os do not suffice for; it is shown, but compared with nothing. ``is_key``: executive summary, suite and
+    comparison show it; ``on_cover``: so does the cover of its own run, as ``cover_label``.
+    """
+
+    key: str
+    label: str
+    unit: str
+    cell: Cell
+    better: Better
+    point: str = ""
+    state: str = ""
+    steady: str = NO_STEADY_STATE
+    stands_in: bool = False
+    is_key: bool = True
+    on_cover: bool = True
+    cover_label: str = ""
+
+    @property
+    def value(self) -> float | None:
+        """The unrounded value in ``unit``; None if it was not measured."""
+        return self.cell.value
+
+    @property
+    def text(self) -> str:
+        """What a report prints without the unit."""
+        return self.cell.text
+
+    @property
+    def note(self) -> str:
+        """The operating point, a low count, or why there is no value."""
+        return "; ".join(word for word in (self.point, self.cell.note) if word)
+
+    @property
+    def noted_cell(self) -> Cell:
+        """The value in a table away from its test's pages, with operating point and state."""
+        note = "; ".join(word for word in (self.note, self.state) if word)
+        return Cell(self.text, self.value, note, "missing" if self.value is None else "")
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What measures are of, where a run has them several times: a workload, a load, an operating point.
+
+    ``name`` takes its place in labels, ``key`` in keys (by default made of the name). ``doubt`` is what is
+    wrong with the operating point ``point``. ``state`` and ``steady`` are those of ``Measured``.
+    """
+
+    name: str = ""
+    key: str = ""
+    point: str = ""
+    doubt: str = ""
+    state: str = ""
+    steady: str = NO_STEADY_STATE
+
+
+_WHOLE_RUN: Final = Subject()
+
+
+@dataclass(frozen=True)  # slots and Measure[R](...) do not go together
+class Measure(Generic[R]):
+    """How a figure comes out of a test's results ``R``, and all that is to be known of it.
+
+    ``value`` gives it in ``1 / per`` of the unit, printed with ``decimals``, or the cell that the test's
+    tables show; None or a cell without a value where it was not measured, for the reason ``absent`` or the
+    cell's note. ``{name}`` and ``{point}`` in labels are those of the subject. ``of_steady_state`` is False
+    for what is measured before steady state by design. The other fields are those of ``Measured``.
+    """
+
+    key: str
+    label: str
+    unit: str
+    value: Callable[[R], float | Cell | None]
+    _: KW_ONLY
+    better: Better = Better.UNJUDGED
+    per: float = 1
+    decimals: int = 0
+    absent: str = NOT_MEASURED
+    stands_in: Callable[[R], bool] | None = None
+    of_steady_state: bool = True
+    is_key: bool = True
+    on_cover: bool = True
+    cover_label: str = ""
+
+    def of(self, results: R | None, subject: Subject = _WHOLE_RUN) -> Measured:
+        """The measure in a run; results are None where there are none of the subject."""
+        found = None if results is None else self.value(results)
+        if not isinstance(found, Cell):
+            if found is not None and self.per != 1:  # a count stays a whole number
+                found /= self.per
+            found = cells.number_or(NOT_MEASURED if results is None else self.absent, found, self.decimals)
+        measured = found.value is not None
+        words = {"name": subject.name, "point": subject.point}
+        return Measured(
+            key=f"{subject.key or key_of(subject.name)}.{self.key}".lstrip("."),
+            label=self.label.format_map(words),
+            unit=self.unit,
+            cell=found,
+            better=self.better,
+            point=", ".join(word for word in (subject.point, subject.doubt) if word) if measured else "",
+            state=subject.state if measured and self.of_steady_state else "",
+            steady=subject.steady,
+            stands_in=results is not None and self.stands_in is not None and self.stands_in(results),
+            is_key=self.is_key,
+            on_cover=self.on_cover,
+            cover_label=(self.cover_label or self.label).format_map(words),
+        )
+
+
+def measured(
+    measures: Iterable[Measure[R]], results: R | None, subject: Subject = _WHOLE_RUN
+) -> tuple[Measured, ...]:
+    """A row of measures of one subject."""
+    return tuple(measure.of(results, subject) for measure in measures)
+
+
+def key_of(words: str) -> str:
+    """A key of the words that name a stimulus: ``rnd_4_kib_rw0`` of ``RND 4 KiB RW0``."""
+    return re.sub("[^a-z0-9]+", "_", words.lower()).strip("_")
+
+
+def measure_figures(found: Iterable[Measured]) -> Mapping[str, Any]:
+    """All measures by key, JSON-ready."""
+    return {
+        one.key: {
+            "label": one.label,
+            "unit": one.unit,
+            "value": one.value,
+            "better": one.better,
+            "note": one.note,
+            "state": one.state or None,
+            "stands_in": one.stands_in,
+        }
+        for one in found
+    }

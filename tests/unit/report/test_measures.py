@@ -1,0 +1,213 @@
+"""Measures: what each test declares, found by key, with its state, its doubt, and why it is missing."""
+
+import ast
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace as with_changes
+
+from openpts import report
+from openpts.pages.measure import Measured
+from openpts.record.reader import Run, read_run
+from openpts.report.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
+from openpts.report.compare.metrics import metrics_of
+from openpts.report.summary import summarise
+from openpts.report.tests import REPORTS, reported_test
+from openpts.vocabulary.better import Better
+from openpts.vocabulary.conditions import DemandConditions
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.test_conditions import TestConditions
+from tests.support.made_up_run import made_up_run
+from tests.support.report_cases import Reports
+
+
+def measures(run: Run) -> dict[str, Measured]:
+    found = reported_test(run.manifest.conditions.test).report(run).measures
+    by_key = {one.key: one for one in found}
+    assert len(by_key) == len(found), "a key twice"
+    return by_key
+
+
+@pytest.fixture(scope="module", params=list(REPORTS))
+def made_up(request: pytest.FixtureRequest) -> Run:
+    return made_up_run(request.param)
+
+
+def test_keys_are_unique_and_made_for_machines(made_up: Run) -> None:
+    found = measures(made_up)
+    assert all(
+        key == key.lower() and set(key) <= set("abcdefghijklmnopqrstuvwxyz0123456789_.") for key in found
+    )
+    assert any(one.is_key for one in found.values())
+    assert any(one.on_cover for one in found.values())
+
+
+def test_json_has_every_measure_by_its_key(made_up: Run) -> None:
+    figures = summarise(made_up)["measures"]
+    assert {key: one["value"] for key, one in figures.items()} == {
+        key: one.value for key, one in measures(made_up).items()
+    }
+
+
+def test_the_key_values_of_iops_are_the_averages_of_its_matrix(reports: Reports) -> None:
+    run = read_run(reports.folder("steady"))
+    found = measures(run)
+    expected = {
+        f"rnd_4_kib_rw{cell['read_pct']}.iops": cell["iops"]
+        for cell in summarise(run)["iops"]
+        if cell["block_size_bytes"] == 4096 and cell["read_pct"] in {0, 65, 100}
+    }
+    assert {key: one.value for key, one in found.items()} == expected
+    assert {one.better for one in found.values()} == {Better.HIGHER}
+
+
+def test_what_was_not_measured_says_so(reports: Reports) -> None:
+    found = measures(read_run(reports.folder("preconditioned only"))).values()
+    assert {(one.value, one.text, one.note, one.state) for one in found} == {
+        (None, "n/a", "not measured", "")
+    }
+    assert {one.noted_cell.tone for one in found} == {"missing"}
+
+
+def test_idle_recovery_gives_the_gain_of_the_longest_wait_state() -> None:
+    """A drive that writes 20,000 IOPS, but 15,000 in wait state 10: a gain of -25 %."""
+
+    def rate(_stimulus: Stimulus, part: Part, number: int) -> float:
+        return 15_000.0 if (part, number) == (Part.WAIT_STATE, 10) else 20_000.0
+
+    run = made_up_run("hir", rate=rate)
+    found = measures(run)
+    keys = {key: (one.value, one.text) for key, one in found.items() if one.is_key}
+    assert keys["baseline_iops"] == (pytest.approx(20_000), "20,000")
+    assert keys["ws10.gain"] == (pytest.approx(-25), "-25.0")
+    assert len(keys) == 2
+    covered = [key for key, one in found.items() if one.on_cover]
+    assert covered == ["baseline_iops", *(f"ws{s['number']}.gain" for s in summarise(run)["wait_states"])]
+
+
+def test_recovery_is_a_time() -> None:
+    run = made_up_run("xsr")
+    found = measures(run)
+    one = found["recovery_to_peak"]
+    assert (one.unit, one.better, one.is_key) == ("min", Better.LOWER, True)
+    assert one.value == summarise(run)["recovery_to_peak_min"]
+    assert [key for key, one in found.items() if one.is_key] == ["recovery_to_peak"]
+
+
+def unreachable_limit(conditions: TestConditions) -> TestConditions:
+    assert isinstance(conditions, DemandConditions)
+    return with_changes(conditions, art_limit_ns=1)
+
+
+@pytest.mark.parametrize("name", ["cbw", "dirth"])
+def test_an_operating_point_names_its_demand_and_what_is_wrong_with_it(name: str) -> None:
+    run = made_up_run(name, adjust=unreachable_limit)
+    point = summarise(run)["chosen_points"]["max"]
+    at = f"TC {point['tc']} / QD {point['qd']}"
+    found = measures(run)
+    keys = {key: (one.label, one.note, one.value) for key, one in found.items() if one.is_key}
+    note = f"{at}, ART not below its limit"
+    assert keys == {
+        "max.iops": ("MaxIOPS", note, point["iops"]),
+        "max.art": ("ART at MaxIOPS", note, pytest.approx(point["art_ms"])),
+    }
+    assert found["max.iops"].cover_label == f"MaxIOPS at {at}"
+    assert found["min.iops"].note == found["min.iops"].point != ""
+
+
+def test_without_a_round_there_is_no_operating_point() -> None:
+    run = made_up_run("dirth")
+    cut = replace(run, steps=tuple(step for step in run.steps if step.place.part is not Part.ROUND))
+    found = measures(cut)
+    assert {key: (one.text, one.on_cover) for key, one in found.items()} == {
+        "max.iops": ("n/a", True),
+        "max.art": ("n/a", False),
+    }
+
+
+def test_five_nines_of_too_few_ios_stand_in(reports: Reports) -> None:
+    run = made_up_run("lat")
+    for cell in summarise(run)["iops"]:
+        if cell["block_size_bytes"] == 4096:
+            one = measures(run)[f"rnd_4_kib_rw{cell['read_pct']}.five_nines"]
+            assert one.stands_in is (cell["p99_999_ms"] is None)
+    assert not any(one.stands_in for key, one in measures(run).items() if key.endswith(".art"))
+
+
+@pytest.mark.parametrize(
+    ("test", "key", "unit", "better"),
+    [
+        ("tp", "seq_128_kib.write", "MB/s", Better.HIGHER),
+        ("lat", "rnd_4_kib_rw0.art", "ms", Better.LOWER),
+        ("wsat", "rnd_4_kib_rw0.plateau_to_end_zone_ratio", "ratio", Better.UNJUDGED),
+        ("sustained", "rnd_4_kib_w.sustained_pct", "%", Better.HIGHER),
+        ("sustained", "load_max_response_time", "ms", Better.LOWER),
+        ("entropy", "rnd_4_kib.loss_at_few_writes", "%", Better.LOWER),
+        ("entropy", "seq_128_kib_w.entropy_factor", "x", Better.UNJUDGED),
+        ("thermal", "cold_run.first_throttle", "min", Better.HIGHER),
+        ("thermal", "cold_run.speed_throttled", "MB/s", Better.HIGHER),
+        ("lifetime", "rated_life_used_after", "cycles", Better.HIGHER),
+        ("lifetime", "whole_cycles", "cycles", Better.UNJUDGED),
+        ("fill", "cache_end", "GB", Better.HIGHER),
+        ("hdd", "mean_access_time", "ms", Better.LOWER),
+        ("hdd", "seq_1024_kib_r.last_to_first", "x", Better.UNJUDGED),
+        ("precon", "rnd_4_kib_rw0.fresh_steady", "IOPS", Better.HIGHER),
+    ],
+)
+def test_a_figure_is_judged_by_what_it_is(test: str, key: str, unit: str, better: Better) -> None:
+    one = measures(made_up_run(test))[key]
+    assert (one.unit, one.better, one.is_key) == (unit, better, True)
+
+
+def relabelled(run: ComparedRun) -> ComparedRun:
+    renamed = tuple(replace(one, label=f"Other words {n}") for n, one in enumerate(run.content.measures))
+    return replace(run, content=replace(run.content, measures=renamed))
+
+
+def with_last_set(comparison: RunComparison, change: Callable[[ComparedRun], ComparedRun]) -> RunComparison:
+    (test,) = comparison.tests
+    *others, last = test.contenders
+    changed = replace(last, runs=tuple(change(run) for run in last.runs))
+    return replace(comparison, tests=(replace(test, contenders=(*others, changed)),))
+
+
+def test_runs_are_compared_by_key_whatever_the_labels_say(reports: Reports) -> None:
+    run = read_run(reports.folder("steady"))
+    comparison = compare_runs([Entry(run, "a"), Entry(run, "b")])
+    ((_, plain),) = metrics_of(comparison)
+    ((_, other),) = metrics_of(with_last_set(comparison, relabelled))
+    assert [metric.key for metric in other] == [metric.key for metric in plain]
+    assert all(one.runs is not None for metric in other for one in metric.sets)
+
+
+LOOKUPS = {"label", "cover_label"}
+
+
+def measure_lookups(source: str) -> list[int]:
+    """Lines that compare a label, or take it as a key of a dictionary."""
+    found = []
+    for node in ast.walk(ast.parse(source)):
+        parts: list[ast.expr | None] = []
+        if isinstance(node, ast.Compare):
+            parts = [node.left, *node.comparators]
+        elif isinstance(node, ast.DictComp):
+            parts = [node.key]
+        elif isinstance(node, ast.Subscript):
+            parts = [node.slice]
+        found += [part.lineno for part in parts if isinstance(part, ast.Attribute) and part.attr in LOOKUPS]
+    return found
+
+
+def test_no_report_finds_a_figure_by_its_label() -> None:
+    looked_up = "next(m for m in found if m.label == 'IOPS')\n{m.label: m for m in found}"
+    assert sorted(measure_lookups(looked_up)) == [1, 2]
+    folder = Path(next(iter(report.__path__)))
+    lines = {
+        f"{path.relative_to(folder)}:{line}"
+        for path in folder.rglob("*.py")
+        for line in measure_lookups(path.read_text(encoding="utf-8"))
+    }
+    assert lines == set()

@@ -154,7 +154,7 @@ def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
     """Put back one setting; the line tells what became of it. Raises HostSettingError."""
     place, value = entry.subject["place"], entry.found["value"]
     if entry.owner.boot_id != Owner.this_process(roots).boot_id:
-        return f"{place}: the machine was restarted since, nothing is left to put back"
+        return f"{place}: the machine was restarted since, nothing left to restore"
     if entry.subject["means"] == Means.UNIT:
         _systemctl("start", place, run)
         return f"{place}: started again"
@@ -162,13 +162,13 @@ def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
     try:
         inode = str(path.stat().st_ino)
     except OSError:
-        return f"{place}: gone with its device, nothing is left to put back"
+        return f"{place}: gone with its device, nothing left to restore"
     if entry.subject.get("inode", inode) != inode:
-        return f"{place}: of another device now, nothing is left to put back"
+        return f"{place}: of another device now, nothing left to restore"
     try:
         write_setting(path, value, roots)
     except HostSettingError as error:
-        raise HostSettingError(f"{place} can't be put back to {value}: {error}") from error
+        raise HostSettingError(f"can't restore {place} to {value}: {error}") from error
     return f"{place}: {value} again"
 
 

@@ -158,7 +158,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
     if not os.path.lexists(database):
-        raise RecordError(f"{folder} is no run folder: it holds no {DATABASE_NAME}")
+        raise RecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}")
     try:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
@@ -187,7 +187,7 @@ def _open(database: Path) -> sqlite3.Connection:
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
-        raise RecordError(f"{folder} holds nothing yet: its run has just begun, or ended as it did")
+        raise RecordError(f"{folder} is empty: its run has just begun, or ended at once")
     # records of earlier versions have none
     if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
         raise RecordError(

@@ -185,11 +185,11 @@ class RunWriter:
                     _lost(self.folder / name, f"can't be found: {error.strerror}")
                 ) from error
             if not os.path.samestat(found, made):
-                raise LostRecordError(_lost(self.folder / name, "is another file than this run has made"))
+                raise LostRecordError(_lost(self.folder / name, "is not the file that this run created"))
 
 
 def _lost(path: Path, what: str) -> str:
-    return f"can't go on with the record: {path} {what}; leave a run's folder alone while it runs"
+    return f"can't continue the record: {path} {what}; don't touch a run's folder during the run"
 
 
 @contextmanager

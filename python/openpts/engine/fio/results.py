@@ -71,7 +71,9 @@ def _jobs(stdout: str, stderr: str) -> list[dict[str, Any]]:
         said = [
             line for line in (*stderr.splitlines(), *stdout[: max(begin, 0)].splitlines()) if line.strip()
         ]
-        raise NoResultError(said[0].removeprefix("fio: ").strip() if said else "it said nothing") from None
+        raise NoResultError(
+            said[0].removeprefix("fio: ").strip() if said else "it printed no message"
+        ) from None
     return jobs
 
 

@@ -21,23 +21,23 @@ _STATUS_WORDS = {status.value.replace(" ", "-"): status for status in Status}
     "--only",
     type=click.Choice(list(_STATUS_WORDS)),
     multiple=True,
-    help="Show these; can be repeated. Without it, all but what is not applicable.",
+    help="Show requirements of this status; may be repeated. [default: all but not applicable]",
 )
 @click.option(
     "--level",
     type=click.Choice([level.value for level in Level]),
     multiple=True,
-    help="Show requirements of this level; can be repeated.",
+    help="Show requirements of this level; may be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def conformance_command(
     run_folder: Path, only: tuple[str, ...], level: tuple[str, ...], as_json: bool
 ) -> None:
-    """Hold a run against every requirement of the specification, from its folder alone.
+    """Check a run against every requirement of the specification, from its folder alone.
 
-    Each is met (with what shows it), deviated (with the value required and the one used), not reached
-    (what it is about did not happen in this run), not applicable, or what the record can't tell. The
-    deviations are those of the run's ledger, and what the steps show.
+    Each is met (with the evidence), deviated (with the value required and the one used), not reached (its
+    condition did not occur in this run), not applicable, or not verifiable from the record. The deviations
+    are those of the run's ledger and of its steps.
     """
     run = read_run(run_folder)
     everything = conformance_of(run)

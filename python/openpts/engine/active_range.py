@@ -1,4 +1,4 @@
-"""Where a stimulus's active range lies on a target, for every engine alike."""
+"""The byte range of a stimulus's active range on a target, the same for every engine."""
 
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import TargetFacts

@@ -50,7 +50,7 @@ class HostChanger:
     def make(self, changes: Sequence[Change]) -> tuple[ChangeReport, ...]:
         """Make those changes that are none yet, and tell of each.
 
-        What another run has set already is noted as ours as well: whoever ends last puts it back. Some
+        What another run has set already is recorded for this one too: the last to end restores it. Some
         settings are reset when another one changes, so that all are looked at once more at the end. Raises
         JournalError, before anything is changed that isn't in it.
         """
@@ -114,7 +114,7 @@ class HostChanger:
             "until": self.until,
             "group": new_group() if shared is None else shared.subject["group"],
         }
-        # the numbers of /proc/sys are made up anew whenever the kernel needs its memory
+        # the inode numbers of /proc/sys change whenever the kernel reclaims memory
         if change.means is Means.FILE and Path(change.place).is_relative_to(self.roots.sys.resolve()):
             subject["inode"] = str(Path(change.place).stat().st_ino)
         return subject

@@ -25,7 +25,7 @@ def is_of_a_run(entry: Entry) -> bool:
 
 
 def relied_upon(noted: Noted, roots: SystemRoots) -> tuple[Entry, ...]:
-    """Changes that somebody still needs: those of runs that go on, and those that last until asked."""
+    """Changes still needed: those of active runs, and those that last until they are restored."""
     boot_id = Owner.this_process(roots).boot_id
     return tuple(
         entry

@@ -80,7 +80,7 @@ def _policies(cpus: Path) -> tuple[Path, ...]:
 
 # SOL-PWR-11
 def _ceilings(cpus: Path) -> Iterator[Change]:
-    """A ceiling below what the processor can do is right for nobody."""
+    """A ceiling below what the processor can do is never right."""
     for policy in _policies(cpus):
         if most := read_text(policy / "cpuinfo_max_freq"):
             yield from _where_it_is("p_states", policy / "scaling_max_freq", most)
@@ -96,7 +96,7 @@ def _turbo(cpus: Path) -> Iterator[Change]:
 
 # SOL-BIOS-02, SOL-BIOS-06, SOL-PWR-03, SOL-PWR-11
 def _clocks(cpus: Path) -> Iterator[Change]:
-    """The preference before the governor: intel_pstate lets nobody set it under the governor performance."""
+    """The preference before the governor: intel_pstate refuses it under the governor performance."""
     for policy in _policies(cpus):
         yield from _where_it_is("energy_preference", policy / "energy_performance_preference", "performance")
         if "performance" in (read_text(policy / "scaling_available_governors") or "performance").split():

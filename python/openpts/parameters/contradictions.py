@@ -1,4 +1,4 @@
-"""What parameters can't be together, and what they can't be on a target: told before anything is purged."""
+"""Contradictions between parameters, and with a target, found before anything is purged."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final

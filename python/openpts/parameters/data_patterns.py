@@ -25,7 +25,7 @@ _SIMPLE: Final[Mapping[str, DataPattern]] = {
 
 
 def data_pattern(option: str, text: str) -> DataPattern:
-    """The data pattern that the word stands for. Raises UsageError."""
+    """The data pattern of the word. Raises UsageError."""
     if text in _SIMPLE:
         return _SIMPLE[text]
     readers = {"pattern": _pattern, "entropy": _reducible, "verified": _verified}

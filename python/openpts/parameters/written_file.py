@@ -1,4 +1,4 @@
-"""A file that an operator wrote: read no further than makes sense, and told of with line and column."""
+"""A file written by an operator: bounded in size, its errors with line and column."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -50,7 +50,7 @@ _HEALTH_READINGS: Final = _Query(
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step as it stands in the record."""
+    """One step as recorded."""
 
     place: StepPlace
     sample: Sample
@@ -176,7 +176,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _open(database: Path) -> sqlite3.Connection:
-    # A closed run is one file that nobody writes: taken as immutable, it can be read from read-only
+    # A closed run is one file that is never written again: opened as immutable, it can be read from read-only
     # ground and reading leaves no side files. A run in progress, or one that was killed, has a log
     # beside it that must be read as well.
     closed = not database.with_name(f"{database.name}-wal").exists()
@@ -224,7 +224,7 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
 
 
 def _interval_telemetry(steps: Iterable[StepRecord]) -> defaultdict[str, list[tuple[int, float]]]:
-    """What the engine told of the device itself, at the end of each interval; ``throttled`` is 0 or 1."""
+    """What the engine reported of the device itself, at the end of each interval; ``throttled`` is 0 or 1."""
     points: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
     temperatures, throttled = points["temperature_c"], points["throttled"]
     for sample in (step.sample for step in steps):

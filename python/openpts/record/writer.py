@@ -125,7 +125,7 @@ class RunWriter:
     def add_step(self, place: StepPlace, sample: Sample) -> None:
         """Store one step with its intervals, histograms and errors.
 
-        Whoever was interrupted in it, and does not know how far it came, calls it again: it is stored once.
+        A caller that was interrupted in it calls it again: the step is stored once.
         """
         with self._transaction() as connection:
             if _is_last(connection, place):

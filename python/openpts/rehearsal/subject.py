@@ -1,4 +1,4 @@
-"""The real drive that a rehearsal stands for: from sysfs, from a data sheet, or a preset as it is."""
+"""The real drive that a rehearsal models: from sysfs, from a data sheet, or a preset as it is."""
 
 import tomllib
 from collections.abc import Mapping

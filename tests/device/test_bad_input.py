@@ -22,7 +22,7 @@ NOTHING: set[str] = set()
         (
             ("run", "iops", "file:x?size=64MiB", "--step-seconds", "1", "--round-seconds", "56"),
             2,
-            "says the same thing twice",
+            "sets the same as",
         ),
         (("run", "iops", "file:x?size=many"), 2, "is not a size"),
         (("run", "iops", "file:x?size=64M"), 2, "is not a size"),
@@ -35,7 +35,7 @@ NOTHING: set[str] = set()
         (("run", "iops", "."), 3, "directory"),
         (("run", "iops", "/dev/no-such-drive"), 3, "/dev/no-such-drive"),
         (("run", "iops", "/dev/zero"), 3, "character device"),
-        (("report", "no-run"), 8, "is no run folder"),
+        (("report", "no-run"), 8, "is not a run folder"),
         (("help", "tea"), 2, "No such command 'tea'"),
     ],
 )

@@ -23,34 +23,38 @@ qd = 0
 """
 
 CASES = [
-    (("iops", "--active-range", "75:25"), 2, "--active-range '75:25': the range begins before it ends"),
+    (("iops", "--active-range", "75:25"), 2, "--active-range '75:25': START must be below END"),
     (("iops", "--active-range", "0"), 2, "--active-range '0'"),
     (("iops", "--active-range", "101"), 2, "--active-range '101'"),
     (("iops", "--read-pcts", "100,101"), 2, "'--read-pcts': '100,101': expected a whole number <= 100"),
     (("iops", "--read-pcts", "-1,0"), 2, "expected a whole number >= 0"),
     (("iops", "--block-sizes", "4KiB,4100B"), 2, "--block-sizes '4100B': a transfer has whole sectors"),
-    (("iops", "--tracking", "RND 2MiB RW0"), 2, "which is no element of a round"),
+    (("iops", "--tracking", "RND 2MiB RW0"), 2, "which is not an element of a round"),
     (
         ("iops", "--segments", "65x1MiB", "--tc", "1", "--qd", "4"),
         3,
         "too small for 65 LBA segments of 1024 KiB",
     ),
-    (("iops", "--segments", "4x64KiB", "--tc", "1", "--qd", "4"), 2, "hold no transfer of 1024 KiB"),
+    (
+        ("iops", "--segments", "4x64KiB", "--tc", "1", "--qd", "4"),
+        2,
+        "are smaller than a transfer of 1024 KiB",
+    ),
     (("iops", "--tc", "64", "--qd", "64"), 3, "too small for the queue"),
     (("iops", "--tc", "0"), 2, "--tc"),
-    (("iops", "--time-scale", "3/2"), 2, "--time-scale '3/2': is more than 0 and at most 1"),
+    (("iops", "--time-scale", "3/2"), 2, "--time-scale '3/2': must be above 0 and at most 1"),
     (("iops", "--data-pattern", "verified:1"), 2, "--data-pattern 'verified:1': a test reads"),
-    (("hir", "--wait-states", "1,1"), 2, "--wait-states: 1 is there twice"),
+    (("hir", "--wait-states", "1,1"), 2, "--wait-states: 1 is given twice"),
     (
         ("hir", "--workload", "SEQ 4KiB RW0", "--segments", "4x1MiB"),
         2,
-        "segments say where random accesses go",
+        "segments apply to random accesses",
     ),
     (("xsr", "--group-seconds", "1,2"), 2, "expected a list of length >= 3"),
     (("xsr", "--group-tcs", "1,2000,1"), 2, "expected a whole number <= 1024"),
     (("cbw", "--prewrite-shortest-seconds", "3600"), 2, "the shortest pre-write is longer than the longest"),
-    (("wsat", "--workloads", "mail"), 2, "--workloads 'mail': is none of read_intensive"),
-    (("wsat", "--data-pattern", "entropy:46,granule:700B"), 2, "no multiple of the sector"),
+    (("wsat", "--workloads", "mail"), 2, "--workloads 'mail': is not one of read_intensive"),
+    (("wsat", "--data-pattern", "entropy:46,granule:700B"), 2, "not a multiple of the sector"),
     (("wsat", "--nines", "12"), 2, "--nines"),
 ]
 
@@ -110,6 +114,6 @@ def test_a_size_between_sectors_is_refused_where_the_operator_asked_for_it(tmp_p
     sizes = ("--block-sizes", "8KiB,4KiB,0.5KiB")
     ended = openpts(*words, *sizes, cwd=tmp_path)
     assert ended.exit_code == 2
-    assert "--block-sizes: 0.5 KiB is no multiple of the sector of" in ended.complaint
+    assert "--block-sizes: 0.5 KiB is not a multiple of the sector of" in ended.complaint
     assert not (tmp_path / "run").exists()
     assert openpts(*words, "--json", cwd=tmp_path).exit_code == 0

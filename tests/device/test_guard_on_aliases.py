@@ -169,7 +169,7 @@ def test_a_file_that_is_open_where_nobody_can_see_it(
     """As in a container, where the processes of the machine aren't listed: the kernel knows all the same."""
     hold(image, os.O_RDWR, cleanup)
     monkeypatch.setattr("openpts.device.guard.usage.find_open_nodes", lambda _roots, _files: _NOTHING_SEEN)
-    _assert_file_refused(image, "open", f"{image} is open somewhere else", roots)
+    _assert_file_refused(image, "open", f"{image} is open elsewhere", roots)
 
 
 class _NOTHING_SEEN:  # noqa: N801 stands for one
@@ -212,7 +212,7 @@ def test_a_swap_file_of_another_mount_namespace(
     if lives:
         _assert_file_refused(image, "swap", f"{image} is in use as swap space", roots)
     else:
-        _assert_file_refused(image, "open", f"{image} is open somewhere else", roots)
+        _assert_file_refused(image, "open", f"{image} is open elsewhere", roots)
     assert_refused(attach(on=image), "backing", "is in use as swap space", roots)
 
 

@@ -78,7 +78,7 @@ def test_without_a_confirmation_it_is_refused(attach, roots: SystemRoots) -> Non
     node = attach()
     with pytest.raises(RefusedError, match=f"add --confirm-device-path {node}"):
         open_target(BlockTarget(node), Consent(), roots).__enter__()
-    with pytest.raises(RefusedError, match="does not name"):
+    with pytest.raises(RefusedError, match="does not match"):
         open_target(BlockTarget(node), Consent(confirm_device_path="/dev/loop"), roots).__enter__()
     with pytest.raises(RefusedError, match="--confirm-device-path"):
         open_target(BlockTarget(node), Consent(confirm_serial=str(node)), roots).__enter__()
@@ -229,7 +229,7 @@ def test_claimed_by_nobody_in_sight(attach, cleanup: ExitStack, roots: SystemRoo
     node = attach()
     claim = os.open(node, os.O_RDONLY | os.O_EXCL)
     cleanup.callback(os.close, claim)
-    assert_refused(node, "busy", "claimed by someone", roots)
+    assert_refused(node, "busy", "in use, and the kernel doesn't show by what", roots)
 
 
 def test_read_only(attach, run, cleanup: ExitStack, roots: SystemRoots) -> None:
@@ -331,7 +331,7 @@ def test_a_plan_tells_of_the_refusal_to_come(attach, run, mount) -> None:
     node = attach(size_bytes=256 * MIB)
     words = ["iops", str(node), "--class", "client"]
     free = CliRunner().invoke(plan_command, words, catch_exceptions=False)
-    assert free.output.splitlines()[-1] == "guard       has nothing against the target as it is now"
+    assert free.output.splitlines()[-1] == "guard       allows the target as it is now"
     run("mkfs.ext4", "-q", node)
     signed = CliRunner().invoke(plan_command, words, catch_exceptions=False)
     assert "guard       a run would be refused [signature]: " in signed.output

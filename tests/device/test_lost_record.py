@@ -34,7 +34,7 @@ def test_a_run_without_its_record_ends_at_once(tmp_path: Path) -> None:
             process.kill()
     assert process.returncode == 8
     assert errors == (
-        "openpts: can't go on with the record: r1/run.db can't be found: No such file or directory; "
-        "leave a run's folder alone while it runs\n"
+        "openpts: can't continue the record: r1/run.db can't be found: No such file or directory; "
+        "don't touch a run's folder during the run\n"
     )
-    assert "run failed: can't go on with the record" in out
+    assert "run failed: can't continue the record" in out

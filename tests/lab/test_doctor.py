@@ -110,6 +110,6 @@ def test_settings_of_a_drive_that_went_away_are_given_up(looks: Path) -> None:
     lines = (looks / "restored").read_text().splitlines()
     of_the_drive = [line for line in lines if "nvme0n1" in line]
     assert len(of_the_drive) >= 5
-    assert all("nothing is left to put back" in line for line in of_the_drive)
+    assert all("nothing left to restore" in line for line in of_the_drive)
     assert "/sys/kernel/mm/transparent_hugepage/enabled: always again" in lines
     assert (looks / "journal-at-the-end").read_text() == ""

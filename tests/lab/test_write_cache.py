@@ -62,7 +62,7 @@ def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: 
     logs = "".join(path.read_text() for path in sorted(tmp_path.glob("*.log")))
     assert ended.returncode == 0, ended.stdout + ended.stderr + logs
     for serial in ("LABNVME0000", "LABSATA0000", "LABSCSI0000"):
-        assert "is WCE again: a run of" in (tmp_path / f"healed-{serial}.log").read_text()
+        assert "is WCE again: an interrupted run of" in (tmp_path / f"healed-{serial}.log").read_text()
     healed, again = (read_run(tmp_path / name).manifest for name in ("healed", "again"))
     assert len(healed.healed) == 1
     assert healed.healed[0] in (tmp_path / "healed-LABNVME0000.log").read_text()

@@ -96,7 +96,7 @@ def test_one_run_and_runs_without_a_test_in_common_are_refused(suites: dict[str,
 
 
 def test_a_folder_that_is_no_run_is_refused(suites: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="no run folder"):
+    with pytest.raises(RecordError, match="not a run folder"):
         compare(str(suites["qlc"]), str(tmp_path))
 
 

@@ -86,8 +86,8 @@ def test_each_io_can_be_kept(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("--io-path", "sync"), "--io-path sync: there is no way of the kernel to a simulated drive"),
-        (("--cpus", "0"), "--cpus: the threads of a simulated host run on no processor"),
+        (("--io-path", "sync"), "--io-path sync: a simulated drive has no kernel I/O path"),
+        (("--cpus", "0"), "--cpus: a simulated host has no processors to pin to"),
         (("--wait", "batched"), "--wait: a simulated host sees each completion when it happens"),
     ],
 )

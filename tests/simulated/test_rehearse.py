@@ -105,7 +105,7 @@ def test_a_scale_that_would_change_the_drive_is_refused_before_anything_runs(tmp
 
 def test_two_lengths_of_a_step_are_refused() -> None:
     words = ["--like", "oracle", "--step-seconds", "1", "--round-seconds", "56"]
-    with pytest.raises(UsageError, match="same thing twice"):
+    with pytest.raises(UsageError, match="sets the same as"):
         CliRunner().invoke(rehearse_command, ["iops", *words], catch_exceptions=False)
 
 

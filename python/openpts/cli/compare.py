@@ -20,21 +20,21 @@ _OUT = Path("openpts-comparison")
 @click.command("compare")
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
-    "--base", default="", metavar="NAME", help="What all others are held against. [default: the first]"
+    "--base", default="", metavar="NAME", help="Compare all others with this one. [default: the first]"
 )
 @click.option(
     "--label",
     "labels",
     multiple=True,
     metavar="RUN=NAME",
-    help="Name a run or suite; those of one name stand together as one set. May be repeated.",
+    help="Name a run or suite; those of one name form one set. May be repeated.",
 )
 @click.option(
     "--cold",
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="RUN",
-    help="A first run that stands apart and counts in no set. May be repeated.",
+    help="Show this first run apart, and count it in no set. May be repeated.",
 )
 @click.option(
     "--least-difference",
@@ -43,15 +43,15 @@ _OUT = Path("openpts-comparison")
     default=LEAST_DIFFERENCE_PCT,
     show_default=True,
     metavar="PCT",
-    help="Call no smaller difference of medians one.",
+    help="Report no difference of medians below this.",
 )
-@click.option("--html", is_flag=True, help="Write an interactive page, one file.")
-@click.option("--pdf", is_flag=True, help="Write pages for print.")
-@click.option("--csv", is_flag=True, help="Write each table and series as a file.")
+@click.option("--html", is_flag=True, help="Write an interactive page (HTML), one file.")
+@click.option("--pdf", is_flag=True, help="Write pages for print (PDF).")
+@click.option("--csv", is_flag=True, help="Write each table and series as a CSV file.")
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help=f"Where to write; alone it stands for all three files. [default: ./{_OUT}]",
+    help=f"Write into this folder; alone, it asks for all three forms. [default: ./{_OUT}]",
 )
 @click.option(
     "--paper",
@@ -75,12 +75,12 @@ def compare(
     as_json: bool,
     **files: bool,
 ) -> None:
-    """Put runs beside each other: medians, spread, and what the difference is worth.
+    """Compare runs: medians, spread, and the significance of the differences.
 
-    RUN is a run folder, or that of a suite, which stands for all of its runs. Runs of one drive (model,
-    serial number, firmware) under the same conditions make a set, of which the median counts. Three warm
-    runs or more, an odd number, are advised; with more lines, more runs are needed before a difference may be
-    called one, and the page says how many. Where runs were not made alike, a red list says in what.
+    RUN is a run folder, or that of a suite, which includes all of its runs. Runs of one drive (model, serial
+    number, firmware) under the same conditions form a set, which is compared by its median. Use three warm
+    runs or more, an odd number. The more figures are compared, the more runs a difference needs to count; the
+    page says how many. A red list names the conditions in which runs differ.
     """
     from openpts.cli.compare_text import print_comparison  # noqa: PLC0415 slow to load, and help needs no report
     from openpts.report.compare.build import build_comparison  # noqa: PLC0415 likewise

@@ -44,5 +44,5 @@ def _print(console: Console, shown: ReportTable) -> None:
 
 
 def _text(cell: Cell) -> str:
-    # why a value is missing stands in its row's statement
+    # the statement of the row has the reason for a missing value
     return f"{cell.text} ({cell.note})" if cell.note and cell.tone != "missing" else cell.text

@@ -21,19 +21,19 @@ _STATUS_WORDS = {status.value.replace(" ", "-"): status for status in Status}
     "--only",
     type=click.Choice(list(_STATUS_WORDS)),
     multiple=True,
-    help="Show these; can be repeated. Without it, all but what is not applicable.",
+    help="Show requirements of this status; may be repeated. [default: all but not applicable]",
 )
 @click.option(
     "--level",
     type=click.Choice([level.value for level in Level]),
     multiple=True,
-    help="Show requirements of this level; can be repeated.",
+    help="Show requirements of this level; may be repeated.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def conformance_command(
     run_folder: Path, only: tuple[str, ...], level: tuple[str, ...], as_json: bool
 ) -> None:
-    """Hold a run against every requirement of the specification, from its folder alone.
+    """Check a run against every requirement of the specification, from its folder alone.
 
     What can be checked on the run's record is met (with what shows it) or deviated (with the value required
     and the one used). What every run does alike is built in, with the tests of openpts that prove it. What

@@ -1,4 +1,4 @@
-"""How a run stands against each requirement, as a table and as JSON."""
+"""The status of each requirement in a run, as a table and as JSON."""
 
 from collections.abc import Sequence
 from typing import IO, Any, Final
@@ -33,7 +33,7 @@ def print_conformance(
     if not conditions.of_specification:
         console.print(
             f"{printable(manifest.test_id)}: {conditions.test.upper()} is not part of the specification: no "
-            "requirement binds it, and nothing in it can be conformant"
+            "requirement applies to it, so it cannot be conformant"
         )
         return
     console.print(

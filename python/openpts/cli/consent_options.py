@@ -11,7 +11,7 @@ CONFIRM_NAMESPACE: Final[Callable[[Any], Any]] = click.option(
     multiple=True,
     metavar="PATH",
     type=click.Path(path_type=Path),
-    help="Another namespace of the same drive, as consent that a purge erases it too; may be repeated.",
+    help="Confirm that a purge also erases this other namespace of the drive; may be repeated.",
 )
 """For commands that purge."""
 
@@ -20,18 +20,18 @@ CONFIRM_MEMBER: Final[Callable[[Any], Any]] = click.option(
     "confirm_members",
     multiple=True,
     metavar="SERIAL",
-    help="An array of md is purged by its drives and made again: the serial number of one, as consent; "
-    "to be repeated for each.",
+    help="Confirm that a member of an md array is purged, by its serial number; the array is taken apart for "
+    "that and created again. Repeat for each.",
 )
 """For commands that run tests."""
 
 CONSENT_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
-    click.option("--confirm-serial", metavar="SERIAL", help="The drive's serial number, as consent."),
+    click.option("--confirm-serial", metavar="SERIAL", help="Confirm the drive by its serial number."),
     click.option(
         "--confirm-device-path",
         metavar="PATH",
-        help="The device's path, where its serial number is missing or another drive's too.",
+        help="Confirm the device by its path, if its serial number is missing or not unique.",
     ),
     click.option("--erase-signatures", is_flag=True, help="Erase partition tables and file systems found."),
-    click.option("--overwrite-file", is_flag=True, help="Overwrite a file that openpts did not make."),
+    click.option("--overwrite-file", is_flag=True, help="Overwrite a file that openpts did not create."),
 )

@@ -32,7 +32,7 @@ from openpts.vocabulary.stop import Duration
     metavar="NAME",
     help=f"Compare with this stimulus; may be repeated: {', '.join(CASES)}. [default: all that only read]",
 )
-@click.option("--writes", is_flag=True, help="Compare with the stimuli that write, too. DESTROYS DATA.")
+@click.option("--writes", is_flag=True, help="Include the stimuli that write. DESTROYS DATA.")
 @click.option(
     "--seconds",
     type=FiniteRange(0.05, 3600),
@@ -47,7 +47,7 @@ from openpts.vocabulary.stop import Duration
     default=0.25,
     show_default=True,
     metavar="SECONDS",
-    help="What each begins with and does not count.",
+    help="Ramp at the start of each measurement, not counted.",
 )
 @click.option(
     "--repeats",
@@ -69,7 +69,7 @@ from openpts.vocabulary.stop import Duration
 @click.option(
     "--io-path",
     type=click.Choice([IoPath.IO_URING.value, IoPath.SYNC.value]),
-    help="How the native engine issues I/O; fio does likewise where it can. [default: what suits TARGET]",
+    help="I/O path of the native engine, and of fio where it has it. [default: what suits TARGET]",
 )
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
@@ -79,11 +79,11 @@ from openpts.vocabulary.stop import Duration
 def crosscheck_command(
     target: str, names: tuple[str, ...], limit_pct: float, *, writes: bool, as_json: bool, **options: Any
 ) -> None:
-    """Compare the native engine with fio on TARGET. Only reads, unless told otherwise.
+    """Compare the native engine with fio on TARGET. Only reads, unless --writes is given.
 
-    Each stimulus runs on both engines in turn, in pairs whose order alternates. The table has the
-    difference of IOPS and of mean latency with its 95 % confidence interval over the pairs; they agree
-    if the whole interval is within the limit. TARGET is a drive or file:PATH; the program fio is needed.
+    Each stimulus runs on both engines in turn, in pairs whose order alternates. The table has the difference
+    of IOPS and of mean latency with its 95 % confidence interval over the pairs; they agree if the whole
+    interval is within the limit. TARGET is a drive or file:PATH; the program fio is needed.
     """
     cases = tuple(CASES[name] for name in dict.fromkeys(names)) or READS
     order = CrosscheckOrder(

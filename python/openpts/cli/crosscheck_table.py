@@ -16,7 +16,7 @@ _PIPE_COLUMNS = 140
 
 
 def event_lines(event: CrosscheckEvent) -> Iterator[str]:
-    """What is told while it runs."""
+    """Log lines while it runs."""
     if isinstance(event, CrosscheckStarted):
         yield f"target    {event.target.path}, {format_capacity(event.target.user_capacity_bytes)}"
         for engine in (event.first, event.second):

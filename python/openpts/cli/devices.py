@@ -29,10 +29,10 @@ from openpts.system_files import SystemRoots
     help="How long to wait for the drives, all of them together; one that hangs costs its own line.",
 )
 def devices(node: str | None, as_json: bool, patience_s: float) -> None:
-    """List the drives of this machine, and what speaks against testing each.
+    """List the drives of this machine, and why one cannot be tested.
 
-    With NODE, such as /dev/nvme0n1, all that is known of one drive and where it was read. Nothing is
-    written. Without root, much of it can't be read.
+    With NODE, such as /dev/nvme0n1, print all that is known of one drive and the source of each fact. Nothing
+    is written. Without root, most details can't be read.
     """
     roots = SystemRoots()
     listings = (

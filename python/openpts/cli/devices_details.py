@@ -88,7 +88,7 @@ def _ability(ability: PurgeAbility) -> str:
         return "no"
     lasts = f", {format_duration(int(ability.duration_s * NS_PER_S))}" if ability.duration_s else ""
     reaches = f", erases {', '.join(ability.reaches)} as well" if ability.reaches else ""
-    return f"yes{lasts}{reaches}{'' if ability.is_purge else ', but it is no purge'}"
+    return f"yes{lasts}{reaches}{'' if ability.is_purge else ', but it does not count as a purge'}"
 
 
 def _print_verdict(listing: DeviceListing, console: Console) -> None:
@@ -102,6 +102,6 @@ def _print_verdict(listing: DeviceListing, console: Console) -> None:
         case Safety.FREE:
             console.print(Text("It may be tested, once it is confirmed."))
         case Safety.UNKNOWN:
-            console.print(Text(f"Whether it may be tested can't be told: {listing.reason}"))
+            console.print(Text(f"Unknown whether it may be tested: {listing.reason}"))
         case Safety.REFUSED:
             console.print(Text("It may not be tested."))

@@ -1,4 +1,4 @@
-"""The drives as a table that fits the terminal: the wider, the more columns; what is wrong stands below."""
+"""The drives as a table that fits the terminal: the wider, the more columns; problems are listed below it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass

@@ -25,11 +25,13 @@ _PIPE_COLUMNS = 120
     type=click.Choice([scenario.value for scenario in Scenario]),
     default=Scenario.SYNTHETIC.value,
     show_default=True,
-    help="What is to be measured: the drive alone, or a machine as its users have it.",
+    help="Judge the settings for measuring the drive alone, or a machine as its users have it.",
 )
-@click.option("--apply", "to_apply", is_flag=True, help="Change what can be changed, until --restore.")
-@click.option("--restore", "to_restore", is_flag=True, help="Put back all that openpts has changed.")
-@click.option("--all", "in_full", is_flag=True, help="Show what is good in full as well.")
+@click.option(
+    "--apply", "to_apply", is_flag=True, help="Change the settings that can be changed, until --restore."
+)
+@click.option("--restore", "to_restore", is_flag=True, help="Restore all settings that openpts changed.")
+@click.option("--all", "in_full", is_flag=True, help="Show good settings in full as well.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; docs/doctor.md has its schema.")
 def doctor(
     target: str | None,
@@ -40,11 +42,11 @@ def doctor(
     in_full: bool,
     as_json: bool,
 ) -> None:
-    """Tell what of this machine bears on measurements, of TARGET if it is given.
+    """Show which settings of this machine affect results, and those of TARGET if it is given.
 
-    TARGET is a drive such as /dev/nvme0n1, which is only looked at, or file:PATH. Without --apply and
-    --restore nothing is changed. What was found is kept on disk before it is changed, so that --restore also
-    works after a crash; a restart of the machine puts everything back by itself.
+    TARGET is a drive such as /dev/nvme0n1, which is only read, or file:PATH. Without --apply and --restore
+    nothing is changed. The previous values are kept on disk, so that --restore also works after a crash; a
+    restart of the machine restores all of them by itself.
     """
     if to_apply and to_restore:
         raise UsageError("--apply and --restore contradict each other")
@@ -64,7 +66,7 @@ def doctor(
             console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))
     if to_restore and os.geteuid() != 0:
         click.echo(
-            "openpts: not run as root: what root has changed is not seen, see sudo openpts doctor --restore",
+            "openpts: not run as root: changes made as root are not seen; run sudo openpts doctor --restore",
             err=True,
         )
     if failed := [healing.text for healing in restored if not healing.put_back]:

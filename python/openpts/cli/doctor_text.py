@@ -19,9 +19,9 @@ from openpts.vocabulary.tuning import ChangeReport
 
 _STYLES: Final = {Grade.BAD: "bold red", Grade.UNKNOWN: "yellow", Grade.NOTE: "cyan", Grade.GOOD: "green"}
 _HEADINGS: Final = {
-    Grade.BAD: "BAD: it falsifies what is to be shown",
+    Grade.BAD: "BAD: falsifies the results",
     Grade.UNKNOWN: "UNKNOWN: could not be read",
-    Grade.NOTE: "NOTE: it moves results by little, or is only told",
+    Grade.NOTE: "NOTE: has little effect, or is for information only",
     Grade.GOOD: "GOOD",
 }
 _ORDER: Final = (Grade.BAD, Grade.NOTE, Grade.UNKNOWN, Grade.GOOD)
@@ -35,7 +35,7 @@ def audit_text(
     """All findings by grade, the worst first; the good ones in short unless ``in_full``."""
     counts = Counter(finding.grade for finding in findings)
     told = ", ".join(f"{counts[grade]} {grade}" for grade in _ORDER if counts[grade])
-    what = printable(target) if target else "this machine (name a drive to see the way to it as well)"
+    what = printable(target) if target else "this machine (name a drive to audit its link as well)"
     blocks: list[RenderableType] = [
         Text(f"{what}, for a {scenario} measurement, which tests {scenario.subject}: {told}")
     ]
@@ -111,7 +111,7 @@ def changes_text(changes: Sequence[ChangeReport], *, asked: bool) -> Iterator[Te
     if not asked:
         return
     if not changes:
-        yield Text("Nothing was to be changed.\n")
+        yield Text("Nothing to change.\n")
         return
     for failed in (False, True):
         counts: Counter[tuple[str, str, str, str]] = Counter()
@@ -123,7 +123,7 @@ def changes_text(changes: Sequence[ChangeReport], *, asked: bool) -> Iterator[Te
                 places.setdefault(line, change.place)
         for line, count in counts.items():
             yield _change(line, count, places[line])
-    yield Text("`openpts doctor --restore` puts back what was found.\n")
+    yield Text("`openpts doctor --restore` restores the previous values.\n")
 
 
 def _change(line: tuple[str, str, str, str], count: int, place: str) -> Text:
@@ -145,6 +145,6 @@ def _short_place(place: str) -> str:
 def restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text]:
     """What became of each entry of the journal."""
     if asked and not restored:
-        yield Text("Nothing is to be put back.")
+        yield Text("Nothing to restore.")
     for healing in restored:
         yield Text(printable(healing.text), style="" if healing.put_back else "red")

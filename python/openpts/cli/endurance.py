@@ -24,5 +24,7 @@ class Endurance(click.ParamType[int]):
             except UsageError as error:
                 self.fail(str(error), param, ctx)
         if endurance_bytes <= 0:
-            self.fail(f"{text!r} is no endurance: write for example 1.2PB, or 1200 for terabytes", param, ctx)
+            self.fail(
+                f"invalid endurance {text!r}: write for example 1.2PB, or 1200 for terabytes", param, ctx
+            )
         return endurance_bytes

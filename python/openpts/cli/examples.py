@@ -4,10 +4,10 @@ from typing import Final
 
 # None of them writes to a drive, and each works on any machine.
 FIRST_EXAMPLES: Final = (
-    ("openpts devices", "List the drives of this machine, and what speaks against testing each."),
+    ("openpts devices", "List the drives of this machine, and why one cannot be tested."),
     (
         "openpts plan iops --capacity 1TB",
-        "Tell what a test does to a drive, how long it takes and how much it writes.",
+        "Print what a test does to a drive, how long it takes and how much it writes.",
     ),
     (
         "openpts run iops sim:enterprise-tlc --quick",
@@ -17,7 +17,7 @@ FIRST_EXAMPLES: Final = (
 
 # Quoted where a shell would take a question mark for a pattern: zsh ends with "no matches found" otherwise.
 EXAMPLES: Final = (
-    ("openpts devices", "Show the drives that there are, and whether they are free to be tested."),
+    ("openpts devices", "Show the drives of this machine, and whether each is free to be tested."),
     (
         'openpts run iops "file:./scratch?size=4GiB" --quick',
         "Make a short run on a scratch file: nothing is erased, good for a first look.",
@@ -28,7 +28,7 @@ EXAMPLES: Final = (
     ),
     (
         "openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml",
-        "Run another test, with what a plan file says; options win over it.",
+        "Run another test with the settings of a plan file; options override it.",
     ),
     (
         'openpts run cbw "file:./scratch?size=1GiB" --time-scale 1/300',
@@ -48,7 +48,7 @@ EXAMPLES: Final = (
     ),
     (
         "openpts plan xsr /dev/nvme0n1 --tbw 1.2PB",
-        "Tell what a test would do, how long it takes and what it wears, without touching the drive.",
+        "Print what a test would do, how long it takes and what it wears, without touching the drive.",
     ),
     (
         "openpts run iops sim:enterprise-tlc",
@@ -60,15 +60,15 @@ EXAMPLES: Final = (
     ),
     (
         "openpts unlock /dev/sda",
-        "Take off the password that an ATA Security Erase which was killed has left on a drive.",
+        "Remove the password that an interrupted ATA Security Erase left on a drive.",
     ),
     (
         "openpts conformance openpts-runs/R1AL-20261120T220000Z-iops",
-        "Hold a run against every requirement of the specification.",
+        "Check a run against every requirement of the specification.",
     ),
     (
         "openpts report openpts-runs/R1AL-20261120T220000Z-iops",
-        "Make the report again from a run folder, on any machine.",
+        "Rebuild the report from a run folder, on any machine.",
     ),
     (
         "openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish",
@@ -76,11 +76,11 @@ EXAMPLES: Final = (
     ),
     (
         "openpts verify openpts-runs/R1AL-20261120T220000Z-iops",
-        "Derive every number of a report again from its record.",
+        "Recompute every number of a report from its record.",
     ),
     (
         "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
-        "Put the runs of two drives beside each other.",
+        "Compare the runs of two drives.",
     ),
 )
 
@@ -104,7 +104,7 @@ _ARGUMENTS: Final = {
     "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
     "openpts sim show": "enterprise-tlc",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
-    # tests that ask more of a drive than the one that stands for all
+    # tests that need more of a drive than the common example has
     "openpts plan profile": '"sim:client-qlc?capacity=256GB"',
     "openpts run profile": '"sim:client-qlc?capacity=256GB"',
 }

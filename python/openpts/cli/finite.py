@@ -13,5 +13,5 @@ class FiniteRange(click.FloatRange):
         """As click has it; "nan" and "inf" are no numbers here."""
         number = super().convert(value, param, ctx)
         if not math.isfinite(number):
-            self.fail(f"{value} is no number", param, ctx)
+            self.fail(f"{value} is not a number", param, ctx)
         return number

@@ -17,9 +17,9 @@ _WHERE_HELP_IS = (
 )
 
 _EXIT_CODES = [
-    ("0", "done (whether steady state was reached stands in the result)"),
+    ("0", "done (the result shows whether steady state was reached)"),
     ("1", "a defect of openpts"),
-    ("2", "a word is missing or makes no sense"),
+    ("2", "an argument or option is missing or invalid"),
     ("3", "the target is missing, unusable or too small"),
     ("4", "refused: the device is in use, or not confirmed"),
     ("5", "no usable io_uring, or no fio where it is needed"),

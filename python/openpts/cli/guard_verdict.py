@@ -13,9 +13,9 @@ def verdict_lines(verdict: Verdict) -> Iterator[str]:
             for refusal in verdict.refusals:
                 yield f"guard       a run would be {refusal}"
         case Safety.UNKNOWN:
-            yield f"guard       can't be told: {verdict.unknown}"
+            yield f"guard       unknown: {verdict.unknown}"
         case Safety.FREE:
-            yield "guard       has nothing against the target as it is now"
+            yield "guard       allows the target as it is now"
 
 
 def verdict_object(verdict: Verdict) -> dict[str, Any]:

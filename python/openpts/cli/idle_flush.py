@@ -34,8 +34,8 @@ def _minutes(option: str, default_ns: int, text: str) -> Callable[[Any], Any]:
 
 @click.command("idle-flush")
 @click.argument("target")
-@_minutes("--longest", _STANDARD.longest_ns, "Wait no longer than this.")
-@_minutes("--least", _STANDARD.least_ns, "Wait no less than this.")
+@_minutes("--longest", _STANDARD.longest_ns, "Wait at most this long.")
+@_minutes("--least", _STANDARD.least_ns, "Wait at least this long.")
 @_minutes("--look", _STANDARD.look_ns, "Idle time between two looks.")
 @click.option(
     "--probe",
@@ -48,14 +48,14 @@ def _minutes(option: str, default_ns: int, text: str) -> Callable[[Any], Any]:
 @click.option("--range", "active_range", default="100", metavar="START:END", help="Part of the LBAs read.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
 def idle_flush(target: str, as_json: bool, active_range: str, **times: float) -> int:
-    """Leave TARGET alone until its background work is done. Only reads; needs no consent.
+    """Wait until the background work of TARGET is done. Only reads; needs no consent.
 
-    A drive with a fast cache (SLC) moves what was written to it in the background when it has nothing else to
-    do. No standard command tells when it has finished: openpts looks now and then, by two seconds of single
-    reads, and takes the drive for settled when the response times and the temperature of the last looks
-    hardly differ, and when it writes to its media no more, if its log counts that. A drive whose log does
-    not, and which works on evenly for long, looks settled as well: --least is for what you know of yours.
-    Ends with exit code 9 if the drive has not settled by then.
+    A drive with a fast cache (SLC) moves data out of it in the background when it is idle. No standard
+    command reports the end of that work, so openpts looks at intervals: it times single reads for two
+    seconds. The drive counts as settled when response times and temperature of the last looks hardly differ
+    and, if its log counts that, when it no longer writes to its media. A drive without such a log that works
+    evenly for long seems settled too early: set --least for it. Exits with 9 if the drive has not settled in
+    time.
     """
     rule = _rule(times)
     order = SettlingOrder(target, rule, readers.active_range("--range", active_range))

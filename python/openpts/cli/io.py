@@ -33,13 +33,13 @@ Words = TypeVar("Words", StimulusWords, StopWords, EngineWords, ConsentWords)
 @click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
 @io_options
 def io(targets: tuple[str, ...], as_json: bool, **options: Any) -> int:
-    """Measure one stimulus, with every I/O timed. Only reads, unless told otherwise.
+    """Measure one stimulus, with every I/O timed. Only reads by default.
 
     TARGET is a drive such as /dev/nvme0n1, a file as file:PATH, or a simulated drive, new each time, as
-    sim:PRESET?capacity=SIZE&scale=N&seed=N; several are measured at the same time. Reading needs no
-    consent and leaves the target as it is. A --mix with writes, or trims, DESTROY DATA: on what exists they
-    need the consent that a test needs, and take file:PATH?size=SIZE for a new scratch file.
-    The first of the rules that stop ends the measurement.
+    sim:PRESET?capacity=SIZE&scale=N&seed=N; several are measured at the same time. Reading needs no consent
+    and changes nothing on the target. A --mix with writes, or trims, DESTROY DATA: existing data needs the
+    same consent as a test, and file:PATH?size=SIZE creates a new scratch file. The first stop rule that
+    applies ends the measurement.
     """
     results = MeasurementResults()
     orders = orders_of(targets, options)
@@ -59,7 +59,7 @@ def io(targets: tuple[str, ...], as_json: bool, **options: Any) -> int:
 def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[MeasurementOrder]:
     """What the options ask for, once for each target. Raises UsageError where they make no sense."""
     if len(set(targets)) < len(targets):
-        raise UsageError("a target is there twice: two engines on one target would measure each other")
+        raise UsageError("a target is given twice: two engines on one target would disturb each other")
     stimulus = _words(
         StimulusWords,
         options,
@@ -96,11 +96,11 @@ def _make_capture_folder(folder: Path | None, targets: tuple[str, ...]) -> None:
     if folder is None:
         return
     if len(targets) > 1:
-        raise UsageError("--capture takes the I/Os of one target")
+        raise UsageError("--capture records the I/Os of one target: name one")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise RecordError(f"{folder} can't be made: {error.strerror}") from error
+        raise RecordError(f"can't create {folder}: {error.strerror}") from error
 
 
 def _measured(orders: list[MeasurementOrder], hear: MeasurementListener, results: MeasurementResults) -> bool:

@@ -1,4 +1,4 @@
-"""What `openpts io` says while it measures: a line for each interval, and on a terminal where it stands."""
+"""Output of `openpts io` while it measures: a line for each interval, and on a terminal the progress."""
 
 import time
 from collections.abc import Iterator
@@ -46,7 +46,7 @@ _REFRESH_PER_S: Final = 8
 
 @contextmanager
 def following(stream: IO[str], interval_ns: int, targets: int) -> Iterator[MeasurementListener]:
-    """A listener that prints to the stream; on a terminal with a last line that is drawn anew."""
+    """A listener that prints to the stream; on a terminal the last line is redrawn."""
     console = VisibleConsole(stream)
     lines = IntervalLines(interval_ns, several=targets > 1)
     if not can_be_drawn_over(stream):

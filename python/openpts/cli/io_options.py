@@ -48,13 +48,13 @@ _what = together(
 
 _where = together(
     click.option(
-        "--pattern", type=click.Choice(["random", "sequential"]), help="Order of places. [default: random]"
+        "--pattern", type=click.Choice(["random", "sequential"]), help="Order of accesses. [default: random]"
     ),
     click.option(
         "--random-pct",
         type=click.IntRange(0, 100),
         metavar="PCT",
-        help="Per cent of random accesses; the others go on sequentially.",
+        help="Per cent of random accesses; the others continue sequentially.",
     ),
     click.option(
         "--range",
@@ -67,21 +67,25 @@ _where = together(
     click.option(
         "--zones", metavar="A/R,...", help="Access ranges: 50/5,30/15,20/80 (accesses/range, in %)."
     ),
-    click.option("--zipf", metavar="THETA", help="Zipf's law of that exponent."),
-    click.option("--pareto", metavar="H", help="A share H of the places gets 1-H of the accesses."),
-    click.option("--normal", metavar="M,D", help="Hot spot: mean and deviation in per cent of the range."),
-    click.option("--segments", metavar="N:SIZE", help="N segments of that size, spread over the range."),
-    click.option("--unique", metavar="SIZE", help="A random choice of places of that total size."),
+    click.option("--zipf", metavar="THETA", help="Zipf distribution with this exponent."),
+    click.option("--pareto", metavar="H", help="A share H of the blocks gets 1-H of the accesses."),
+    click.option(
+        "--normal", metavar="M,D", help="Hot spot: mean and standard deviation in per cent of the range."
+    ),
+    click.option("--segments", metavar="N:SIZE", help="N segments of this size, spread over the range."),
+    click.option("--unique", metavar="SIZE", help="A random choice of blocks of this total size."),
     click.option("--align", metavar="SIZE", help="Alignment of random accesses. [default: 4k]"),
-    click.option("--stride", metavar="SIZE", help="From one sequential access to the next."),
+    click.option("--stride", metavar="SIZE", help="Distance from one sequential access to the next."),
 )
 
 _when = together(
     click.option("--rate", metavar="IOPS", help="Fixed rate, all threads together (open loop)."),
-    click.option("--poisson", metavar="IOPS", help="Poisson arrivals of that mean rate (open loop)."),
-    click.option("--burst", metavar="N@MS", help="N I/Os at once every MS milliseconds (open loop)."),
-    click.option("--duty", metavar="ON/OFF", help="Milliseconds with and without I/O, in turns."),
-    click.option("--think", metavar="US", help="Microseconds that each of the QD waits after completion."),
+    click.option("--poisson", metavar="IOPS", help="Poisson arrivals with this mean rate (open loop)."),
+    click.option("--burst", metavar="N@MS", help="N I/Os at once, every MS milliseconds (open loop)."),
+    click.option("--duty", metavar="ON/OFF", help="Milliseconds with and without I/O, alternating."),
+    click.option(
+        "--think", metavar="US", help="Microseconds that each outstanding I/O waits after its completion."
+    ),
     click.option(
         "--data",
         metavar="WHAT",
@@ -116,7 +120,7 @@ _how_long = together(
         type=FiniteRange(0, 10**6),
         metavar="SECONDS",
         default=0,
-        help="Seconds at the beginning that do not count.",
+        help="Seconds at the beginning that are not counted.",
     ),
 )
 
@@ -124,14 +128,14 @@ _engine = together(
     click.option(
         "--io-path",
         type=click.Choice([path.value for path in IoPath]),
-        help="Way of issuing I/O. [default: what a probe of the target finds best]",
+        help="I/O path. [default: what a probe of the target finds best]",
     ),
     click.option(
         "--wait",
         type=click.Choice([wait.value for wait in CompletionWait]),
         default=CompletionWait.EACH.value,
         show_default=True,
-        help="For each completion (latency), or for several at once (throughput).",
+        help="Wait for each completion (latency), or for several at once (throughput).",
     ),
     click.option(
         "--cpus",
@@ -146,7 +150,7 @@ _engine = together(
         metavar="N",
         default=0,
         show_default=True,
-        help="Go on over this many failed I/Os.",
+        help="Tolerate up to N failed I/Os.",
     ),
     click.option(
         "--interval",
@@ -155,10 +159,10 @@ _engine = together(
         metavar="SECONDS",
         default=1.0,
         show_default=True,
-        help="Seconds for each line of figures.",
+        help="Seconds from one line of figures to the next.",
     ),
     click.option(
-        "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of places and data; random."
+        "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
     ),
     click.option(
         "--capture",
@@ -173,19 +177,23 @@ _consent = together(
         "serials",
         multiple=True,
         metavar="SERIAL",
-        help="To write: a drive's serial number, as consent; one for each drive.",
+        help="To write: confirm a drive by its serial number; once for each drive.",
     ),
     click.option(
         "--confirm-device-path",
         "device_paths",
         multiple=True,
         metavar="PATH",
-        help="To write: the path of a device that has no serial number.",
+        help="To write: confirm a device without a serial number by its path.",
     ),
     click.option(
-        "--erase-signatures", is_flag=True, help="To write: over partition tables and file systems found."
+        "--erase-signatures",
+        is_flag=True,
+        help="To write: overwrite partition tables and file systems found.",
     ),
-    click.option("--overwrite-file", is_flag=True, help="To write: over a file that openpts did not make."),
+    click.option(
+        "--overwrite-file", is_flag=True, help="To write: overwrite a file that openpts did not create."
+    ),
 )
 
 io_options: Final = together(

@@ -19,14 +19,14 @@ def pacing(words: Mapping[str, str | None]) -> Pacing:
 def _above_zero(option: str, text: str) -> float:
     value = number(option, text)
     if value <= 0:
-        refuse(option, text, "is not above 0")
+        refuse(option, text, "must be above 0")
     return value
 
 
 def _duration_ns(option: str, text: str, unit_ns: int) -> int:
     duration_ns = round(_above_zero(option, text) * unit_ns)
     if not 0 < duration_ns < 2**62:
-        refuse(option, text, "is no length of time for an I/O")
+        refuse(option, text, "is out of range")
     return duration_ns
 
 
@@ -39,10 +39,10 @@ def _poisson(option: str, text: str) -> Pacing:
 
 
 def _burst(option: str, text: str) -> Pacing:
-    ios, period = pair(option, text, "@", "N@MS, N I/Os every so many milliseconds")
+    ios, period = pair(option, text, "@", "N@MS, N I/Os every MS milliseconds")
     burst = Burst(whole_number(option, ios), _duration_ns(option, period, NS_PER_MS))
     if not burst.ios:
-        refuse(option, text, "a burst of nothing issues nothing")
+        refuse(option, text, "a burst needs at least one I/O")
     return burst
 
 

@@ -40,21 +40,21 @@ def _zones(option: str, text: str) -> Placement:
 def _zipf(option: str, text: str) -> Placement:
     theta = number(option, text)
     if theta <= 0:
-        refuse(option, text, "theta is above 0")
+        refuse(option, text, "theta must be above 0")
     return Zipf(theta)
 
 
 def _pareto(option: str, text: str) -> Placement:
     h = number(option, text)
     if not 0 < h < 0.5:
-        refuse(option, text, "h lies between 0 and 0.5")
+        refuse(option, text, "h must be between 0 and 0.5")
     return Pareto(h)
 
 
 def _normal(option: str, text: str) -> Placement:
     mean_pct, deviation_pct = (number(option, word) for word in pair(option, text, ",", "MEAN,DEVIATION"))
     if mean_pct > 100 or not 0 < deviation_pct <= 100:
-        refuse(option, text, "mean and deviation are per cent of the range, the latter above 0")
+        refuse(option, text, "mean and deviation must be per cent of the range, the deviation above 0")
     return Normal(mean_pct, deviation_pct)
 
 
@@ -62,7 +62,7 @@ def _segments(option: str, text: str) -> Placement:
     count, size = pair(option, text, ":", "N:SIZE such as 16:1MiB")
     segments = Segments(whole_number(option, count), amount_bytes(option, size))
     if not segments.count:
-        refuse(option, text, "no segments hold no place")
+        refuse(option, text, "at least one segment is needed")
     return segments
 
 

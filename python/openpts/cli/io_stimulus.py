@@ -66,7 +66,9 @@ class StimulusWords:
             return OperationWeights(read, write, **{name: weight or 0 for name, weight in others.items()})
         given = [f"--{name}" for name, value in {"mix": self.mix, **others}.items() if value is not None]
         if given:
-            raise UsageError(f"--ops and {' and '.join(given)} exclude each other: --ops can say it all")
+            raise UsageError(
+                f"--ops and {' and '.join(given)} exclude each other: give all operations with --ops"
+            )
         weights = named_values("--ops", self.ops, dict.fromkeys(_OPERATIONS, whole_number))
         if not sum(weights.values()):
             refuse("--ops", self.ops, "the weights sum to 0")
@@ -83,7 +85,7 @@ class StimulusWords:
         chosen = placement(self.placements)
         if not random_pct and not isinstance(chosen, Uniform):
             option = next(name for name, word in self.placements.items() if word is not None)
-            raise UsageError(f"{option} says where random accesses go, and there are none")
+            raise UsageError(f"{option} applies to random accesses, and the stimulus has none")
         return chosen
 
     def _stride_bytes(self, random_pct: int) -> int | None:
@@ -91,7 +93,7 @@ class StimulusWords:
             return None
         if random_pct == 100:
             raise UsageError(
-                "--stride is the distance of sequential accesses, and there are none: see --pattern"
+                "--stride applies to sequential accesses, and the stimulus has none: see --pattern"
             )
         return transfer_size_bytes("--stride", self.stride)
 
@@ -100,7 +102,7 @@ class StimulusWords:
             return RandomData()
         data = data_pattern("--data", self.data)
         if not operations.write and not isinstance(data, VerifiedData):
-            raise UsageError(f"--data {self.data!r} says what is written, and nothing is: see --mix")
+            raise UsageError(f"--data {self.data!r} applies to writes, and the stimulus has none: see --mix")
         return data
 
 
@@ -118,7 +120,7 @@ def block_sizes(text: str) -> tuple[BlockSize, ...]:
     if len(sizes) > _MOST_SIZES:
         raise UsageError(f"--bs has {len(sizes)} sizes, more than {_MOST_SIZES}")
     if len({size.block_size_bytes for size in sizes}) < len(sizes):
-        refuse("--bs", text, "a size is there twice")
+        refuse("--bs", text, "a size is given twice")
     if not sum(size.weight for size in sizes):
         refuse("--bs", text, "the weights sum to 0")
     return tuple(sizes)
@@ -138,5 +140,5 @@ def active_range(text: str) -> ActiveRange:
     """The part of the LBAs in ``0:75``, in per cent. Raises UsageError."""
     start, end = (number("--range", word) for word in pair("--range", text, ":", "START:END such as 0:75"))
     if not 0 <= start < end <= 100:
-        refuse("--range", text, "the range begins before it ends, and both are per cent of the LBAs")
+        refuse("--range", text, "START must be below END, both in per cent of the LBAs")
     return ActiveRange(start, end)

@@ -60,7 +60,7 @@ def steady_rule(text: str, interval_ns: int) -> Steady:
     """The rule of ``FIGURE[,window=S][,windows=N][,excursion=PCT][,slope=PCT]``. Raises UsageError."""
     figure, comma, rest = text.partition(",")
     if figure not in _FIGURES:
-        refuse(_STEADY, text, f"the figure is one of {', '.join(_FIGURES)}")
+        refuse(_STEADY, text, f"the figure must be one of {', '.join(_FIGURES)}")
     known = {"window": number, "windows": whole_number, "excursion": number, "slope": number}
     values = named_values(_STEADY, rest, known) if comma else {}
     usual = Steady(_FIGURES[figure], NS_PER_S)
@@ -72,7 +72,7 @@ def steady_rule(text: str, interval_ns: int) -> Steady:
         values.get("slope", usual.slope_pct),
     )
     if rule.windows < 2:
-        refuse(_STEADY, text, "one window can't show whether a figure changes")
+        refuse(_STEADY, text, "at least two windows are needed to see a change")
     if rule.window_ns <= 0 or rule.window_ns % interval_ns:
-        refuse(_STEADY, text, f"a window is a multiple of --interval, {interval_ns / NS_PER_S:g} s")
+        refuse(_STEADY, text, f"a window must be a multiple of --interval, {interval_ns / NS_PER_S:g} s")
     return rule

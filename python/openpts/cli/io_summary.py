@@ -1,4 +1,4 @@
-"""The result of a measurement as a table of operations, and what stands behind its figures."""
+"""The result of a measurement as a table of operations, and the conditions behind its figures."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -44,7 +44,7 @@ def print_summary(
 
 
 def _print_labelled(console: Console, name: str, text: str) -> None:
-    """Without rich's line breaks and blanks at the end: whoever reads a pipe wants neither."""
+    """Without rich's line breaks and trailing blanks, which a reader of a pipe doesn't want."""
     label = f"{name:<11}"
     line = Text(wrapped(label + text, console.file, " " * len(label)))
     line.stylize("bold", 0, len(label))

@@ -48,13 +48,13 @@ class LastingOutput(io.BufferedIOBase):
         return True
 
     def write(self, data: "ReadableBuffer", /) -> int:
-        """All of it, or all that somebody takes; never raises."""
+        """Write all of it, or as much as the reader accepts; never raises."""
         left = memoryview(data)
         length = left.nbytes
         while left and self.failure is None:
             try:
                 left = left[os.write(self._fd, left) :]
-            except BlockingIOError:  # somebody else has made the pipe so
+            except BlockingIOError:  # another process made the pipe non-blocking
                 select.select([], [self._fd], [])
             except OSError as error:
                 self.failure = error
@@ -121,7 +121,7 @@ def lasting(name: Literal["stdout", "stderr"]) -> Iterator[LastingOutput | None]
     before = getattr(sys, name)
     try:
         raw = LastingOutput(before.fileno())
-    except (AttributeError, OSError):  # closed by whoever started us; or caught by a test
+    except (AttributeError, OSError):  # closed by the parent process; or captured by a test
         yield None
         return
     before.flush()

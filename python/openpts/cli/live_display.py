@@ -1,4 +1,4 @@
-"""The display for terminals: a panel that is drawn anew, below the lines of what is finished."""
+"""The display for terminals: a panel that is redrawn below the lines of finished parts."""
 
 from types import TracebackType
 from typing import IO, Self

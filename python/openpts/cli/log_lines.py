@@ -70,7 +70,7 @@ def _tuning_lines(reports: Sequence[ChangeReport]) -> Iterator[str]:
     if not reports:
         return
     made = sum(not report.failure for report in reports)
-    yield f"host set up: {made} of {len(reports)} settings made for the time of the run"
+    yield f"host set up: {made} of {len(reports)} settings changed for the run"
     places: dict[tuple[str, str], list[str]] = {}
     for report in reports:
         if report.failure:
@@ -103,7 +103,7 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
 
 
 def now_line(progress: RunProgress) -> str:
-    """Where the run stands: phase, step, its rate once there is one, and time in one line."""
+    """Progress of the run in one line: phase, step, rate if known, time."""
     step = progress.step_text
     what = f", {step}" if step else ""
     rate = f"{rate_text(progress)}; " if progress.has_rate else ""
@@ -179,7 +179,7 @@ def _demand_text(conditions: TestConditions) -> str:
 
 
 def _stimuli_text(apply: Apply) -> str:
-    """The stimulus of a part that has one; idle times between it are told by the part's name."""
+    """The stimulus of a part that has one; the part's name shows idle times between it."""
     kinds = dict.fromkeys(str(step) for step in apply.steps if step.stimulus is not None)
     return ", ".join(kinds) or "idle"
 

@@ -19,36 +19,32 @@ _VERSION_LINE = "openpts %(version)s"
 
 # Where each command is; it is loaded when it is asked for, which for some takes half a second.
 _COMMANDS = {
-    "compare": Place("openpts.cli.compare:compare", "Put runs of one or several drives beside each other."),
+    "compare": Place("openpts.cli.compare:compare", "Compare runs of one or several drives."),
     "conformance": Place(
         "openpts.cli.conformance:conformance_command",
-        "Hold a run against every requirement of the specification.",
+        "Check a run against every requirement of the specification.",
     ),
     "crosscheck": Place(
         "openpts.cli.crosscheck:crosscheck_command", "Compare the native engine with fio on a target."
     ),
-    "devices": Place("openpts.cli.devices:devices", "List the drives, and what speaks against testing each."),
-    "doctor": Place("openpts.cli.doctor:doctor", "Tell what of this machine bears on measurements."),
-    "idle-flush": Place(
-        "openpts.cli.idle_flush:idle_flush", "Leave a drive alone until its background work is done."
-    ),
+    "devices": Place("openpts.cli.devices:devices", "List the drives, and why one cannot be tested."),
+    "doctor": Place("openpts.cli.doctor:doctor", "Show which settings of this machine affect results."),
+    "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
     "plan-schema": Place(
         "openpts.cli.plan_schema:plan_schema_command", "Print the JSON Schema of plan files."
     ),
-    "purge": Place("openpts.cli.purge:purge", "Erase a drive by a method of its own, and prove it."),
+    "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "rehearse": Place(
         "openpts.cli.rehearse:rehearse_command",
-        "Carry out a test on a simulated drive in place of a real one.",
+        "Rehearse a test on a simulated drive.",
     ),
-    "report": Place("openpts.cli.report:report", "Make the report of runs again, from their folders alone."),
+    "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
     "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
-    "unlock": Place(
-        "openpts.cli.unlock:unlock", "Take off a password that a run which was cut off has left."
-    ),
-    "verify": Place("openpts.cli.verify:verify", "Derive every number of a report again from its record."),
+    "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),
+    "verify": Place("openpts.cli.verify:verify", "Recompute every number of a report from its record."),
 }
 
 
@@ -64,12 +60,12 @@ _COMMANDS = {
 def cli(context: click.Context) -> None:
     """Measure what a solid-state drive really does once it has settled.
 
-    openpts runs the tests of the SNIA Solid State Storage Performance Test Specification 2.0.1: it
-    purges and preconditions the device, applies a defined stimulus until performance is steady, records
-    every I/O, and writes a report that a second lab can repeat.
+    openpts runs the tests of the SNIA Solid State Storage Performance Test Specification 2.0.1: it purges and
+    preconditions the device, applies a defined stimulus until performance is steady, records every I/O, and
+    writes a report that a second lab can repeat.
 
-    A TEST ON A DRIVE DESTROYS ALL DATA ON IT. A drive is only touched when nothing uses it and its
-    serial number was given.
+    A TEST ON A DRIVE DESTROYS ALL DATA ON IT. It starts only if nothing uses the drive and its serial number
+    is given.
     """
     if context.invoked_subcommand is None:
         click.echo(cli.first_page(context))
@@ -111,7 +107,7 @@ def main() -> None:
             if output is not None and not end.code:
                 sys.stdout.flush()
                 if output.lost:
-                    click.echo(f"openpts: what was printed is lost: {output.lost}", err=True)
+                    click.echo(f"openpts: the output was lost: {output.lost}", err=True)
                     sys.exit(1)
             raise
 

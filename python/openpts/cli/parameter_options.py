@@ -60,7 +60,7 @@ class Values(click.ParamType[Any]):
         self._several = isinstance(kind, inspect.ListType)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Split what stands between commas, and hold it against the parameter's limits."""
+        """Split the text at commas, and check the values against the parameter's limits."""
         if not isinstance(value, str):
             return value
         words: Any = [word.strip() for word in value.split(",")] if self._several else value
@@ -70,7 +70,7 @@ class Values(click.ParamType[Any]):
             self.fail(f"{value!r}: {_in_words(str(error))}", param, ctx)
         entries = read if isinstance(read, list) else [read]
         if any(isinstance(entry, float) and not math.isfinite(entry) for entry in entries):
-            self.fail(f"{value!r} is no number", param, ctx)
+            self.fail(f"{value!r} is not a number", param, ctx)
         return read
 
 
@@ -118,7 +118,7 @@ def _entries_option(
         for word in words:
             name, equals, value = (piece.strip() for piece in word.partition("="))
             if not equals or name in entries:
-                reason = "is there twice" if equals else "write it as NAME=VALUE"
+                reason = "is given twice" if equals else "write it as NAME=VALUE"
                 raise click.BadParameter(f"{word!r}: {reason}", param=param)
             entries[name] = value
         try:
@@ -127,7 +127,7 @@ def _entries_option(
             message = f"{', '.join(words)}: {_in_words(str(error))}; known are {known}"
             raise click.BadParameter(message, param=param) from error
         if any(isinstance(v, float) and not math.isfinite(v) for v in msgspec.structs.astuple(table)):
-            raise click.BadParameter(f"{', '.join(words)}: is no number", param=param)
+            raise click.BadParameter(f"{', '.join(words)}: is not a number", param=param)
         return table if entries else None
 
     text = f"{help_text} May be repeated. Names: {known}."

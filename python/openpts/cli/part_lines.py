@@ -22,7 +22,7 @@ from openpts.vocabulary.verdict import UNITS
 
 
 def part_lines(progress: RunProgress) -> list[str]:
-    """What the steps that have just ended measured; nothing for what lies between tracked minutes."""
+    """What the steps that have just ended measured; nothing for the time between tracked minutes."""
     apply = progress.apply
     assert apply is not None  # noqa: S101 a part that ends was begun
     if apply.part in _TRACKED and not _ends_with_tracked_minute(progress):
@@ -30,7 +30,7 @@ def part_lines(progress: RunProgress) -> list[str]:
     text = _LINES[apply.part](progress, progress.finished)
     name = part_text(apply.part, apply.number)
     if apply.part in _IN_PIECES:
-        # whether another piece comes is the test's to say: only how far the part is can be told
+        # the test decides whether another piece follows, so only the progress of the part is known
         return [f"{name} at {format_duration(progress.part_ns)}: {text}"]
     return [f"{name} done: {text}" if text else f"{name} done"]
 

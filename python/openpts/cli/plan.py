@@ -35,23 +35,27 @@ _above_zero = FiniteRange(min=0, min_open=True)
 def plan_command() -> None:
     """Print what a test will do, without touching the target.
 
-    Every step in its order, time, bytes written, wear, the ledger as it would be, and whether a run would be
-    refused now. A drive is only asked what it is, how it can be purged and whether it is in use; a file is
-    not created; a simulated drive does not run.
+    Prints every step in order, its time, bytes written, wear, the expected ledger, and whether a run would be
+    refused now. A drive is only queried for its identity, its purge methods and its use; a file is not
+    created; a simulated drive does not run.
     """
 
 
 _PURGE_OPTION = click.option(
-    "--purge", metavar="METHOD", help="Plan with this purge, as `openpts run` would carry it out."
+    "--purge", metavar="METHOD", help="Plan with this purge, as `openpts run` would do it."
 )
 
 _PLAN_OPTIONS = together(
     click.option("--capacity", metavar="SIZE", help="User capacity instead of a target, such as 1.92TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
-    click.option("--read-iops", type=_above_zero, metavar="IOPS", help="Assumed random read IOPS at most."),
-    click.option("--write-iops", type=_above_zero, metavar="IOPS", help="Assumed random write IOPS at most."),
-    click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed read throughput at most."),
-    click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed write throughput at most."),
+    click.option(
+        "--read-iops", type=_above_zero, metavar="IOPS", help="Assumed maximum of random read IOPS."
+    ),
+    click.option(
+        "--write-iops", type=_above_zero, metavar="IOPS", help="Assumed maximum of random write IOPS."
+    ),
+    click.option("--read-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum read throughput."),
+    click.option("--write-rate", type=_above_zero, metavar="MB/s", help="Assumed maximum write throughput."),
     click.option("--latency-us", type=_above_zero, metavar="US", help="Assumed time of a single I/O."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object."),
 )
@@ -60,9 +64,9 @@ _PLAN_OPTIONS = together(
 def _command(test: TestDefinition) -> click.Command:
     @click.command(
         test.name,
-        help=f"Plan of the {test.title} test ({test.source}).\n\n"
-        "TARGET and options are those of a run; instead of a target --capacity will do.",
-        short_help=f"Plan of the {test.title} test ({test.source}).",
+        help=f"Plan the {test.title} test ({test.source}).\n\n"
+        "TARGET and options are those of a run; --capacity can replace TARGET.",
+        short_help=f"Plan the {test.title} test ({test.source}).",
     )
     @click.argument("target", required=False)
     @together(*options_of(test))
@@ -120,7 +124,7 @@ def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> U
         case None, None:
             context = click.get_current_context()
             raise click.MissingParameter(
-                "Say by one of them what to plan for.",
+                "Give one of them.",
                 ctx=context,
                 param_hint=["TARGET", "--capacity"],
                 param_type="parameter",
@@ -129,7 +133,7 @@ def _unopened(target: str | None, capacity: str | None, roots: SystemRoots) -> U
             return UnopenedTarget.of(target, roots)
         case None, str():
             return UnopenedTarget.of_capacity(parse_size_bytes(capacity))
-    raise UsageError("say what is to be planned for: a target, or --capacity, and not both")
+    raise UsageError("name either a target or --capacity to plan for")
 
 
 def _drive(

@@ -102,7 +102,7 @@ def _extent_object(plan: RunPlan, extent: Extent, tbw_bytes: int | None) -> dict
 
 
 def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
-    """Rounds in turn with their pre-writes stand one below the other: the order is told by "in turn"."""
+    """Rounds and their pre-writes, one line each: "in turn" marks that they alternate."""
     turn = ", in turn" if len(block.pattern) > 1 else ""
     each = " each" if block.count > 1 else ""
     for planned in block.pattern:
@@ -134,7 +134,7 @@ def step_text(step: Step) -> str:
 
 
 def _what_counts(step: Step) -> str:
-    """That an amount counts reads too, which nobody would think of a stimulus that writes as well."""
+    """A note that the amount includes reads, for a stimulus that both reads and writes."""
     rules = step.stop.rules if isinstance(step.stop, FirstOf) else (step.stop,)
     amount = any(isinstance(rule, ByteAmount | DriveFills) for rule in rules)
     return ", reads included" if amount and step.stimulus and step.stimulus.operations.read else ""
@@ -230,7 +230,7 @@ def _drive_text(drive: AssumedDrive) -> str:
 
 def _ledger_lines(ledger: Sequence[Deviation]) -> Iterator[str]:
     if not ledger:
-        yield "ledger      empty as far as can be told without the device"
+        yield "ledger      empty as far as known without the device"
     for deviation in ledger:
         yield (
             f"deviation   {deviation.rule_id} ({deviation.clause}): required {deviation.required}; "

@@ -1,6 +1,6 @@
-"""Follows a run's events and knows where it stands; the displays only draw what is here.
+"""Progress of a run, derived from its events; the displays only draw it.
 
-Rates and what is left are told in the time of the engine's clock, which is ours unless a drive is simulated.
+Rates and time left follow the engine's clock, which is wall-clock time unless a drive is simulated.
 """
 
 import time
@@ -38,7 +38,7 @@ _MAY_END_SOONER = frozenset({Part.ROUND, Part.WDPC, Part.SATURATION, Part.ROUND_
 
 @dataclass(slots=True)
 class RunProgress:
-    """Where the run stands; rates are of the last second.
+    """Progress of the run; rates are of the last second.
 
     ``phase`` says in words what goes on. ``finished`` are the samples of the steps that were asked for
     together and run, or have just ended; ``part_ns`` is the time of all steps of that part and number.

@@ -37,21 +37,21 @@ _Methods = Sequence[tuple[PurgeMethod, Capability]]
     default="auto",
     show_default=True,
     metavar="METHOD",
-    help="A method of the table that this command prints, or several with commas, each tried if the one "
-    "before failed; `auto` is the first that the drive has and that is a purge.",
+    help="Use this method, or several separated by commas, each tried if the one "
+    "before failed; `auto` is the best purge that the drive has.",
 )
-@click.option("--list", "only_list", is_flag=True, help="Print what the drive can do, and change nothing.")
+@click.option("--list", "only_list", is_flag=True, help="Print the methods of the drive, and change nothing.")
 @together(*CONSENT_OPTIONS, CONFIRM_NAMESPACE)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr.")
 def purge(target: str, method: str, only_list: bool, as_json: bool, **consent: Any) -> None:
-    """Erase TARGET by a method of its own, and prove it. DESTROYS ALL DATA on it.
+    """Purge TARGET by one of its methods, and prove it. DESTROYS ALL DATA on it.
 
-    Random marks are written all over the drive before, and older data is sampled; all of it must read back
-    changed afterwards, whatever the drive says. What its own logs tell is printed beside that.
+    Before the purge, random marks are written all over the drive and older data is sampled; all of it must
+    read back changed afterwards, whatever the drive reports. The drive's own logs are printed beside that.
     """
     choice = purge_choice(method)
     if choice.left_out:
-        raise UsageError("--method none leaves nothing to do")
+        raise UsageError("--method none: nothing to do")
     log = sys.stderr if as_json else sys.stdout
     methods = methods_of(target, to_purge=not only_list)
     if not as_json:
@@ -80,7 +80,7 @@ def _print_methods(methods: _Methods) -> None:
     if not (shown := [each for each in methods if not each[1].foreign]):
         return
     table = Table(box=None, padding=(0, 2, 0, 0))
-    for heading in ("Method", "Does", "Has it", "Takes", "Why, or where that was read"):
+    for heading in ("Method", "Does", "Has it", "Takes", "Reason, or source"):
         table.add_column(heading, no_wrap=not heading.startswith("Why"))
     for method, capability in shown:
         reason = capability.reason
@@ -101,7 +101,7 @@ def _duration(capability: Capability) -> str:
     if not capability.supported:
         return "-"
     return (
-        "not told"
+        "not reported"
         if capability.duration_s is None
         else format_duration(round(capability.duration_s * NS_PER_S))
     )

@@ -34,14 +34,14 @@ _drive_options = together(
     click.option(
         "--like",
         metavar="DEVICE|PRESET",
-        help="The drive that is meant, such as /dev/nvme0n1, which is not even opened; or a preset.",
+        help="Rehearse for this drive, such as /dev/nvme0n1, which is not opened; or for a preset.",
     ),
     click.option(
         "--data-sheet",
         type=click.Path(path_type=Path, dir_okay=False),
         help="TOML file with name, capacity_bytes, preset and [rated].",
     ),
-    click.option("--preset", metavar="PRESET", help="The preset that behaves most like it."),
+    click.option("--preset", metavar="PRESET", help="Use the preset that behaves most like the drive."),
     click.option("--capacity", metavar="SIZE", help="User capacity, such as 3.84TB."),
     click.option("--tbw", type=Endurance(), help="Rated endurance, such as 1.2PB; a number alone is in TB."),
     click.option(
@@ -55,16 +55,16 @@ _drive_options = together(
 )
 
 _NINES = click.option(
-    "--nines", type=click.IntRange(1, 9), metavar="N", help="Nines of a percentile that shall be shown."
+    "--nines", type=click.IntRange(1, 9), metavar="N", help="Nines of the highest percentile to show."
 )
 _rehearsal_options = together(
     click.option(
         "--scale",
         type=click.IntRange(1, MOST_SCALE),
         metavar="N",
-        help="One simulated page stands for so many; as many as bring the simulated part to 24 GB.",
+        help="Pages of the drive for each simulated page; as many as bring the simulated part to 24 GB.",
     ),
-    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
+    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must be new or empty."),
     click.option("--no-report", is_flag=True, help="Don't write the expected report."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
 )
@@ -72,7 +72,7 @@ _rehearsal_options = together(
 
 @click.group("rehearse", cls=InOrder, subcommand_metavar="TEST [ARGS]...")
 def rehearse_command() -> None:
-    """Carry out a test on a simulated drive that stands for a real one, in virtual time."""
+    """Run a test on a simulated drive in place of a real one, in virtual time."""
 
 
 def _command(test: TestDefinition) -> click.Command:
@@ -111,9 +111,9 @@ def _command(test: TestDefinition) -> click.Command:
     command.help = f"""Rehearse the {test.title} test ({test.source}) without the drive.
 
     Prints how long the test would take, what it would write, when steady state is to be expected, and what
-    in the plan would not work; the expected report lies in the run folder. Nothing is written to any
-    drive. Promises of the data sheet are compared with the model: nothing is adjusted to them.
-    Without --seed the seed is 1, so that equal words have equal rehearsals.
+    in the plan would not work; the expected report is in the run folder. Nothing is written to any
+    drive. Figures of the data sheet are compared with the model, which is not adjusted to them.
+    Without --seed the seed is 1, so that the same command gives the same rehearsal.
     """
     return command
 
@@ -126,7 +126,7 @@ def _refuse_without_a_drive(options: dict[str, Any]) -> None:
     ways = {"like": "--like", "data_sheet": "--data-sheet", "preset": "--preset"}
     if all(options[name] is None for name in ways):
         raise click.MissingParameter(
-            "Say by one of them which drive is meant.",
+            "Name the drive by one of them.",
             ctx=click.get_current_context(),
             param_hint=list(ways.values()),
             param_type="option",

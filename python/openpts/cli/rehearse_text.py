@@ -44,7 +44,7 @@ def rehearsal_lines(rehearsal: Rehearsal, reports: Sequence[Path]) -> Iterator[s
     for concern in rehearsal.plan_concerns:
         yield f"PLAN         {concern.subject}: {concern.message}"
     if not rehearsal.plan_concerns:
-        yield "plan         nothing speaks against it"
+        yield "plan         no problem found"
     for of_scale in rehearsal.scale_concerns:
         yield f"rehearsal    {of_scale.subject}: {of_scale.message}"
     for path in reports:

@@ -13,23 +13,23 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("runs", metavar="RUN...", type=click.Path(path_type=Path), nargs=-1, required=True)
 @click.option(
-    "--html/--no-html", default=True, show_default=True, help="Write an interactive page, one file."
+    "--html/--no-html", default=True, show_default=True, help="Write an interactive page (HTML), one file."
 )
-@click.option("--pdf/--no-pdf", default=True, show_default=True, help="Write pages for print.")
+@click.option("--pdf/--no-pdf", default=True, show_default=True, help="Write pages for print (PDF).")
 @click.option(
-    "--csv/--no-csv", default=True, show_default=True, help="Write each table and series as a file."
+    "--csv/--no-csv", default=True, show_default=True, help="Write each table and series as a CSV file."
 )
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
-    help="Write there instead of into the run folder.",
+    help="Write into this folder instead of the run folder.",
 )
 @click.option(
     "--style",
     type=click.Choice(["full", "short"]),
     default="full",
     show_default=True,
-    help="Short: the tables and plots that readers of TKperf know.",
+    help="Include all, or only the tables and plots of TKperf (short).",
 )
 @click.option(
     "--paper",
@@ -39,14 +39,17 @@ if TYPE_CHECKING:
     help="Paper of the PDF.",
 )
 @click.option("--redact", is_flag=True, help="Replace serial numbers by four digits of their checksum.")
-@click.option("--embed-full", is_flag=True, help="Put long series whole into the HTML instead of in buckets.")
+@click.option(
+    "--embed-full", is_flag=True, help="Embed long series in full in the HTML instead of in buckets."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print the runs' figures as one JSON object.")
 def report(runs: tuple[Path, ...], out: Path | None, as_json: bool, style: str, **options: Any) -> None:
-    """Make the report of runs again, from their folders alone.
+    """Rebuild the report of runs from their folders alone.
 
-    RUN is a run folder, or that of a suite, which stands for all of its runs. Several runs of one drive make
+    RUN is a run folder, or that of a suite, which includes all of its runs. Several runs of one drive make
     one report. The device is not needed. The same folders give the same figures, and the same files byte for
-    byte. Beside its record a report is called report.pdf and so on; with --out after drive, date and tests.
+    byte. In the run folder a report is called report.pdf and so on; with --out it is named after drive, date
+    and tests.
     """
     from openpts.report.sources import ReportSource  # noqa: PLC0415 slow to load, and `openpts --help` needs no report
     from openpts.report.write import ReportOptions, Style, write_report  # noqa: PLC0415 likewise

@@ -41,7 +41,7 @@ def run() -> None:
 PURGE_OPTION = click.option(
     "--purge",
     metavar="METHOD",
-    help="Purge before the test: `auto` is the best method that the drive has, `none` is entered in the "
+    help="Purge before the test: `auto` is the best method that the drive has, `none` is recorded in the "
     "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
     "before failed; auto.",
 )
@@ -53,7 +53,7 @@ RUN_OPTIONS = together(
     click.option(
         "--io-path",
         type=click.Choice([path.value for path in IoPath if path is not IoPath.NOOP]),
-        help="How I/O reaches the target; without it, a probe finds out what suits.",
+        help="I/O path to the target. [default: what a probe of it finds best]",
     ),
     click.option(
         "--cpus",
@@ -70,20 +70,20 @@ RUN_OPTIONS = together(
     click.option(
         "--tune",
         is_flag=True,
-        help="Set the host up for the scenario as long as the run lasts; see `openpts doctor`.",
+        help="Set the host up for the scenario during the run; see `openpts doctor`.",
     ),
     *TELEMETRY_OPTIONS,
     click.option(
         "--describe",
         metavar="FILE",
         type=click.Path(path_type=Path, dir_okay=False),
-        help="TOML file with what the drive doesn't tell, for the report: flash, controller, price.",
+        help="TOML file with what the drive doesn't report: flash, controller, price.",
     ),
-    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must not hold anything yet."),
+    click.option("--out", type=click.Path(path_type=Path), help="Run folder; must be new or empty."),
     click.option("--operator", help="Test operator, for the report."),
     click.option("--auditor", help="Auditor, for the report."),
     click.option("--sponsor", help="Test sponsor, for the report."),
-    click.option("--no-report", is_flag=True, help="Measure only; `openpts report` can follow."),
+    click.option("--no-report", is_flag=True, help="Measure without making a report; see `openpts report`."),
     click.option("--json", "as_json", is_flag=True, help="Print one JSON object; the log goes to stderr."),
 )
 
@@ -180,7 +180,7 @@ def run_and_log(test: TestDefinition, order: Order, stream: IO[str]) -> Path:
         raise
     except OpenptsError as error:
         if folders:
-            raise type(error)(f"{error}; the run folder {folders[0]} tells how far it came") from error
+            raise type(error)(f"{error}; what was recorded is in {folders[0]}") from error
         raise
 
 

@@ -1,4 +1,4 @@
-"""`openpts run` with all that stands below it: single tests, and the whole suite."""
+"""`openpts run` and its subcommands: single tests, and the whole suite."""
 
 from openpts.cli.run import run
 from openpts.cli.suite import run_all

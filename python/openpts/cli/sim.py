@@ -30,7 +30,7 @@ Your own drive
   openpts sim show enterprise-tlc --toml > mine.toml
     Copy a preset, and edit it.
   openpts sim check ./mine.toml
-    Hold it against the figures that it lists.
+    Compare it with the figures that it lists.
   openpts run iops sim:./mine.toml
     Test it.
 """
@@ -47,7 +47,7 @@ sim.add_command(serve)
 @sim.command("list", short_help="List the presets that ship.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 def list_(as_json: bool) -> None:
-    """List the drives that ship: name, model, capacity, default scale and what they stand for."""
+    """List the drives that ship: name, model, capacity, default scale and the drives that they represent."""
     presets = shipped_presets()
     if as_json:
         click.echo(json.dumps([preset_object(preset) for preset in presets], indent=2))
@@ -62,7 +62,7 @@ def list_(as_json: bool) -> None:
 def show(preset: str, *, toml: bool, as_json: bool) -> None:
     """Show the parameters of PRESET, the name of one that ships or the path of a TOML file.
 
-    Assumed are those that nothing published supports.
+    Parameters without a published source are marked as assumed.
     """
     if toml and as_json:
         raise UsageError("--toml and --json are two forms of the same thing: give one of them")
@@ -92,7 +92,7 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
     default=1,
     show_default=True,
     metavar="N",
-    help="Seed of places and data.",
+    help="Seed of offsets and data.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array.")
 @click.pass_context
@@ -105,10 +105,10 @@ def check(
     seed: int,
     as_json: bool,
 ) -> None:
-    """Hold a simulated drive against published figures. Ends with 1 if one is missed.
+    """Check a simulated drive against published figures. Exits with 1 if one is missed.
 
     PRESET is the name of one that ships or the path of a TOML file. Each of its [[figures]] is measured on a
-    new drive and compared within the tolerance that stands beside it. The preset theory, or any with
+    new drive and compared within the tolerance given beside it. The preset theory, or any with
     --over-provisioning, is compared with the theory of write amplification instead.
     """
     if preset_argument is None and preset_option is None:

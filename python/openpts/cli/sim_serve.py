@@ -52,12 +52,10 @@ In another shell, as root
     "--auth-secrets",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Let only hosts in that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
+    help="Admit only hosts that prove their secret (DH-HMAC-CHAP): lines HOST-NQN SECRET [DRIVE-SECRET].",
 )
 @click.option("--data", type=click.Path(path_type=Path), help="Keep the contents in this (sparse) file.")
-@click.option(
-    "--overwrite-file", is_flag=True, help="Take a --data file that holds other data, which may be lost."
-)
+@click.option("--overwrite-file", is_flag=True, help="Overwrite a --data file that holds other data.")
 @click.option("--nqn", help="Name of the NVMe subsystem; by default one that follows from the drive.")
 @click.option("--serial", help="Serial number; by default one that follows from the drive.")
 @click.option("--ambient-c", type=FiniteRange(-40, 100), metavar="C", help="Air around the drive, in °C.")
@@ -67,7 +65,7 @@ In another shell, as root
     type=FiniteRange(0, 250),
     default=0,
     metavar="PCT",
-    help="Endurance that is used up already, in per cent of the rated erases.",
+    help="Endurance used up already, in per cent of the rated erases.",
 )
 @click.option(
     "--fail",
@@ -83,9 +81,9 @@ In another shell, as root
     type=FiniteRange(0, 86_400),
     default=0,
     metavar="SECONDS",
-    help="Let block and crypto erase of a sanitize take at least so long; by default, what the flash needs.",
+    help="Shortest time of a sanitize's block or crypto erase; by default, what the flash needs.",
 )
-@click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Be gone after so many I/Os.")
+@click.option("--vanish-after", type=click.IntRange(0), metavar="IOS", help="Disappear after this many I/Os.")
 @click.option("--json", "as_json", is_flag=True, help="Print an object at the beginning and one at the end.")
 def serve(
     preset: str,
@@ -139,7 +137,7 @@ def _faults(fails: tuple[str, ...], *, format_lies: bool, vanishes_after_ios: in
         if read is not None:
             unreadable.append(int(read[1]))
         elif fail not in {"sanitize", "format"}:
-            raise UsageError(f"--fail {fail}: what can fail is sanitize, format, or read@LBA with its number")
+            raise UsageError(f"invalid --fail {fail!r}: use sanitize, format, or read@LBA")
     return Faults(
         sanitize_fails="sanitize" in fails,
         format_fails="format" in fails,
@@ -215,7 +213,7 @@ def _summary(served: Served) -> Iterator[str]:
     late = (served.late_p50_ns, served.late_p99_ns, served.late_p99_9_ns, served.late_max_ns)
     p50, p99, p99_9, most = (f"{(late_ns or 0) / NS_PER_US:,.0f} us" for late_ns in late)
     yield f"answers were late by {p50} (p50), {p99} (p99), {p99_9} (p99.9), {most} at most"
-    share = f"its I/Os took {100 * served.late_share:.1f} % longer than the model says"
+    share = f"its I/Os took {100 * served.late_share:.1f} % longer than in the model"
     yield f"this host is too slow for the drive: {share}" if served.late_share > TOO_LATE_SHARE else share
 
 

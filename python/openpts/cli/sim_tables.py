@@ -103,7 +103,7 @@ def print_amplifications(stream: IO[str], rows: Sequence[Amplification]) -> None
             _yes(row.holds),
         )
     _print(stream, table)
-    _print(stream, "Effective is what takes part: a drive keeps some space empty to collect into.")
+    _print(stream, "Effective is the share in use: a drive keeps some space empty for garbage collection.")
 
 
 def print_checked(stream: IO[str], rows: Sequence[Checked]) -> None:

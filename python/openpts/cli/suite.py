@@ -65,7 +65,7 @@ _SUITE_OPTIONS = together(
         "--keep-going/--stop-on-failure",
         default=True,
         show_default=True,
-        help="Go on with the next test when an I/O failed in one.",
+        help="Continue with the next test after a failed I/O.",
     ),
 )
 
@@ -87,10 +87,10 @@ def run_all(
 ) -> None:
     """Run all tests on TARGET in the order of the specification, each with its own purge and preconditioning.
 
-    There is one run folder for each test, and over them suite.json and index.html. What the tests differ in
-    stands in a plan file, with a table for each. All tests are checked before the first purge. A test that
-    fails in the middle leaves the results of the others alone, and the suite goes on; it ends where a purge
-    failed, where a target is refused or gone, and where it is stopped.
+    Each test has its run folder; suite.json and index.html cover all of them. Settings of single tests are
+    given in a plan file, with a table for each. All tests are checked before the first purge. If a test
+    fails, the results of the others are kept and the suite continues; it ends if a purge fails, if a target
+    is refused or gone, or if it is stopped.
     """
     from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
 
@@ -113,7 +113,7 @@ def run_all(
     try:
         runner.run(parts)
     except OpenptsError as error:
-        raise type(error)(f"{error}; {folder / INDEX_NAME} tells what became of each test") from error
+        raise type(error)(f"{error}; {folder / INDEX_NAME} lists the state of each test") from error
     finally:
         if as_json:
             click.echo(json.dumps(msgspec.to_builtins(runner.suite), indent=2))

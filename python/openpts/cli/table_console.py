@@ -1,4 +1,4 @@
-"""Where tables are printed: a terminal, or a pipe, which nobody told how wide it is."""
+"""Where tables are printed: a terminal, or a pipe, which has no width."""
 
 import io
 import os

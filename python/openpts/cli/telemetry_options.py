@@ -20,14 +20,14 @@ TELEMETRY_OPTIONS: Final = (
         default="1s",
         show_default=True,
         metavar="TIME",
-        help="How often temperature, processors, I/O of others and the like are read beside the I/O: 0.1s to "
-        "3600s, or off.",
+        help="Sample temperature, processors, other I/O and the like at this interval during the test: "
+        "0.1s to 3600s, or off.",
     ),
     click.option(
         "--power-command",
         metavar="COMMAND",
-        help="Start this program beside the test: it goes on printing what a power meter tells, a number of "
-        "watts a line. No shell.",
+        help="Run this program during the test and read a power meter from its output, one number of "
+        "watts per line. No shell.",
     ),
 )
 

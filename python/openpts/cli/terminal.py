@@ -1,4 +1,4 @@
-"""What a terminal is told otherwise than a pipe: lines that fit it, and displays that are drawn over."""
+"""Output that differs between a terminal and a pipe: lines that fit the width, and displays that redraw."""
 
 import os
 import textwrap

@@ -81,7 +81,7 @@ _PURPOSES: Final[Mapping[str, str]] = {
     At full length: the user capacity written once, up to 30 minutes of idle time until the drive is cool,
     30 minutes of sequential writes, 5 minutes idle, 30 minutes of writes on the warm drive, 5 minutes idle,
     and 30 minutes of 1 minute of writes and 2 minutes idle in turns. State air and cooling with --ambient-c
-    and --airflow: without them nobody can compare.
+    and --airflow: without them results can't be compared.
     """,
     "lifetime": """Speed, errors and wear over drive cycles: the whole range written, then read and compared.
 

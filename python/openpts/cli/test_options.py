@@ -34,7 +34,7 @@ PLAN_OPTION = click.option(
     "--plan",
     "plan_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML or YAML file with any of these and more; what is given here wins. See `openpts plan-schema`.",
+    help="TOML or YAML file with any of these and more; options override it. See `openpts plan-schema`.",
 )
 QUICK_OPTION = click.option(
     "--quick",
@@ -98,7 +98,7 @@ class Choices:
         return Scenario(word or self.settings.get("scenario", Scenario.SYNTHETIC))
 
     def description(self, path: Path | None) -> DescribedDrive:
-        """The file that was named, otherwise the plan's, which lies beside it. Raises WrittenFileError."""
+        """The file that was named, otherwise the plan's, which is beside it. Raises WrittenFileError."""
         beside = self.settings.get("describe")
         if path is None and beside is not None:
             path = self.plan_folder / beside

@@ -24,13 +24,13 @@ from openpts.system_files import SystemRoots
 
 @click.command()
 @click.argument("drive", required=False, metavar="[DRIVE]")
-@click.option("--list", "only_list", is_flag=True, help="Show what is noted, and change nothing.")
+@click.option("--list", "only_list", is_flag=True, help="List the recorded passwords, and change nothing.")
 def unlock(drive: str | None, only_list: bool) -> int:
-    """Take the password off a drive that a run which was cut off has left on it.
+    """Remove the password that an interrupted run left on a drive.
 
-    ATA Security Erase needs a password on the drive while it erases itself. openpts notes that before it
-    sets one, and takes it off again; what a crash or a power cut has left is taken off here. DRIVE is a node
-    such as /dev/sda or a serial number; without it, all drives that are noted. A drive is known by its
+    ATA Security Erase needs a password on the drive while it erases itself. openpts records that before it
+    sets one, and removes it afterwards; what a crash or a power cut left is removed here. DRIVE is a node
+    such as /dev/sda or a serial number; without it, all drives on record. A drive is known by its
     serial number, whatever its node is now; where several have the same, the node that you name decides.
 
     A drive that unlocks only after its erasure has ended is erased again: its data was to be erased anyway.
@@ -41,7 +41,7 @@ def unlock(drive: str | None, only_list: bool) -> int:
     meant = [entry for entry in noted if drive is None or _is_meant(entry, drive, named)]
     if os.geteuid() != 0:
         click.echo(
-            "openpts: not run as root: what root has noted is not seen, see sudo openpts unlock", err=True
+            "openpts: not run as root: what root recorded is not seen; run sudo openpts unlock", err=True
         )
     if not meant:
         return _nothing_noted(drive, roots, journal)
@@ -52,7 +52,7 @@ def unlock(drive: str | None, only_list: bool) -> int:
     left_behind = journal.left_behind()
     busy = [entry for entry in meant if entry not in left_behind]
     for entry in busy:
-        click.echo(f"{_told(entry)}; that process still runs and takes it off itself", err=True)
+        click.echo(f"{_told(entry)}; that process is still running and will remove it", err=True)
     wanted = {entry.entry_id for entry in meant}
     with terminate_as_interrupt():  # a lost terminal too ends it between two commands, not in one
         healed = heal(
@@ -87,21 +87,21 @@ def _told(entry: Entry) -> str:
 
 def _nothing_noted(drive: str | None, roots: SystemRoots, journal: Journal) -> int:
     """What to say without an entry; about a drive that is named, what it says of itself."""
-    where = f"(noted would be in {journal.folder})"
+    where = f"(records are in {journal.folder})"
     if drive is None or "/" not in drive:
-        click.echo(f"no password is noted{f' for {drive}' if drive else ''} {where}")
+        click.echo(f"no password is recorded{f' for {drive}' if drive else ''} {where}")
         return 0
     identity = identify_disk(_device(drive, roots), run_program)
     if identity is None:
-        unseen = "" if os.geteuid() == 0 else ", or can't be asked without root"
-        told = f"{drive} is no ATA drive, or does not answer as one{unseen}"
-        click.echo(f"{told}; no password is noted for it {where}")
+        unseen = "" if os.geteuid() == 0 else ", or can't be queried without root"
+        told = f"{drive} is not an ATA drive, or does not answer as one{unseen}"
+        click.echo(f"{told}; no password is recorded for it {where}")
         return 0
     if not identity.security.enabled:
         click.echo(f"{drive} has no password ({identity.security})")
         return 0
     raise TargetError(
-        f"{drive} has a password ({identity.security}), which is not noted here {where}: if openpts set it "
-        f"on another machine, it is {PASSWORD!r} as always, so hdparm --user-master u --security-disable "
-        f"{PASSWORD} {drive} takes it off; else ask whoever set it"
+        f"{drive} has a password ({identity.security}), which is not recorded here {where}: if openpts "
+        f"set it on another machine, it is {PASSWORD!r} as always, so hdparm --user-master u "
+        f"--security-disable {PASSWORD} {drive} removes it; otherwise its owner has to remove it"
     )

@@ -17,11 +17,11 @@ _MOST_SHOWN: Final = 40
 @click.argument("runs", metavar="[RUN]...", type=click.Path(path_type=Path), nargs=-1)
 @click.option("--json", "as_json", is_flag=True, help="Print all differences as one JSON object.")
 def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
-    """Derive every number of a report again from its record, and name what differs.
+    """Recompute every number of a report from its record, and name the differences.
 
-    REPORT is a report.json, or the folder with one. RUN is what it was made from, as for `openpts report`;
-    without any, the folder in which the report lies. The files beside it (HTML, PDF, CSV) have to be those
-    that its SHA256SUMS lists. Exit code 8 if anything differs.
+    REPORT is a report.json, or the folder with one. RUN is what the report was made from, as for `openpts
+    report`; by default, the folder of the report. The files beside it (HTML, PDF, CSV) must match its
+    SHA256SUMS. Exit code 8 if anything differs.
     """
     from openpts.report.checksums import file_faults  # noqa: PLC0415 slow to load
     from openpts.report.rederive import differences, read_report  # noqa: PLC0415 slow to load
@@ -44,6 +44,6 @@ def verify(report_json: Path, runs: tuple[Path, ...], as_json: bool) -> None:
         hidden = f", {more:,} of them not shown" if more > 0 and not as_json else ""
         raise RecordError(f"{path} differs from its record in {len(found):,} places{hidden}")
     if faults:
-        raise RecordError(f"{path}: {len(faults):,} of its files are not what its checksums say: {faults[0]}")
+        raise RecordError(f"{path}: {len(faults):,} of its files don't match their checksums: {faults[0]}")
     if not as_json:
-        click.echo(f"{path}: every value is what the record says")
+        click.echo(f"{path}: every value matches the record")

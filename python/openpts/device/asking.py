@@ -1,4 +1,4 @@
-"""Opens a drive to ask it something: for reading, without a claim, and nobody waits for a medium."""
+"""Opens a drive for a query: for reading, without a claim, and without waiting for a medium."""
 
 import os
 from collections.abc import Iterator

@@ -49,7 +49,7 @@ class BlockDevice:
         try:
             status = path.stat()
         except OSError as error:
-            raise TargetError(f"can't look at {path}: {error.strerror}") from error
+            raise TargetError(f"can't access {path}: {error.strerror}") from error
         if not stat.S_ISBLK(status.st_mode):
             raise TargetError(f"{path} is not a block device")
         return cls.of_number(number_text(status.st_rdev), roots)
@@ -82,7 +82,7 @@ class BlockDevice:
 
     @property
     def whole(self) -> "BlockDevice":
-        """The disk that a partition lies on; a disk is its own."""
+        """The disk of a partition; of a disk, itself."""
         return BlockDevice(self.folder.parent, self.roots) if self.is_partition else self
 
     @property

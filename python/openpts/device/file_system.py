@@ -11,7 +11,7 @@ _IN_MEMORY: Final = frozenset({"tmpfs", "ramfs", "devtmpfs", "hugetlbfs"})
 
 
 def find_mount(path: Path, roots: SystemRoots) -> Mount | None:
-    """The mount that a path (links resolved) lies on: the deepest one, and of those the last made.
+    """The mount of a path (links resolved): the deepest one, and of those the last made.
 
     None if mountinfo can't be read.
     """
@@ -29,19 +29,19 @@ def check_file_system(path: Path, roots: SystemRoots) -> None:
     mount = find_mount(path, roots)
     if mount is not None and mount.fs_type in _IN_MEMORY:
         raise TargetError(
-            f"{path} lies on {mount.fs_type}, which is memory and no drive: "
+            f"{path} is on {mount.fs_type}, which is memory, not a drive: "
             "choose a file on another file system, such as ext4 or xfs"
         )
 
 
 def device_below(path: Path, roots: SystemRoots) -> BlockDevice | None:
-    """The block device below the file system that a path (links resolved) lies on; see device_of_mount."""
+    """The block device below the file system of a path (links resolved); see device_of_mount."""
     mount = find_mount(path, roots)
     return None if mount is None else device_of_mount(mount, roots)
 
 
 def device_of_mount(mount: Mount, roots: SystemRoots) -> BlockDevice | None:
-    """The block device that a file system lies on; None for one without, or with several of its own."""
+    """The block device of a file system; None for one without, or with several of its own."""
     numbered = roots.sys / "dev/block" / mount.device
     if numbered.exists():
         return BlockDevice.of_number(mount.device, roots)

@@ -50,10 +50,10 @@ def find_drive(subject: Mapping[str, str], roots: SystemRoots) -> BlockDevice:
     """
     found = [disk for disk in all_disks(roots) if disk.text("hidden") != "1" and is_drive(disk, subject)]
     if not found:
-        raise TargetError(f"the drive {drive_text(subject)} is not there")
+        raise TargetError(f"the drive {drive_text(subject)} was not found")
     if len({(disk.folder / "device").resolve() for disk in found}) > 1:
         nodes = ", ".join(str(disk.node) for disk in found)
-        raise TargetError(f"several drives answer to {drive_text(subject)}: {nodes}")
+        raise TargetError(f"several drives match {drive_text(subject)}: {nodes}")
     return found[0]
 
 

@@ -109,7 +109,7 @@ Inode = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """What lies at a path: ``mode`` as of stat, ``number`` of a device, and where the inode itself is."""
+    """What is at a path: ``mode`` as of stat, ``number`` of a device, and where the inode itself is."""
 
     mode: int
     number: str

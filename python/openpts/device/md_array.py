@@ -77,25 +77,25 @@ def read_array(device: BlockDevice, run: Run = run_program) -> MdArray:
     the very same way.
     """
     if not is_array(device):
-        raise TargetError(f"{device.node} is no array of md: see cat /proc/mdstat")
+        raise TargetError(f"{device.node} is not an md array: see cat /proc/mdstat")
     level = device.text("md/level") or "unknown"
     if level not in _LEVELS:
-        raise TargetError(f"{device.node} is a {level} array, which openpts can't make again")
+        raise TargetError(f"{device.node} is a {level} array, which openpts can't create again")
     metadata = device.text("md/metadata_version") or "none"
     if metadata not in _OWN_METADATA:
         raise TargetError(
-            f"{device.node} keeps its metadata as {metadata}: openpts only makes arrays of md's own again"
+            f"{device.node} keeps its metadata as {metadata}: openpts creates only arrays of md's own again"
         )
     members, others = _members(device)
     if others:
         raise TargetError(
-            f"{device.node} has {', '.join(others)} besides its members, and openpts makes no array with "
-            "spares or a journal again: take them out with mdadm --remove"
+            f"{device.node} has {', '.join(others)} besides its members, and openpts creates no array with "
+            "spares or a journal again: remove them with mdadm --remove"
         )
     wanted = device.integer("md/raid_disks") or 0
     if len(members) != wanted or (device.integer("md/degraded") or 0):
         raise TargetError(
-            f"{device.node} is not whole: {len(members)} of {wanted} members are in it and in step; see "
+            f"{device.node} is degraded: {len(members)} of {wanted} members are active and in sync; see "
             f"mdadm --detail {device.node}"
         )
     busy = device.text("md/sync_action")
@@ -119,7 +119,7 @@ def read_array(device: BlockDevice, run: Run = run_program) -> MdArray:
 
 
 def stop_array(array: MdArray, run: Run = run_program) -> None:
-    """Take an array apart that nobody uses. Raises TargetError."""
+    """Stop an array that is not in use. Raises TargetError."""
     _mdadm(("mdadm", "--stop", str(array.device.node)), f"stop {array.device.node}", run)
 
 
@@ -154,7 +154,7 @@ def create_array(array: MdArray, run: Run = run_program, *, assume_clean: bool) 
     if assume_clean and array.level not in {"raid0", "linear"}:
         command.append("--assume-clean")
     nodes = [str(member.device.node) for member in sorted(array.members, key=lambda member: member.slot)]
-    _mdadm((*command, *nodes), f"make {array.device.node} again", run)
+    _mdadm((*command, *nodes), f"create {array.device.node} again", run)
 
 
 def sync_progress(device: BlockDevice) -> float | None:

@@ -22,7 +22,7 @@ class OutstandingIo:
 
 @dataclass(frozen=True, slots=True)
 class EngineProgress:
-    """Where the engine stands, for a display: counters since it was opened, all steps together.
+    """Progress of the engine, for a display: counters since it was opened, all steps together.
 
     ``step_elapsed_ns`` is on the engine's own clock, as all times in samples are: that of a simulated drive
     runs as fast as the simulation does. ``oldest`` is the I/O that waits longest for its answer, if the
@@ -55,7 +55,7 @@ class Engine(Protocol):
         """
 
     def submit(self, steps: Sequence[Step]) -> None:
-        """Queue steps behind those that wait; no idle time lies between any of them.
+        """Queue steps behind those that wait; there is no idle time between them.
 
         Raises UsageError where ``check`` does, EngineStoppedError after a failure.
         """
@@ -67,7 +67,7 @@ class Engine(Protocol):
         """
 
     def progress(self) -> EngineProgress:
-        """Where the engine stands now."""
+        """The progress of the engine."""
 
     def new_intervals(self) -> tuple[Interval, ...]:
         """Intervals of the step that runs that have ended since the last call, for a display.

@@ -113,6 +113,6 @@ def _unavailable(reason: str) -> str:
     if not reason.startswith("io_uring can't be set up"):
         return reason
     return (
-        f"{reason}. It needs Linux 5.11 or later and must be allowed: look at "
-        "`sysctl kernel.io_uring_disabled` and at the seccomp profile of the container, or use --io-path sync"
+        f"{reason}. It needs Linux 5.11 or later and must be allowed: check "
+        "`sysctl kernel.io_uring_disabled` and the seccomp profile of the container, or use --io-path sync"
     )

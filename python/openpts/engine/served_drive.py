@@ -60,7 +60,7 @@ class Served:
 
 
 class ServedDrive:
-    """A drive that is served from now until ``stop``, or until it vanishes as it was told to.
+    """A drive that is served from now until ``stop``, or until it vanishes as ordered.
 
     ``address`` is where it listens, with the port's number; ``capacity_bytes`` its size as hosts see it.
     """

@@ -74,8 +74,8 @@ class SimulatedEngine(ProgramQueue):
 
 def _refuse_what_only_real_hosts_have(options: NativeOptions) -> None:
     if options.io_path is not None:
-        raise UsageError(f"--io-path {options.io_path}: there is no way of the kernel to a simulated drive")
+        raise UsageError(f"--io-path {options.io_path}: a simulated drive has no kernel I/O path")
     if options.cpus:
-        raise UsageError("--cpus: the threads of a simulated host run on no processor")
+        raise UsageError("--cpus: a simulated host has no processors to pin to")
     if options.completion_wait is not CompletionWait.EACH:
         raise UsageError("--wait: a simulated host sees each completion when it happens")

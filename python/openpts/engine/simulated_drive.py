@@ -118,7 +118,7 @@ class SimulatedDrive:
     def set_write_cache(self, enabled: bool) -> None:
         """Switch the volatile write cache, where there is one that can be switched."""
         if self._drive.write_cache() not in {None, enabled}:
-            with suppress(_native.UnavailableError):  # whoever reads it back sees that it stayed as it was
+            with suppress(_native.UnavailableError):  # reading it back shows that it did not change
                 self._drive.set_write_cache(enabled)
 
 

@@ -50,7 +50,7 @@ class HostChanger:
     def make(self, changes: Sequence[Change]) -> tuple[ChangeReport, ...]:
         """Make those changes that are none yet, and tell of each.
 
-        What another run has set already is noted as ours as well: whoever ends last puts it back. Some
+        What another run has set already is recorded for this one too: the last to end restores it. Some
         settings are reset when another one changes, so that all are looked at once more at the end. Raises
         JournalError, before anything is changed that isn't in it.
         """
@@ -114,7 +114,7 @@ class HostChanger:
             "until": self.until,
             "group": new_group() if shared is None else shared.subject["group"],
         }
-        # the numbers of /proc/sys are made up anew whenever the kernel needs its memory
+        # the inode numbers of /proc/sys change whenever the kernel reclaims memory
         if change.means is Means.FILE and Path(change.place).is_relative_to(self.roots.sys.resolve()):
             subject["inode"] = str(Path(change.place).stat().st_ino)
         return subject
@@ -154,7 +154,7 @@ def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
     """Put back one setting; the line tells what became of it. Raises HostSettingError."""
     place, value = entry.subject["place"], entry.found["value"]
     if entry.owner.boot_id != Owner.this_process(roots).boot_id:
-        return f"{place}: the machine was restarted since, nothing is left to put back"
+        return f"{place}: the machine was restarted since, nothing left to restore"
     if entry.subject["means"] == Means.UNIT:
         _systemctl("start", place, run)
         return f"{place}: started again"
@@ -162,13 +162,13 @@ def put_back_setting(entry: Entry, roots: SystemRoots, run: Run) -> str:
     try:
         inode = str(path.stat().st_ino)
     except OSError:
-        return f"{place}: gone with its device, nothing is left to put back"
+        return f"{place}: gone with its device, nothing left to restore"
     if entry.subject.get("inode", inode) != inode:
-        return f"{place}: of another device now, nothing is left to put back"
+        return f"{place}: of another device now, nothing left to restore"
     try:
         write_setting(path, value, roots)
     except HostSettingError as error:
-        raise HostSettingError(f"{place} can't be put back to {value}: {error}") from error
+        raise HostSettingError(f"can't restore {place} to {value}: {error}") from error
     return f"{place}: {value} again"
 
 

@@ -1,4 +1,4 @@
-"""Whether this process lives in a container, where limits of somebody else hold."""
+"""Whether this process runs in a container, with limits set from outside."""
 
 import re
 from typing import Final

@@ -76,7 +76,7 @@ def _zone_name(zone: Path, folder: Path) -> str:
 
 @dataclass(slots=True)
 class EnergyCounters:
-    """Mean power since the reading before. A counter that began anew in between gives no value."""
+    """Mean power since the reading before. A counter that was reset in between gives no value."""
 
     names: tuple[str, ...]
     _growth: Growth = field(default_factory=Growth)

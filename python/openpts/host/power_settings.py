@@ -59,7 +59,7 @@ def _display(roots: SystemRoots) -> Fact:
 def sleep_fact(roots: SystemRoots, inhibitors: Mapping[str, str] | None) -> Fact:
     """Whether something may send the machine to sleep. ``inhibitors`` are those who forbid it, with why.
 
-    They are None where nobody keeps a list of them.
+    They are None if no service keeps a list of them.
     """
     state = roots.sys / "power/state"
     kinds = read_text(state)

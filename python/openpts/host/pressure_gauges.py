@@ -9,7 +9,7 @@ from openpts.system_files import SystemRoots
 
 _US_PER_S: Final = 1_000_000
 _EACH: Final = 5
-# Not of io: whoever drives I/O waits for it all the time.
+# Not of io: a process that issues I/O waits for it all the time.
 _RESOURCES: Final = ("memory", "cpu")
 
 

@@ -15,7 +15,7 @@ _REASONS: Final = {
     errno.EPERM: "no permission: only root may change it, and not in every container",
     errno.EROFS: "it is mounted read-only, as in a container",
     errno.EINVAL: "the kernel refuses this value here",
-    errno.EBUSY: "the kernel refuses it while another setting stands against it",
+    errno.EBUSY: "the kernel refuses it because another setting conflicts",
     errno.ENOENT: "it does not exist",
     errno.ENODEV: "its device is gone",
     errno.EOPNOTSUPP: "the hardware does not support it",
@@ -35,7 +35,7 @@ def write_setting(path: Path, value: str, roots: SystemRoots) -> None:
     """Write a value to a file of the kernel that exists, and see that it holds. Raises HostSettingError."""
     real = path.resolve()
     if not any(real.is_relative_to(top.resolve()) for top in (roots.sys, roots.proc / "sys")):
-        raise HostSettingError(f"{path} is no setting of the kernel")
+        raise HostSettingError(f"{path} is not a kernel setting")
     try:
         fd = os.open(real, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
         try:

@@ -25,7 +25,7 @@ def is_of_a_run(entry: Entry) -> bool:
 
 
 def relied_upon(noted: Noted, roots: SystemRoots) -> tuple[Entry, ...]:
-    """Changes that somebody still needs: those of runs that go on, and those that last until asked."""
+    """Changes still needed: those of active runs, and those that last until they are restored."""
     boot_id = Owner.this_process(roots).boot_id
     return tuple(
         entry
@@ -45,7 +45,7 @@ def objection(change: Change, others: Sequence[Entry]) -> str:
     """Why a setting must stay as it is: a run that goes on has set it otherwise. Empty if none has."""
     for other in _at(change.place, others):
         if is_of_a_run(other) and other.subject["wanted"] != change.wanted:
-            return f"{who(other)} has set {other.subject['wanted']} and still goes on"
+            return f"{who(other)} has set {other.subject['wanted']} and is still running"
     return ""
 
 
@@ -80,7 +80,7 @@ def still_needed(entry: Entry, noted: Noted, roots: SystemRoots) -> str | None:
     for other in others:
         if (other.made_at, other.entry_id) > (entry.made_at, entry.entry_id):
             raise HostSettingError(
-                f"{place} can't be put back to {entry.found['value']} yet: {who(other)} has changed it since"
+                f"{place} can't be restored to {entry.found['value']} yet: {who(other)} has changed it since"
             )
     return None
 

@@ -1,4 +1,4 @@
-"""Forbids the machine to sleep for as long as we live (SOL-PWR-02, SOL-PWR-05)."""
+"""Inhibits sleep of the machine while this process runs (SOL-PWR-02, SOL-PWR-05)."""
 
 import subprocess
 from collections.abc import Iterator
@@ -16,13 +16,16 @@ _END_S: Final = 5.0
 
 @contextmanager
 def no_sleep(roots: SystemRoots) -> Iterator[None]:
-    """logind keeps the promise until the program below it ends; that one waits for the end of a pipe.
+    """logind holds the inhibition until the program started here ends, which waits for the end of a pipe.
 
-    A pipe of ours ends with us, also when we are killed. Raises HostSettingError if nobody can promise it.
+    The pipe closes when this process ends, also when it is killed. Raises HostSettingError if
+    sleep can't be inhibited.
     """
     program = find_program(_PROGRAM)
-    if not runs_systemd(roots) or program is None:
-        raise HostSettingError("systemd does not run this machine: nobody can be asked not to let it sleep")
+    if not runs_systemd(roots):
+        raise HostSettingError("cannot inhibit sleep: systemd is not running")
+    if program is None:
+        raise HostSettingError(f"cannot inhibit sleep: {_PROGRAM} is not installed")
     command = [
         program,
         "--what=sleep:idle:handle-suspend-key:handle-hibernate-key:handle-lid-switch:handle-power-key",
@@ -39,7 +42,7 @@ def no_sleep(roots: SystemRoots) -> Iterator[None]:
         assert holder.stdin is not None and holder.stdout is not None and holder.stderr is not None  # noqa: S101, PT018 pipes
         if holder.stdout.readline() != b"held\n":
             complaint = holder.stderr.read().decode(errors="replace").strip()
-            raise HostSettingError(f"{_PROGRAM}: {complaint or 'it ended without a word'}")
+            raise HostSettingError(f"{_PROGRAM}: {complaint or 'it ended without a message'}")
         try:
             yield
         finally:

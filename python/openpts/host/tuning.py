@@ -12,7 +12,7 @@ from openpts.vocabulary.host_advice.processor import SHALLOW_US
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import Change, Means
 
-_SOMEBODYS: Final = "it is somebody's program: end it yourself"
+_SOMEBODYS: Final = "it is another user's program: end it yourself"
 _FIRMWARE: Final = "set it in the firmware"
 _RESTART: Final = "it needs a restart with another command line of the kernel"
 
@@ -21,31 +21,31 @@ LEFT_ALONE: Final[Mapping[str, str]] = {
     "mitigations": _RESTART,
     "max_sectors_kb": "the hardware takes no more",
     "irqbalance": _SOMEBODYS,
-    "numa_node": "it is a matter of --cpus",
+    "numa_node": "it is chosen by --cpus",
     "interrupts": "the kernel itself keeps those of NVMe queues where they are",
-    "poll_queues": "it needs the driver to be loaded anew",
-    "io_limit": "it belongs to whoever made the control group",
-    "link": f"it is negotiated: look at the slot, or {_FIRMWARE}",
+    "poll_queues": "it needs the driver to be reloaded",
+    "io_limit": "the creator of the control group has to change it",
+    "link": f"it is negotiated: check the slot, or {_FIRMWARE}",
     "iommu": _RESTART,
     "aer": "errors are counted, not set",
-    "swap": "taking swap away may take long and end programs: swapoff --all",
+    "swap": "turning swap off may take long and end programs: swapoff --all",
     "power_supply": "plug it in",
     "thermal": "cool the machine",
     "virtualization": "use another machine",
     "container": "run openpts outside",
-    "cpu_limit": "it belongs to whoever made the control group",
+    "cpu_limit": "the creator of the control group has to change it",
     "clock_source": "the kernel has chosen it because others are not reliable here",
     "clock_sync": "start a service that synchronizes it",
     "load": _SOMEBODYS,
     "pressure": _SOMEBODYS,
-    "cron": "it may run jobs that somebody needs: stop it yourself",
+    "cron": "it may run jobs that are needed: stop it yourself",
     "indexers": _SOMEBODYS,
     "scanners": _SOMEBODYS,
     "scans": "ending a repair would be worse: wait for it",
     "self_test": "wait for its end, or end it: nvme device-self-test -s 0xf, smartctl --abort",
     "drive_monitor": _SOMEBODYS,
     "tuning_services": _SOMEBODYS,
-    "sleep": "it can only be forbidden for the time of a run: openpts run --tune",
+    "sleep": "it can be inhibited only during a run: openpts run --tune",
 }
 """Why openpts does not change a setting, by key. All others it changes where the kernel lets it."""
 
@@ -80,7 +80,7 @@ def _policies(cpus: Path) -> tuple[Path, ...]:
 
 # SOL-PWR-11
 def _ceilings(cpus: Path) -> Iterator[Change]:
-    """A ceiling below what the processor can do is right for nobody."""
+    """A ceiling below what the processor can do is never right."""
     for policy in _policies(cpus):
         if most := read_text(policy / "cpuinfo_max_freq"):
             yield from _where_it_is("p_states", policy / "scaling_max_freq", most)
@@ -96,7 +96,7 @@ def _turbo(cpus: Path) -> Iterator[Change]:
 
 # SOL-BIOS-02, SOL-BIOS-06, SOL-PWR-03, SOL-PWR-11
 def _clocks(cpus: Path) -> Iterator[Change]:
-    """The preference before the governor: intel_pstate lets nobody set it under the governor performance."""
+    """The preference before the governor: intel_pstate refuses it under the governor performance."""
     for policy in _policies(cpus):
         yield from _where_it_is("energy_preference", policy / "energy_performance_preference", "performance")
         if "performance" in (read_text(policy / "scaling_available_governors") or "performance").split():

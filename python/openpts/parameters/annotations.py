@@ -55,8 +55,8 @@ TIME_SCALE = changes(
         lambda name, value, conditions: at_time_scale(conditions, readers.time_scale(name, value)),
         lambda _conditions: "",
     ),
-    "Share of all durations and repetitions to run, such as 1/60. Amounts of data stay; so does what is "
-    "given for itself.",
+    "Share of all durations and repetitions to run, such as 1/60. Amounts of data stay, and what is "
+    "given by another parameter.",
     examples=["1/60"],
 )
 STEP_SECONDS = seconds(
@@ -65,7 +65,7 @@ STEP_SECONDS = seconds(
 )
 SEGMENTS = sets(
     "segments",
-    "Restrict random accesses to so many LBA segments of a size, spread at random over the active range: "
+    "Restrict random accesses to N LBA segments of one size, spread at random over the active range: "
     "16x64MiB.",
     readers.segments,
     readers.segments_text,
@@ -78,4 +78,4 @@ TRACKING_SECONDS = seconds(
     "tracking_period_ns", "Time from the start of one tracked minute to that of the next."
 )
 HISTOGRAM_SECONDS = seconds("histogram_ns", "Length of the stimulus of the response time histogram.")
-NINES = one_number("nines", "Make the histogram long enough for a percentile of so many nines.", ge=1, le=9)
+NINES = one_number("nines", "Make the histogram long enough for a percentile of N nines.", ge=1, le=9)

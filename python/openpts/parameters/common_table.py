@@ -54,8 +54,6 @@ class CommonParameters(Struct, kw_only=True, frozen=True, forbid_unknown_fields=
         | UnsetType
     ) = UNSET
     secondary_metrics: (
-        Annotated[
-            bool, switch("secondary_metrics", "Report the pages that the specification makes optional.")
-        ]
+        Annotated[bool, switch("secondary_metrics", "Report the optional pages of the specification.")]
         | UnsetType
     ) = UNSET

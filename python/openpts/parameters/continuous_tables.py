@@ -56,7 +56,9 @@ class WriteSaturationParameters(CommonParameters, kw_only=True, frozen=True, for
     drive_fills: (
         Annotated[
             float,
-            one_number("drive_fills", "End when so many times the user capacity are written.", gt=0, le=1000),
+            one_number(
+                "drive_fills", "End when this many times the user capacity are written.", gt=0, le=1000
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -72,7 +74,7 @@ class WriteSaturationParameters(CommonParameters, kw_only=True, frozen=True, for
             float,
             one_number(
                 "steady_after_drive_fills",
-                "Don't end in steady state before so many times the user capacity are written.",
+                "Don't end in steady state before this many times the user capacity are written.",
                 ge=0,
                 le=1000,
             ),
@@ -87,10 +89,9 @@ class IdleRecoveryParameters(CommonParameters, kw_only=True, frozen=True, forbid
     """Host idle recovery (PTS 11)."""
 
     segments: Annotated[str, SEGMENTS] | UnsetType = UNSET
-    workload: (
-        Annotated[WorkloadWord | WorkloadTable, one_workload("Access A: what is written, or accessed.")]
-        | UnsetType
-    ) = UNSET
+    workload: Annotated[WorkloadWord | WorkloadTable, one_workload("Workload of access A.")] | UnsetType = (
+        UNSET
+    )
     tc: Annotated[int, TC] | UnsetType = UNSET
     qd: Annotated[int, QD] | UnsetType = UNSET
     tracking_seconds: Annotated[float, TRACKING_SECONDS] | UnsetType = UNSET
@@ -100,7 +101,10 @@ class IdleRecoveryParameters(CommonParameters, kw_only=True, frozen=True, forbid
     ) = UNSET
     cycles: (
         Annotated[
-            int, one_number("cycles", "How often access A and idle time take turns.", ge=1, le=1_000_000)
+            int,
+            one_number(
+                "cycles", "Number of times that access A and idle time alternate.", ge=1, le=1_000_000
+            ),
         ]
         | UnsetType
     ) = UNSET
@@ -121,7 +125,7 @@ class IdleRecoveryParameters(CommonParameters, kw_only=True, frozen=True, forbid
             float,
             changes(
                 several.wait_state_unit(),
-                "Idle time of wait state 1, of which the others have multiples.",
+                "Idle time of wait state 1; that of the others is a multiple of it.",
                 **LENGTH_LIMITS,
             ),
         ]

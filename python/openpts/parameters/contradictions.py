@@ -1,4 +1,4 @@
-"""What parameters can't be together, and what they can't be on a target: told before anything is purged."""
+"""Contradictions between parameters, and with a target, found before anything is purged."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
@@ -51,8 +51,8 @@ def refuse_impossible_sizes(given: Given, conditions: Any, target: TargetFacts) 
         for size_bytes in sizes:
             if size_bytes % target.sector_bytes:
                 raise UsageError(
-                    f"{given.names[parameter]}: {format_block_size(size_bytes)} is no multiple of the sector "
-                    f"of {target.name}, which has {target.sector_bytes:,} bytes"
+                    f"{given.names[parameter]}: {format_block_size(size_bytes)} is not a multiple of the "
+                    f"sector of {target.name}, which has {target.sector_bytes:,} bytes"
                 )
 
 
@@ -81,7 +81,7 @@ def _workloads(conditions: Any) -> tuple[Workload, ...]:
 def _two_lengths(given: Given, _conditions: Any) -> Found:
     if {"step_seconds", "round_seconds"} <= given.values.keys():
         other = given.name_of("step_seconds")
-        yield ("round_seconds",), f"says the same thing twice with {other}: give one of them"
+        yield ("round_seconds",), f"sets the same as {other}: give one of them"
 
 
 def _tracking(_given: Given, conditions: Any) -> Found:
@@ -89,7 +89,7 @@ def _tracking(_given: Given, conditions: Any) -> Found:
     match conditions:
         case ThroughputConditions():
             if 0 not in conditions.read_pcts:
-                yield ("read_pcts",), "steady state is judged on writes, so 0 has to be among the mixes"
+                yield ("read_pcts",), "steady state is judged on writes, so the mixes must include 0"
         case IopsConditions() | LatencyConditions():
             yield from _untracked(conditions)
 
@@ -103,7 +103,7 @@ def _untracked(conditions: RoundConditions) -> Found:
         if not elements:
             yield (
                 ("tracking", "block_sizes", "read_pcts"),
-                f"steady state is to be judged on {variable}, which is no element of a round: "
+                f"steady state is judged on {variable}, which is not an element of a round: "
                 "name others with tracking",
             )
 
@@ -143,9 +143,9 @@ def _segments(_given: Given, conditions: Any) -> Found:
         return
     workloads = _workloads(conditions)
     if workloads and all(workload.sequential for workload in workloads):
-        yield ("segments",), "segments say where random accesses go, and there are none"
+        yield ("segments",), "segments apply to random accesses, and the test has none"
     if isinstance(conditions, DemandIntensityConditions) and conditions.workload.placement != Uniform():
-        yield ("segments",), f"the workload {conditions.workload.title} has access ranges of its own"
+        yield ("segments",), f"the workload {conditions.workload.title} has its own access ranges"
 
 
 def _steady_saturation(given: Given, conditions: Any) -> Found:

@@ -25,14 +25,14 @@ _SIMPLE: Final[Mapping[str, DataPattern]] = {
 
 
 def data_pattern(option: str, text: str) -> DataPattern:
-    """The data pattern that the word stands for. Raises UsageError."""
+    """The data pattern of the word. Raises UsageError."""
     if text in _SIMPLE:
         return _SIMPLE[text]
     readers = {"pattern": _pattern, "entropy": _reducible, "verified": _verified}
     kind, _, value = text.partition(":")
     if kind not in readers:
         known = "random, random-once, zero, pattern:HEX, entropy:PCT[,dup:PCT][,granule:SIZE], verified:N"
-        refuse(option, text, f"is none of {known}")
+        refuse(option, text, f"is not one of {known}")
     return readers[kind](option, text, value)
 
 
@@ -46,7 +46,7 @@ def _pattern(option: str, text: str, digits: str) -> DataPattern:
     except ValueError:
         refuse(option, text, "two hexadecimal digits for each byte, such as pattern:deadbeef")
     if not pattern:
-        refuse(option, text, "a pattern has at least one byte, such as pattern:deadbeef")
+        refuse(option, text, "a pattern needs at least one byte, such as pattern:deadbeef")
     return PatternData(pattern)
 
 

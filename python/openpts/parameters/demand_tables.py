@@ -58,7 +58,7 @@ class DemandParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkno
             float,
             one_number(
                 "precondition_passes",
-                "Times the user capacity written in 128 KiB sequential writes before all else.",
+                "Times the user capacity written first in 128 KiB sequential writes.",
                 ge=0,
                 le=1000,
             ),
@@ -68,13 +68,11 @@ class DemandParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkno
     tracking_seconds: Annotated[float, TRACKING_SECONDS] | UnsetType = UNSET
     max_rounds: Annotated[int, MAX_ROUNDS] | UnsetType = UNSET
     prewrite_shortest_seconds: (
-        Annotated[
-            float, seconds("prewrite_shortest_ns", "Pre-write this long before each round at the least.")
-        ]
+        Annotated[float, seconds("prewrite_shortest_ns", "Pre-write at least this long before each round.")]
         | UnsetType
     ) = UNSET
     prewrite_longest_seconds: (
-        Annotated[float, seconds("prewrite_longest_ns", "Pre-write this long before each round at the most.")]
+        Annotated[float, seconds("prewrite_longest_ns", "Pre-write at most this long before each round.")]
         | UnsetType
     ) = UNSET
     prewrite_capacity_pct: (
@@ -82,7 +80,7 @@ class DemandParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkno
             float,
             one_number(
                 "prewrite_capacity_pct",
-                "End a pre-write when so many per cent of the user capacity are written.",
+                "End a pre-write when this share of the user capacity is written, in per cent.",
                 gt=0,
                 le=100_000,
             ),
@@ -108,7 +106,7 @@ class DemandParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkno
             float,
             one_number(
                 "plateau_pct",
-                "Of points within so many per cent of the highest IOPS the one of least demand is MaxIOPS.",
+                "Take as MaxIOPS the point of least demand within this many per cent of the highest IOPS.",
                 ge=0,
                 le=100,
             ),

@@ -28,7 +28,8 @@ class ThermalParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkn
             float,
             one_number(
                 "precondition_passes",
-                "Times the user capacity written before the first rest, so that a full cache is no heat.",
+                "Times the user capacity written before the first rest, so that a full cache isn't taken for "
+                "heat.",
                 ge=0,
                 le=1000,
             ),
@@ -40,7 +41,7 @@ class ThermalParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkn
             float,
             one_number(
                 "cool_c",
-                "Begin the cold run at this temperature of the drive; otherwise when it cools no more.",
+                "Begin the cold run at this temperature of the drive; otherwise when it stops cooling.",
                 ge=_COLDEST_C,
                 le=_HOTTEST_C,
             ),
@@ -48,23 +49,21 @@ class ThermalParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkn
         | UnsetType
     ) = UNSET
     longest_cooling_seconds: (
-        Annotated[float, seconds("longest_cooling_ns", "Idle for so long at the most to cool the drive.")]
+        Annotated[float, seconds("longest_cooling_ns", "Idle at most this long to cool the drive.")]
         | UnsetType
     ) = UNSET
     look_seconds: (
-        Annotated[float, seconds("look_ns", "Read the log of the idle drive each time after so long.")]
-        | UnsetType
+        Annotated[float, seconds("look_ns", "Read the log of the idle drive at this interval.")] | UnsetType
     ) = UNSET
     load_seconds: (
-        Annotated[float, seconds("load_ns", "Length of the cold run, and of the warm run, at the most.")]
-        | UnsetType
+        Annotated[float, seconds("load_ns", "Longest time of the cold run, and of the warm run.")] | UnsetType
     ) = UNSET
     stable_minutes: (
         Annotated[
             int,
             one_number(
                 "stable_minutes",
-                "End a run sooner when the drive throttles and its speed was stable for so many minutes.",
+                "End a run sooner when the drive throttles and its speed was stable for this many minutes.",
                 ge=2,
                 le=10_000,
             ),
@@ -123,7 +122,8 @@ class LifetimeParameters(CommonParameters, kw_only=True, frozen=True, forbid_unk
             int,
             one_number(
                 "drive_cycles",
-                "Write and read the whole range so often. USES THE DRIVE UP: a few thousand end its life.",
+                "Write and read the whole range this many times. USES THE DRIVE UP: a few thousand end its "
+                "life.",
                 ge=1,
                 le=1_000_000,
             ),
@@ -135,7 +135,7 @@ class LifetimeParameters(CommonParameters, kw_only=True, frozen=True, forbid_unk
             str,
             sets(
                 "write_limit_bytes",
-                "End after so much was written by this test.",
+                "End when this test has written this much.",
                 amount_bytes,
                 readers.size_text,
                 examples=["100TB"],
@@ -148,7 +148,7 @@ class LifetimeParameters(CommonParameters, kw_only=True, frozen=True, forbid_unk
             float,
             one_number(
                 "wear_limit_pct",
-                "End when the drive's log has so much of its rated life as used; more than 100 is beyond it.",
+                "End when the drive's log reports this share of its rated life as used; 100 is all of it.",
                 gt=0,
                 le=1000,
             ),
@@ -156,9 +156,9 @@ class LifetimeParameters(CommonParameters, kw_only=True, frozen=True, forbid_unk
         | UnsetType
     ) = UNSET
     longest_seconds: (
-        Annotated[float, seconds("longest_ns", "End with the cycle in which so much time has passed.")]
+        Annotated[float, seconds("longest_ns", "End with the cycle in which this much time has passed.")]
         | UnsetType
     ) = UNSET
-    verify: (
-        Annotated[bool, switch("verify", "Compare all that is read with what was written.")] | UnsetType
-    ) = UNSET
+    verify: Annotated[bool, switch("verify", "Compare all data read with what was written.")] | UnsetType = (
+        UNSET
+    )

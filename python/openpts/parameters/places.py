@@ -25,7 +25,7 @@ class PlacedText:
     places: Mapping[Path, Place]
 
     def place_of(self, path: Path) -> Place:
-        """Where the value is written, or what it lies in."""
+        """Where the value is written, or its table."""
         while path and path not in self.places:
             path = path[:-1]
         return self.places.get(path, Place(1, 1))

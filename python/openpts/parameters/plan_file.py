@@ -72,8 +72,8 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             Meta(
                 pattern=f"^({PURGE_PATTERN})$",
                 description="Purge before each test: auto is the best method that the drive has, none is "
-                "entered in the ledger; else a method's name, or several with commas, each tried if the one "
-                "before failed. auto.",
+                "recorded as a deviation; else a method's name, or several with commas, each tried if the "
+                "one before failed. auto.",
             ),
         ]
         | UnsetType
@@ -84,7 +84,7 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
             Meta(
                 min_length=1,
                 max_length=1000,
-                description="Description file with what the drive doesn't tell, beside the plan file.",
+                description="Description file with what the drive doesn't report, beside the plan file.",
             ),
         ]
         | UnsetType
@@ -93,7 +93,7 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[
             Literal["real-world", "synthetic"],
             Meta(
-                description="What figures are to show: a machine as its users have it or the drive alone; "
+                description="What to measure: a machine as its users have it, or the drive alone; "
                 "the host audit judges by it. synthetic."
             ),
         ]

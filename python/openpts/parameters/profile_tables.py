@@ -74,8 +74,8 @@ def _passes(field: str) -> Any:
     )
 
 
-_LONGEST_PASS = seconds("longest_pass_ns", "No pass and no warm-up of a row lasts longer.")
-_LONGEST_PAUSE = seconds("longest_pause_ns", "No pause between rows lasts longer.")
+_LONGEST_PASS = seconds("longest_pass_ns", "Longest time of a pass and of a warm-up of a row.")
+_LONGEST_PAUSE = seconds("longest_pause_ns", "Longest pause between rows.")
 
 
 def _fills(field: str, description: str) -> Any:
@@ -169,7 +169,7 @@ class PreconParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkno
             float,
             one_number(
                 "drive_fills",
-                "End random writes that are not steady after so many times the user capacity.",
+                "End random writes that are not steady after this many times the user capacity.",
                 gt=0,
                 le=1000,
             ),
@@ -186,7 +186,7 @@ class PreconParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkno
             float,
             one_number(
                 "tracking_fills",
-                "Tracked minutes lie no further apart than so many times the user capacity.",
+                "Tracked minutes are no further apart than this many times the user capacity.",
                 gt=0,
                 le=1000,
             ),

@@ -79,9 +79,9 @@ def size_text(size_bytes: int) -> str:
 
 
 def without_repeats(name: str, values: tuple[T, ...]) -> tuple[T, ...]:
-    """The values. Raises UsageError where one is there twice."""
+    """The values. Raises UsageError where one is given twice."""
     if repeated := [value for value in values if values.count(value) > 1]:
-        raise UsageError(f"{name}: {repeated[0]} is there twice")
+        raise UsageError(f"{name}: {repeated[0]} is given twice")
     return values
 
 
@@ -91,7 +91,7 @@ def active_range(name: str, value: float | str) -> ActiveRange:
     start, colon, end = text.rpartition(":")
     first_pct, last_pct = (number(name, word) for word in (start if colon else "0", end))
     if not 0 <= first_pct < last_pct <= 100:
-        refuse(name, text, "the range begins before it ends, and both are per cent of the LBAs: 75 or 25:75")
+        refuse(name, text, "START must be below END, both in per cent of the LBAs: 75 or 25:75")
     return ActiveRange(first_pct, last_pct)
 
 
@@ -157,5 +157,5 @@ def time_scale(name: str, value: float | str) -> float:
         divisor = Fraction(ratio[2])
         scale = float(Fraction(ratio[1]) / divisor) if divisor else 0.0
     if not 0 < scale <= 1:
-        refuse(name, text, "is more than 0 and at most 1, such as 1/60")
+        refuse(name, text, "must be above 0 and at most 1, such as 1/60")
     return scale

@@ -16,7 +16,8 @@ class RotationalParameters(CommonParameters, kw_only=True, frozen=True, forbid_u
     """Rotational disks: throughput and IOPS over the zones."""
 
     zones: (
-        Annotated[int, one_number("zones", "Equal parts of the range.", ge=1, le=_MOST_ZONES)] | UnsetType
+        Annotated[int, one_number("zones", "Number of equal zones of the range.", ge=1, le=_MOST_ZONES)]
+        | UnsetType
     ) = UNSET
     qds: (
         Annotated[

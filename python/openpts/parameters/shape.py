@@ -68,11 +68,11 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
             yield from _of_value(one, entry, (*path, index))
         return
     if not _all_finite(value):
-        yield Wrong(path, f"{path[-1]}: is no number that a value can have")
+        yield Wrong(path, f"{path[-1]}: is not a finite number")
         return
     if words := _words_in(hint):
         if value not in words:
-            yield Wrong(path, f"{path[-1]}: {value!r} is none of {', '.join(words)}")
+            yield Wrong(path, f"{path[-1]}: {value!r} is not one of {', '.join(words)}")
         return
     try:
         msgspec.convert(value, hint)
@@ -105,7 +105,7 @@ def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:
     homes = [name for name, table in tables.items() if word in table.__struct_encode_fields__]
     near = near_word(word, hints)
     if homes:
-        hint = f"{word} stands in {homes[0] if 'common' in homes else ' or '.join(homes)}"
+        hint = f"{word} belongs in {homes[0] if 'common' in homes else ' or '.join(homes)}"
     else:
         hint = f"did you mean {near}?" if near else f"known are {', '.join(hints)}"
     return f"unknown key {key}{where}: {hint}"

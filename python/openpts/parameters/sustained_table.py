@@ -88,7 +88,10 @@ class SustainedParameters(CommonParameters, kw_only=True, frozen=True, forbid_un
         Annotated[
             float,
             one_number(
-                "drive_fills", "End the load when so many times the user capacity are written.", gt=0, le=1000
+                "drive_fills",
+                "End the load when this many times the user capacity are written.",
+                gt=0,
+                le=1000,
             ),
         ]
         | UnsetType
@@ -100,7 +103,7 @@ class SustainedParameters(CommonParameters, kw_only=True, frozen=True, forbid_un
     claims: (
         Annotated[
             ClaimsTable,
-            changes(_claims(), "A value of the drive's data sheet, to be held against what is measured."),
+            changes(_claims(), "A value of the drive's data sheet, to compare with the measured one."),
         ]
         | UnsetType
     ) = UNSET

@@ -21,9 +21,9 @@ def read_toml(text: str) -> PlacedText:
     except tomllib.TOMLDecodeError as error:
         raise _placed(text, str(error)) from error
     except ValueError as error:  # Python reads no number of more than some thousand digits
-        raise PlacedError(Place(1, 1), "a number has more digits than any that is meant") from error
+        raise PlacedError(Place(1, 1), "a number has too many digits") from error
     except RecursionError as error:
-        raise PlacedError(Place(1, 1), "lists or tables lie too deep in each other") from error
+        raise PlacedError(Place(1, 1), "lists or tables are nested too deep") from error
     root = tree_sitter.Parser(_LANGUAGE).parse(text.encode()).root_node
     return PlacedText(content, _Places(text).of(root))
 

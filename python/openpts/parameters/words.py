@@ -23,7 +23,7 @@ def transfer_size_bytes(option: str, text: str) -> int:
     short = _SHORT_SIZE.fullmatch(text.strip())
     size_bytes = amount_bytes(option, f"{short[1]}{short[2]}iB" if short else text)
     if size_bytes >= 2**32:
-        refuse(option, text, "is 4 GiB or more, which no I/O can be")
+        refuse(option, text, "is too large: an I/O is below 4 GiB")
     return size_bytes
 
 
@@ -34,7 +34,7 @@ def amount_bytes(option: str, text: str) -> int:
     except UsageError as error:
         raise UsageError(f"{option}: {error}") from error
     if not 0 < size_bytes < 2**63:
-        refuse(option, text, "is no amount of bytes")
+        refuse(option, text, "is not an amount of bytes")
     return size_bytes
 
 
@@ -69,9 +69,9 @@ def named_values(option: str, text: str, known: Mapping[str, Callable[[str, str]
     for word in text.split(","):
         name, value = pair(option, word, "=", f"NAME=VALUE with {', '.join(known)}")
         if name not in known:
-            refuse(option, text, f"{name!r} is none of {', '.join(known)}")
+            refuse(option, text, f"{name!r} is not one of {', '.join(known)}")
         if name in values:
-            refuse(option, text, f"{name!r} is there twice")
+            refuse(option, text, f"{name!r} is given twice")
         values[name] = known[name](f"{option} {name}", value)
     return values
 

@@ -51,7 +51,7 @@ class WorkloadTable(Struct, frozen=True, forbid_unknown_fields=True):
     ] = 100
     zones: Annotated[
         list[ZoneTable],
-        Meta(max_length=64, description="Access ranges; without them all places are accessed alike."),
+        Meta(max_length=64, description="Access ranges; without them all blocks are accessed alike."),
     ] = []
 
 
@@ -71,7 +71,7 @@ def workload_of(name: str, word: str | WorkloadTable) -> Workload:
     if word in WORKLOADS:
         return WORKLOADS[word]
     if not word.upper().startswith(("RND", "SEQ")):
-        refuse(name, word, f"is none of {NAMES}, and not of the form RND 8KiB RW65")
+        refuse(name, word, f"is not one of {NAMES}, and not of the form RND 8KiB RW65")
     point = point_of(name, word)
     order = point.access_pattern
     named = f"{order.short}-{format_block_size(point.block_size_bytes)}-rw{point.read_pct}"
@@ -93,13 +93,13 @@ def workload_word(workload: Workload) -> str:
 def _own(name: str, table: WorkloadTable) -> Workload:
     where = f"{name}: workload {table.name!r}"
     if table.name in WORKLOADS:
-        raise UsageError(f"{where}: the specification has one of that name; take another")
+        raise UsageError(f"{where}: the specification has one of that name; use another")
     sizes = tuple(
         BlockSize(block_size_bytes(f"{where}: block size", size), weight)
         for size, weight in table.block_sizes.items()
     )
     if len({size.block_size_bytes for size in sizes}) < len(sizes):
-        raise UsageError(f"{where}: a block size is there twice")
+        raise UsageError(f"{where}: a block size is given twice")
     weights = [size.weight for size in sizes]
     if sum(weights) // math.gcd(*weights) > _MOST_CARDS:
         raise UsageError(f"{where}: the weights sum to more than {_MOST_CARDS:,}")
@@ -119,7 +119,7 @@ def _own(name: str, table: WorkloadTable) -> Workload:
 
 def _check_zones(where: str, table: WorkloadTable) -> None:
     if not table.random_pct:
-        raise UsageError(f"{where}: zones say where random accesses go, and there are none")
+        raise UsageError(f"{where}: zones apply to random accesses, and the workload has none")
     if (accesses := sum(zone.accesses_pct for zone in table.zones)) != 100:
         raise UsageError(f"{where}: the zones' accesses sum to {accesses} per cent, not to 100")
     if abs((ranges := sum(zone.range_pct for zone in table.zones)) - 100) > 1e-6:

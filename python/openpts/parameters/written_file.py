@@ -1,4 +1,4 @@
-"""A file that an operator wrote: read no further than makes sense, and told of with line and column."""
+"""A file written by an operator: bounded in size, its errors with line and column."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -36,7 +36,7 @@ def read_written(path: Path, most_kib: int, what: str) -> bytes:
     except OSError as error:
         raise UsageError(f"{path} can't be read: {error.strerror}") from error
     if len(raw) > most_kib * KIB:
-        raise UsageError(f"{path} is larger than {most_kib} KiB, which no {what} is")
+        raise UsageError(f"{path} is larger than {most_kib} KiB, too large for a {what}")
     return raw
 
 
@@ -46,7 +46,7 @@ def placed_text(raw: bytes, path: str, read: Callable[[str], PlacedText]) -> Pla
         return read(raw.decode("utf-8"))
     except UnicodeDecodeError as error:
         place = Place(raw[: error.start].count(b"\n") + 1, 1)
-        raise WrittenFileError((f"{at(path, place)}: is no UTF-8",)) from error
+        raise WrittenFileError((f"{at(path, place)}: is not UTF-8",)) from error
     except PlacedError as error:
         raise WrittenFileError((f"{at(path, error.place)}: {error}",)) from error
 

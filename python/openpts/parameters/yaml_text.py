@@ -21,14 +21,14 @@ def read_yaml(text: str) -> PlacedText:
         reader = _Reader(yaml)
         content = {} if node is None else reader.value((), node)
     except MarkedYAMLError as error:
-        problem = " ".join(str(error.problem or error.context or "is no YAML").split())
+        problem = " ".join(str(error.problem or error.context or "is not YAML").split())
         raise PlacedError(_place(error.problem_mark or error.context_mark), problem) from error
     except YAMLError as error:
         raise PlacedError(Place(1, 1), " ".join(str(error).split())) from error
     except RecursionError as error:
-        raise PlacedError(Place(1, 1), "lists or tables lie too deep in each other") from error
+        raise PlacedError(Place(1, 1), "lists or tables are nested too deep") from error
     if not isinstance(content, dict):
-        raise PlacedError(Place(1, 1), "is no table: write KEY: VALUE, one a line")
+        raise PlacedError(Place(1, 1), "is not a table: write KEY: VALUE, one per line")
     return PlacedText(content, reader.places)
 
 
@@ -59,10 +59,10 @@ class _Reader:
         for key_node, value_node in node.value:
             place = _place(key_node.start_mark)
             if not isinstance(key_node, ScalarNode):
-                raise PlacedError(place, "a key is a word")
+                raise PlacedError(place, "a key must be a word")
             key = _text(str(key_node.value), key_node)
             if key in values:
-                raise PlacedError(place, f"{key} is there twice")
+                raise PlacedError(place, f"{key} is given twice")
             self.places[*path, key] = place
             values[key] = self.value((*path, key), value_node)
         return values

@@ -79,7 +79,7 @@ def _refuse_too_many(count: int, request: Apply) -> None:
     if count > MOST_STEPS:
         raise UsageError(
             f"{part_text(request.part, request.number)} brings the plan to {count:,} steps and more, and "
-            f"{MOST_STEPS:,} are the most: take longer steps, or a shorter test"
+            f"{MOST_STEPS:,} are the most: use longer steps, or a shorter test"
         )
 
 

@@ -19,7 +19,7 @@ from openpts.vocabulary.test_conditions import TestConditions
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """Time on the engine's clock and bytes written; purges count for nothing, since nobody can tell them."""
+    """Time on the engine's clock and bytes written; purges count as nothing: their times are unknown."""
 
     duration_ns: int
     written_bytes: int
@@ -80,7 +80,7 @@ class RunPlan:
 
     @property
     def blocks(self) -> tuple[Repeated[PlannedApply], ...]:
-        """The longest run in its order, with rounds that do the same told once."""
+        """The longest run in its order, with equal rounds listed once."""
         return collapsed(_whole(self.longest), _is_repetition)
 
 

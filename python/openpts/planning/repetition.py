@@ -1,4 +1,4 @@
-"""What comes again and again, told once: a plan of a thousand steps has a dozen lines."""
+"""Repeated parts, listed once: a plan of a thousand steps has a dozen lines."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -52,7 +52,7 @@ def refuse_contradictions(
     run = _Run.of(manifest)
     places: set[StepPlace] = set()
     for place, sample in steps:
-        doubled = ("another step stands in its place",) if place in places else ()
+        doubled = ("another step has the same place",) if place in places else ()
         places.add(place)
         if found := next(chain(doubled, _of_step(sample, run)), None):
             raise RecordError(f"the record in {folder} contradicts itself in {place}: {found}")

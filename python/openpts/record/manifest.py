@@ -12,7 +12,7 @@ from openpts.vocabulary.tuning import ChangeReport
 
 
 class RunState(StrEnum):
-    """Where a run stands; RUNNING in a folder that nobody writes means that it was killed."""
+    """State of a run; RUNNING in a folder that is no longer written means that it was killed."""
 
     RUNNING = "running"
     COMPLETE = "complete"

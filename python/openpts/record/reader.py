@@ -50,7 +50,7 @@ _HEALTH_READINGS: Final = _Query(
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One step as it stands in the record."""
+    """One step as recorded."""
 
     place: StepPlace
     sample: Sample
@@ -158,7 +158,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
     """The database of a run folder, if it is of the version that is read here."""
     database = folder / DATABASE_NAME
     if not os.path.lexists(database):
-        raise RecordError(f"{folder} is no run folder: it holds no {DATABASE_NAME}")
+        raise RecordError(f"{folder} is not a run folder: it has no {DATABASE_NAME}")
     try:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
@@ -176,7 +176,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _open(database: Path) -> sqlite3.Connection:
-    # A closed run is one file that nobody writes: taken as immutable, it can be read from read-only
+    # A closed run is one file that is never written again: opened as immutable, it can be read from read-only
     # ground and reading leaves no side files. A run in progress, or one that was killed, has a log
     # beside it that must be read as well.
     closed = not database.with_name(f"{database.name}-wal").exists()
@@ -187,7 +187,7 @@ def _open(database: Path) -> sqlite3.Connection:
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
-        raise RecordError(f"{folder} holds nothing yet: its run has just begun, or ended as it did")
+        raise RecordError(f"{folder} is empty: its run has just begun, or ended at once")
     # records of earlier versions have none
     if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
         raise RecordError(
@@ -224,7 +224,7 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
 
 
 def _interval_telemetry(steps: Iterable[StepRecord]) -> defaultdict[str, list[tuple[int, float]]]:
-    """What the engine told of the device itself, at the end of each interval; ``throttled`` is 0 or 1."""
+    """What the engine reported of the device itself, at the end of each interval; ``throttled`` is 0 or 1."""
     points: defaultdict[str, list[tuple[int, float]]] = defaultdict(list)
     temperatures, throttled = points["temperature_c"], points["throttled"]
     for sample in (step.sample for step in steps):

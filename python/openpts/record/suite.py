@@ -14,7 +14,7 @@ SUITE_NAME = "suite.json"
 
 
 class SuiteState(StrEnum):
-    """Where a test of a suite stands; REFUSED: it ended before anything was written."""
+    """State of a test of a suite; REFUSED: it ended before anything was written."""
 
     WAITING = "waiting"
     RUNNING = "running"

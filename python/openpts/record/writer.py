@@ -123,7 +123,7 @@ class RunWriter:
     def add_step(self, place: StepPlace, sample: Sample) -> None:
         """Store one step with its intervals, histograms and errors.
 
-        Whoever was interrupted in it, and does not know how far it came, calls it again: it is stored once.
+        A caller that was interrupted in it calls it again: the step is stored once.
         """
         with self._transaction() as connection:
             if _is_last(connection, place):
@@ -183,11 +183,11 @@ class RunWriter:
                     _lost(self.folder / name, f"can't be found: {error.strerror}")
                 ) from error
             if not os.path.samestat(found, made):
-                raise LostRecordError(_lost(self.folder / name, "is another file than this run has made"))
+                raise LostRecordError(_lost(self.folder / name, "is not the file that this run created"))
 
 
 def _lost(path: Path, what: str) -> str:
-    return f"can't go on with the record: {path} {what}; leave a run's folder alone while it runs"
+    return f"can't continue the record: {path} {what}; don't touch a run's folder during the run"
 
 
 @contextmanager

@@ -41,7 +41,7 @@ def matched_preset(traits: Traits) -> tuple[str, str]:
         case Traits(over_usb=True):
             return (
                 "tlc",
-                "over USB: taken for a stick with a single-bit cache that collects only when it must",
+                "over USB: assumed to be a stick with a single-bit cache and garbage collection on demand",
             )
         case Traits(kind=DeviceKind.ATA | DeviceKind.SCSI, rotational=True):
             raise TargetError(
@@ -58,5 +58,5 @@ def matched_preset(traits: Traits) -> tuple[str, str]:
             return "sata-reduction", "SATA or SAS: the one preset behind such a link"
         case _:
             raise TargetError(
-                f"{traits.name} ({traits.kind}) doesn't tell what is behind it: choose one by --preset"
+                f"{traits.name} ({traits.kind}) doesn't report what is behind it: choose one by --preset"
             )

@@ -79,7 +79,7 @@ def _of_wipc(run: Run) -> Iterator[tuple[str, float]]:
 
 
 def _of_continuous(run: Run) -> Iterator[tuple[str, float]]:
-    """The last minute of a long stimulus stands for all that would follow."""
+    """The last minute of a long stimulus is repeated for all that would follow."""
     for part in _CONTINUOUS:
         samples = [step.sample for step in run.part(part)]
         for name, point in _IOPS.items():

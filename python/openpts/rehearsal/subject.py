@@ -1,4 +1,4 @@
-"""The real drive that a rehearsal stands for: from sysfs, from a data sheet, or a preset as it is."""
+"""The real drive that a rehearsal models: from sysfs, from a data sheet, or a preset as it is."""
 
 import tomllib
 from collections.abc import Mapping
@@ -69,7 +69,7 @@ def subject_of(wishes: Wishes, roots: SystemRoots) -> Subject:
         )
     if subject is None:
         raise UsageError(
-            "say what drive is meant: --like with a drive or a preset, or --preset with one "
+            "name the drive: --like with a drive or a preset, or --preset with one "
             "(`openpts sim list` has them)"
         )
     if sheet or wishes.capacity_bytes or (wishes.like is not None and wishes.preset):
@@ -107,7 +107,7 @@ def _read_sheet(path: Path) -> dict[str, Any]:
     except OSError as error:
         raise UsageError(f"can't read the data sheet {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:  # of TOML, of UTF-8, of numbers with thousands of digits
-        raise UsageError(f"the data sheet {path} is no TOML: {error}") from error
+        raise UsageError(f"the data sheet {path} is not valid TOML: {error}") from error
     unknown = sorted(set(sheet) - _SHEET_KEYS)
     rated = sheet.get("rated", {})
     wrong = sorted(set(rated) - set(RATED)) if isinstance(rated, dict) else ["rated"]
@@ -119,11 +119,11 @@ def _read_sheet(path: Path) -> dict[str, Any]:
     numbers = {"capacity_bytes": sheet.get("capacity_bytes", 1), **rated}
     for key in ("name", "preset"):
         if not isinstance(sheet.get(key, ""), str):
-            raise UsageError(f"the data sheet {path} has {key} = {sheet[key]!r}, which is no text")
+            raise UsageError(f"the data sheet {path} has {key} = {sheet[key]!r}, which is not text")
     for key, value in numbers.items():
         if not isinstance(value, int | float) or isinstance(value, bool) or not 0 < value <= _MOST_NUMBER:
             raise UsageError(
-                f"the data sheet {path} has {key} = {value!r}, which is no number above 0 and up to "
+                f"the data sheet {path} has {key} = {value!r}, which is not a number above 0 and up to "
                 f"{_MOST_NUMBER:g}"
             )
     return sheet

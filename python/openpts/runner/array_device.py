@@ -94,7 +94,7 @@ class ArrayDevice:
         """See the protocol."""
         if options.capture is not None:
             raise UsageError(
-                "--capture goes on over purges, for which an array has to be let go: leave it away"
+                "--capture can't continue over purges, for which an array is taken apart: remove it"
             )
         engine = ArrayEngine(demand, seed, options, near, first_thread)
         engine.open(self._device)
@@ -132,7 +132,7 @@ class ArrayDevice:
     def health(self) -> HealthReading:
         """See the protocol."""
         if self._opened is None:
-            return HealthReading("the array was not made again after its purge")
+            return HealthReading("the array was not created again after its purge")
         return self._opened.health()
 
     def host_settings(self) -> Facts:
@@ -140,7 +140,7 @@ class ArrayDevice:
         return {} if self._opened is None else self._opened.host_settings()
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """See the protocol; the array's own queue is made anew with it, and stays as it comes."""
+        """See the protocol; the array is created with a new queue, which keeps its defaults."""
         changes = host_changes(self.roots, scenario, lasting=False)
         return tuned_host(changes, scenario, self.roots, self.journal)
 

@@ -17,7 +17,7 @@ from openpts.vocabulary.stimulus import Step
 
 @dataclass(slots=True)
 class ArrayEngine:
-    """An engine that can be taken away from the array and made anew: an array that is open can't be stopped.
+    """An engine that can be closed and created again: an array that is open can't be stopped.
 
     Each new one has a seed of its own, so that no cycle repeats the offsets of another.
     """
@@ -51,7 +51,7 @@ class ArrayEngine:
     @property
     def inner(self) -> CapturingEngine:
         """The engine of this cycle."""
-        assert self._inner is not None  # noqa: S101 nobody has steps for it while a purge goes on
+        assert self._inner is not None  # noqa: S101 no steps are submitted during a purge
         return self._inner
 
     @property

@@ -54,7 +54,7 @@ class ArrayPurge:
             choose(choice, member.device, frozenset())
 
     def _check_members(self) -> None:
-        """Raise RefusedError for a member that nobody named, or that is another drive by now."""
+        """Raise RefusedError for a member that was not confirmed, or that is another drive by now."""
         strangers = [
             f"{member.device.node} (serial number {serial or 'none'})"
             for member in self.array.members
@@ -63,13 +63,13 @@ class ArrayPurge:
         if strangers:
             raise RefusedError(
                 f"refused [members]: the purge of {self.array.device.node} erases {', '.join(strangers)}, "
-                "which nobody confirmed; if that is meant add --confirm-member SERIAL for each"
+                "which was not confirmed; to confirm that, add --confirm-member SERIAL for each"
             )
 
     def carry_out(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Take the array apart, purge each member, make it again in the same shape.
 
-        Returns the report, and what the ledger has to say of it. Nobody may have the array open.
+        Returns the report, and the deviations for the ledger. The array must not be open.
         Raises PurgeError, and TargetError where the array can't be stopped or made again: it is left in
         pieces then, and the text says so.
         """
@@ -97,12 +97,12 @@ class ArrayPurge:
 
     @property
     def _in_pieces(self) -> str:
-        return f"the array {self.array.device.node} was taken apart before and is not there any more"
+        return f"the array {self.array.device.node} was taken apart for it and no longer exists"
 
     def _purge_members(self, choice: PurgeChoice, progress: Progress) -> tuple[list[PurgeReport], bool]:
         """Reports of all members, and whether all of them hold zeros now. Raises OpenptsError."""
         with ExitStack() as held:
-            # all of them at once, so that nobody puts the array together again meanwhile
+            # all of them at once, so that no program assembles the array meanwhile
             opened = [self._open(member.device, held) for member in self.array.members]
             reports = [
                 purge(one, choice, _of_member(progress, one, number, len(opened)))
@@ -128,8 +128,10 @@ class ArrayPurge:
             if share > best:
                 best, since_s = share, monotonic()
             if monotonic() - since_s > _STALLED_S:
-                raise TargetError(f"the resync of {self.array.device.node} does not get on: see /proc/mdstat")
-            progress(share, "bringing the members in step")
+                raise TargetError(
+                    f"the resync of {self.array.device.node} makes no progress: see /proc/mdstat"
+                )
+            progress(share, "resyncing the members")
             sleep(_LOOK_S)
 
     def _check_capacity(self, before_bytes: int) -> None:
@@ -141,8 +143,8 @@ class ArrayPurge:
         again = read_array(device, self.run)
         if device.capacity_bytes != before_bytes or len(again.members) != len(self.array.members):
             raise TargetError(
-                f"{device.node} was made again with {device.capacity_bytes:,} bytes of {len(again.members)} "
-                f"members, not {before_bytes:,} of {len(self.array.members)}"
+                f"{device.node} was created again with {device.capacity_bytes:,} bytes of "
+                f"{len(again.members)} members, not {before_bytes:,} of {len(self.array.members)}"
             )
 
 

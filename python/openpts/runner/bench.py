@@ -69,7 +69,7 @@ class DeviceUnderTest(Protocol):
         """
 
     def check_purge(self, choice: PurgeChoice) -> None:
-        """Raise OpenptsError where the device has no such purge, or it would reach what nobody gave up."""
+        """Raise OpenptsError if the device has no such purge, or it would erase what is not confirmed."""
 
     def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         """Purge it as chosen and prove it, with what a purge of such a device is not. Raises PurgeError."""

@@ -170,7 +170,7 @@ def _measured_once(engine: Engine, step: Step, stop: StopSignals) -> Sample:
         failure = sample.failure
         raise RunFailedError(f"{name}: {failure.operation} failed: {failure.reason}")
     if sample.state is not StepState.COMPLETE or not sample.ios:
-        raise RunFailedError(f"{name} completed no I/O of {step}: measure for longer")
+        raise RunFailedError(f"{name} completed no I/O of {step}: measure longer")
     return sample
 
 

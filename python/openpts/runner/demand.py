@@ -78,7 +78,7 @@ def check_plan(plan: Sequence[PlannedApply], target: TargetFacts) -> None:
                 f"{target.name} is too small for the queue of {stimulus}: its active range holds "
                 f"{format_capacity(range_bytes)}{_simulated(target)}, TC {stimulus.tc} x QD {stimulus.qd} x "
                 f"{format_block_size(stimulus.block_size_bytes)} outstanding need "
-                f"{format_capacity(outstanding_bytes)}; take a larger target or a smaller demand"
+                f"{format_capacity(outstanding_bytes)}; use a larger target or a smaller demand"
             )
 
 

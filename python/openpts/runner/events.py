@@ -79,7 +79,7 @@ class Ticked:
 
 @dataclass(frozen=True, slots=True)
 class IoHangs:
-    """An I/O has not been answered for seconds; told again each time that its age has doubled."""
+    """An I/O has not been answered for seconds; reported again each time that its age has doubled."""
 
     io: OutstandingIo
 

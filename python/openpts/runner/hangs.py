@@ -14,13 +14,13 @@ class HangWatch:
     """Sees the oldest outstanding I/O again and again, and says when it is worth a word.
 
     That is when it gets as old as ``HANG_NS``, and then at each doubling of that age. It is one hang as long
-    as anything is that old: a drive that answers all of a deep queue late is not told of I/O by I/O.
+    as anything is that old: a drive that answers all of a deep queue late is reported once, not for each I/O.
     """
 
     _due_ns: int = HANG_NS
 
     def news(self, oldest: OutstandingIo | None) -> OutstandingIo | None:
-        """The I/O, if its age is to be told now."""
+        """The I/O, if its age is due to be reported."""
         if oldest is None or oldest.age_ns < HANG_NS:
             self._due_ns = HANG_NS
             return None

@@ -104,11 +104,11 @@ def heal_before_run(target: Target, journal: Journal, roots: SystemRoots) -> tup
             continue
         if entry.entry_id in left_behind:
             raise RefusedError(
-                f"a run of {entry.made_at} was cut off while openpts had a password on "
-                f"{drive_text(entry.subject)}: take it off with `openpts unlock {target}`"
+                f"a run of {entry.made_at} was interrupted while openpts had a password on "
+                f"{drive_text(entry.subject)}: remove it with `openpts unlock {target}`"
             )
         raise RefusedError(
-            f"another openpts is at work with the password of {drive_text(entry.subject)}, which was set "
+            f"another openpts is using the password of {drive_text(entry.subject)}, which was set "
             f"{entry.made_at} by process {entry.owner.pid}: wait until it has ended"
         )
     return heal(journal, roots, BEFORE_A_RUN, concerns=is_on_it)
@@ -134,7 +134,7 @@ class _Work:
         return Healing(entry, put_back=True, text=text)
 
     def healed_alone(self, entry: Entry) -> Healing | None:
-        """As long as it takes, in nobody's way; None if somebody else has put it back by now."""
+        """Restore without holding the lock; None if another process has restored it by now."""
         try:
             with claimed(self.journal, entry) as still_there:
                 return self.healed(entry, Noted()) if still_there else None
@@ -143,4 +143,4 @@ class _Work:
 
 
 def _failed(entry: Entry, error: OpenptsError) -> Healing:
-    return Healing(entry, put_back=False, text=f"the {entry.kind} could not be put back: {error}")
+    return Healing(entry, put_back=False, text=f"can't restore the {entry.kind}: {error}")

@@ -225,7 +225,7 @@ class LiveDriver:
             try:
                 sample = self.engine.poll(TICK_S)
             except EngineStoppedError as error:
-                raise RunFailedError(f"the engine ended in the middle of {step}") from error
+                raise RunFailedError(f"the engine ended during {step}") from error
             if sample is not None:
                 return sample
             progress = self.engine.progress()
@@ -264,7 +264,7 @@ class LiveDriver:
         self.keep_telemetry()
 
     def keep_telemetry(self) -> None:
-        """Write down what was sampled until now, once a step has told where the engine's clock stands."""
+        """Record the samples so far, once a step has set the engine's clock."""
         offset_ns = self._engine_clock_offset_ns
         if offset_ns is not None and (points := self.sampler.take(offset_ns)):
             self.writer.add_telemetry(points)

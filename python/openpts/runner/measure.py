@@ -56,7 +56,7 @@ def changes_target(stimulus: Stimulus | None) -> bool:
 def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> None:
     """Carry out all orders at once. Events have the number of the order, counted from 0.
 
-    Every target is open and every engine stands ready before the first I/O is issued. Where an I/O fails,
+    Every target is open and every engine is ready before the first I/O is issued. Where an I/O fails,
     the other targets go on to their end. Raises OpenptsError; InterruptedRunError on Ctrl-C, after
     what was measured until then was told.
     """
@@ -158,7 +158,7 @@ def _engine(
 ) -> AbstractContextManager[CapturingEngine]:
     stimulus = order.step.stimulus
     if stimulus is None:
-        raise UsageError("there is nothing to measure without I/O")
+        raise UsageError("nothing to measure: the stimulus has no I/O")
     options, facts = order.options, device.facts
     if options.capture is not None:
         granule_bytes = stimulus.granule_bytes(facts.user_capacity_bytes, facts.sector_bytes)

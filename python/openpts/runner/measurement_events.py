@@ -13,7 +13,7 @@ from openpts.vocabulary.stimulus import Step
 
 @dataclass(frozen=True, slots=True)
 class MeasurementStarted:
-    """The engine stands ready on the target; ``notes`` are what the operator should know about it."""
+    """The engine is ready on the target; ``notes`` are remarks on it for the operator."""
 
     number: int
     target: TargetFacts
@@ -41,7 +41,7 @@ class MeasurementTicked:
 
 @dataclass(frozen=True, slots=True)
 class OutstandingIoHangs:
-    """An I/O has not been answered for seconds; told again each time that its age has doubled."""
+    """An I/O has not been answered for seconds; reported again each time that its age has doubled."""
 
     number: int
     io: OutstandingIo

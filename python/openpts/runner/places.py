@@ -31,7 +31,7 @@ def check_places(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -> 
                 raise TargetError(
                     f"{target.name} is too small for the access ranges of {stimulus}: the smallest holds "
                     f"{format_capacity(int(smallest_bytes))}, and transfers of "
-                    f"{format_block_size(stimulus.block_size_bytes)} go there; take a larger target"
+                    f"{format_block_size(stimulus.block_size_bytes)} go there; use a larger target"
                 )
     for problem in _data_problems(stimulus, target, buffer_bytes):
         raise UsageError(f"{stimulus}: {problem}")
@@ -45,12 +45,14 @@ def _check_segments(
     sector_bytes = target.sector_bytes
     alignment_bytes = _up(_PAGE_BYTES, sector_bytes) if largest_bytes >= _PAGE_BYTES else sector_bytes
     if segments.count > MOST_SEGMENTS:
-        raise UsageError(f"{segments.count:,} LBA segments are more than {MOST_SEGMENTS:,}")
+        raise UsageError(f"{segments.count:,} LBA segments are too many, the limit is {MOST_SEGMENTS:,}")
     if segments.segment_bytes % alignment_bytes:
-        raise UsageError(f"LBA segments of {size} are no multiple of {format_block_size(alignment_bytes)}")
+        raise UsageError(f"LBA segments of {size} are not a multiple of {format_block_size(alignment_bytes)}")
     if segments.segment_bytes < largest_bytes:
         needed = format_block_size(largest_bytes)
-        raise UsageError(f"LBA segments of {size} hold no transfer of {needed}: take larger segments")
+        raise UsageError(
+            f"LBA segments of {size} are smaller than a transfer of {needed}: use larger segments"
+        )
     start, end = active
     room_bytes = (end - _up(start, alignment_bytes)) // alignment_bytes * alignment_bytes
     if segments.count * segments.segment_bytes > room_bytes:
@@ -65,7 +67,7 @@ def _data_problems(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -
     if isinstance(stimulus.data, ReducibleData):
         granule = format_block_size(stimulus.data.granule_bytes)
         if stimulus.data.granule_bytes % target.sector_bytes:
-            yield f"granules of {granule} are no multiple of the sector, {target.sector_bytes:,} bytes"
+            yield f"granules of {granule} are not a multiple of the sector, {target.sector_bytes:,} bytes"
         if stimulus.data.granule_bytes > buffer_bytes:
             yield f"granules of {granule} are larger than any transfer, {format_block_size(buffer_bytes)}"
 

@@ -33,11 +33,13 @@ class PowerCommand:
         try:
             self._words = shlex.split(command)
         except ValueError as error:
-            raise UsageError(f"--power-command {command!r} makes no sense: {error}") from error
+            raise UsageError(f"invalid --power-command {command!r}: {error}") from error
         if not self._words:
-            raise UsageError("--power-command is empty: name a program that prints a number of watts a line")
+            raise UsageError(
+                "--power-command is empty: name a program that prints one number of watts per line"
+            )
         if shutil.which(self._words[0]) is None:
-            raise UsageError(f"--power-command: there is no program {printable(self._words[0])}")
+            raise UsageError(f"--power-command: program {printable(self._words[0])} not found")
         self._text = printable(command)
         self._numbers = 0
         self._others = 0

@@ -57,7 +57,7 @@ def _told_how_to_do_without() -> Iterator[None]:
     try:
         yield
     except PurgeImpossibleError as error:
-        without = "to test it all the same use --purge none, which the report discloses"
+        without = "to test without a purge use --purge none, which the report discloses"
         raise PurgeImpossibleError(f"{error}; {without}") from error
 
 

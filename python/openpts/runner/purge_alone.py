@@ -34,7 +34,7 @@ class PurgeOrder:
 def methods_of(
     target: str, *, to_purge: bool, roots: SystemRoots | None = None
 ) -> Sequence[tuple[PurgeMethod, Capability]]:
-    """What a drive can do; nothing for a file. Nothing is changed and nobody has to agree.
+    """The methods of a drive; none for a file. Changes nothing and needs no consent.
 
     The drive is asked, but not before the kernel's own lists have nothing against that: ``to_purge`` counts
     every use, else only a program that may be at work on it. Raises OpenptsError, also where there is no
@@ -48,9 +48,7 @@ def methods_of(
     if to_purge:
         refuse(quiet_refusals(device, usage))
     if (busy := at_work(device, usage)) is not None:
-        raise RefusedError(
-            f"refused [open]: {busy}: a question could break that off; wait until it has ended"
-        )
+        raise RefusedError(f"refused [open]: {busy}: a query could interrupt that; wait until it has ended")
     return capabilities(device)
 
 

@@ -24,7 +24,7 @@ def check_room(
     try:
         check_space((*needs, record, *capture))
     except OSError as error:
-        raise TargetError(f"can't tell how much room there is: {error}") from error
+        raise TargetError(f"can't read the free space: {error}") from error
 
 
 def written_range_bytes(planned: Sequence[PlannedApply], target: TargetFacts) -> int:

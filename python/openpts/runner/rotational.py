@@ -6,7 +6,7 @@ from openpts.vocabulary.media import ROTATIONAL, has_platters, media_of
 
 
 def rotational_deviations(dut: Facts, *, of_specification: bool) -> tuple[Deviation, ...]:
-    """The entry of a rotational disk; none of other media, where nobody tells, or for tests of practice."""
+    """The entry of a rotational disk; none for other or unknown media, or for practice tests."""
     if not of_specification or not has_platters(dut):
         return ()
     return (

@@ -20,7 +20,7 @@ from openpts.system_files import SystemRoots
 from openpts.units import GB
 
 DEFAULT_CAPACITY_BYTES: Final = 4 * GB
-"""Of a drive whose capacity nobody named: so much is filled in minutes also through an emulated machine."""
+"""Capacity by default: it is filled in minutes even through an emulated machine."""
 
 _NQN_PREFIX: Final = "nqn.2014-08.org.nvmexpress:uuid:"
 _MOST_NQN_BYTES: Final = 223
@@ -76,7 +76,7 @@ def serve_drive(order: ServeOrder) -> Iterator[ServedDrive]:
     host_keys = {} if order.auth_secrets is None else read_host_keys(order.auth_secrets, nqn)
     lbas = capacity_bytes // preset.sector_bytes
     if beyond := [lba for lba in order.faults.unreadable_lbas if lba >= lbas]:
-        raise UsageError(f"no read of LBA {beyond[0]} can fail: the drive ends with LBA {lbas - 1}")
+        raise UsageError(f"--fail read@{beyond[0]}: out of range, the last LBA is {lbas - 1}")
     with _contents(order) as contents:
         drive = ServedDrive(
             preset,
@@ -115,7 +115,7 @@ def checked_address(text: str) -> str:
         colon = ""
     if not colon or not port.isascii() or not port.isdigit() or int(port) > 65_535:
         raise UsageError(
-            f"{text!r} is no IP address with a port: write for example 127.0.0.1:4420 or [::1]:4420"
+            f"{text!r} is not an IP address with a port: write for example 127.0.0.1:4420 or [::1]:4420"
         )
     return text
 
@@ -134,8 +134,8 @@ def is_loopback(address: str) -> bool:
 def _check_names(nqn: str, serial: str) -> None:
     if not nqn.startswith("nqn.") or not nqn.isascii() or not nqn.isprintable() or len(nqn) > _MOST_NQN_BYTES:
         raise UsageError(
-            f"{nqn!r} is no name of an NVMe subsystem: it begins with nqn. and has up to {_MOST_NQN_BYTES} "
-            "letters, such as nqn.2026-11.org.example:drive1"
+            f"{nqn!r} is not the name of an NVMe subsystem: it begins with nqn. and has up to "
+            f"{_MOST_NQN_BYTES} letters, such as nqn.2026-11.org.example:drive1"
         )
     if not serial or not serial.isascii() or not serial.isprintable() or len(serial) > _SERIAL_WIDTH:
-        raise UsageError(f"{serial!r} is no serial number: it has 1 to {_SERIAL_WIDTH} ASCII letters")
+        raise UsageError(f"{serial!r} is not a serial number: it has 1 to {_SERIAL_WIDTH} ASCII letters")

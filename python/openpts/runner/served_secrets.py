@@ -39,9 +39,9 @@ def read_host_keys(path: Path, subsystem_nqn: str) -> dict[str, HostKeys]:
             own = _key(words[2], subsystem_nqn) if len(words) == _MOST_WORDS else None
             keys[words[0]] = (_key(words[1], words[0]), own)
         except ValueError as error:
-            raise UsageError(f"can't take the secrets in {path}: line {number}: {error}") from None
+            raise UsageError(f"can't use the secrets in {path}: line {number}: {error}") from None
     if not keys:
-        raise UsageError(f"can't take the secrets in {path}: it has no line HOST-NQN SECRET")
+        raise UsageError(f"can't use the secrets in {path}: it has no line HOST-NQN SECRET")
     return keys
 
 
@@ -49,9 +49,9 @@ def _check_host(words: list[str], known: Container[str]) -> None:
     if not _MOST_WORDS - 1 <= len(words) <= _MOST_WORDS:
         raise ValueError("expected HOST-NQN SECRET [SECRET-OF-THE-DRIVE]")
     if not words[0].startswith("nqn.") or len(words[0].encode()) > _MOST_NQN_BYTES:
-        raise ValueError("the first word is no NQN of a host, such as /etc/nvme/hostnqn has")
+        raise ValueError("the first word is not a host NQN as in /etc/nvme/hostnqn")
     if words[0] in known:
-        raise ValueError("its host has a line already")
+        raise ValueError("its host already has a line")
 
 
 def _private_text(path: Path) -> str:
@@ -60,14 +60,14 @@ def _private_text(path: Path) -> str:
             found = os.fstat(file.fileno())
             if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO) or found.st_uid not in {0, os.geteuid()}:
                 raise UsageError(
-                    f"can't take the secrets in {path}: others can read or replace it "
+                    f"can't use the secrets in {path}: others can read or replace it "
                     f"(mode {stat.S_IMODE(found.st_mode):o}, owner {found.st_uid}); chmod 600 {path}"
                 )
             return file.read(_MOST_BYTES).decode()
     except OSError as error:
         raise UsageError(f"can't read the secrets in {path}: {error.strerror}") from error
     except UnicodeDecodeError:
-        raise UsageError(f"can't take the secrets in {path}: it is no text") from None
+        raise UsageError(f"can't use the secrets in {path}: it is not UTF-8 text") from None
 
 
 def _key(secret: str, nqn: str) -> bytes:
@@ -76,7 +76,9 @@ def _key(secret: str, nqn: str) -> bytes:
         case ["DHHC-1", number, encoded, ""] if number in {f"{each:02}" for each in _TRANSFORMATIONS}:
             pass
         case _:
-            raise ValueError("a secret reads DHHC-1:00:...: to DHHC-1:03:...:, from nvme gen-dhchap-key")
+            raise ValueError(
+                "a secret has the form DHHC-1:00:...: to DHHC-1:03:...:, from nvme gen-dhchap-key"
+            )
     try:
         decoded = base64.b64decode(encoded, validate=True)
     except binascii.Error:
@@ -87,7 +89,7 @@ def _key(secret: str, nqn: str) -> bytes:
         expected = ", ".join(map(str, lengths))
         raise ValueError(f"a secret DHHC-1:{number} has a key of {expected} bytes, not {max(len(key), 0)}")
     if zlib.crc32(key).to_bytes(_CRC_BYTES, "little") != crc:
-        raise ValueError("the checksum of a secret does not hold: it was cut or mistyped")
+        raise ValueError("the checksum of a secret is wrong: it was truncated or mistyped")
     transformation = _TRANSFORMATIONS[int(number)]
     if transformation is None:
         return key

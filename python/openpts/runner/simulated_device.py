@@ -33,7 +33,7 @@ from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport
 
 DEFAULT_SEED: Final = 1
-"""Of a drive whose seed nobody named: then equal orders have equal drives."""
+"""Seed by default: the same command gets the same drive."""
 
 # A drive rounds its capacity to what it can divide, and at a scale to more.
 _SAME_CAPACITY: Final = 0.01
@@ -70,7 +70,7 @@ class SimulatedDevice:
 
     @property
     def healed(self) -> tuple[Healing, ...]:
-        """See the protocol: it begins anew each time."""
+        """See the protocol: the simulation starts over each time."""
         return ()
 
     def identity(self) -> Facts:
@@ -120,7 +120,7 @@ class SimulatedDevice:
         """See the protocol: it has a purge of its own, without a name."""
         if choice.methods:
             raise PurgeError(
-                f"{self.facts.name} is a simulated drive, which {choice} can't purge: leave --purge away"
+                f"{self.facts.name} is a simulated drive, which {choice} can't purge: remove --purge"
             )
 
     def purge(

@@ -19,7 +19,7 @@ _SEVERAL: Final = 2
 
 @dataclass(frozen=True, slots=True)
 class SuitePart:
-    """A test and the order for its run; the run folder lies in that of the suite."""
+    """A test and the order for its run; the run folder is inside that of the suite."""
 
     test: TestDefinition
     order: Order
@@ -27,12 +27,12 @@ class SuitePart:
 
 @dataclass(slots=True)
 class SuiteRunner:
-    """Runs the parts and tells after each change what became of them.
+    """Runs the parts and reports the state of each after every change.
 
-    ``display`` shows one test while it runs, ``publish`` takes the suite as it stands, ``report`` makes
-    the reports of a run folder, or of all of the suite's, and returns their names. ``keep_going``: a test
-    that failed in the middle is no reason to leave out the next; a purge that failed, a refusal and a target
-    that is gone always are.
+    ``display`` shows one test while it runs, ``publish`` takes the suite in its current state, ``report``
+    makes the reports of a run folder, or of all of the suite's, and returns their names. ``keep_going``:
+    continue after a test that failed during its run; a failed purge, a refusal or a missing target always
+    ends the suite.
     """
 
     folder: Path

@@ -88,7 +88,7 @@ class Sampler:
                 thread.join(_PATIENCE_S)
 
     def _sample(self, opened: "Sequence[_Open]") -> None:
-        """Until it is told to stop; the moments do not drift. The thread closes what it reads from."""
+        """Sample until stopped; the moments do not drift. The thread closes its sources."""
         due_s, period = time.monotonic(), 0
         try:
             while not self._stopped.wait(max(0.0, due_s - time.monotonic())):

@@ -26,7 +26,7 @@ def tuned_host(
 ) -> Iterator[tuple[ChangeReport, ...]]:
     """The host with these changes and what only a living process can hold, for the time of the block.
 
-    What can't be changed is told in the reports and is no error. Raises JournalError, and at the end
+    What can't be changed is in the reports and is not an error. Raises JournalError, and at the end
     HostSettingError if something could not be put back: it stays in the journal.
     """
     changer = HostChanger(roots, journal, UNTIL_THE_END, run)

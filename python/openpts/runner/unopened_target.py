@@ -84,7 +84,7 @@ class UnopenedTarget:
         check_file_system(path, roots)
         size_bytes = target.size_bytes or path.stat().st_size
         if not size_bytes:
-            raise TargetError(f"{target.path} is empty: say how large it shall be, with ?size=512MiB")
+            raise TargetError(f"{target.path} is empty: give its size, as ?size=512MiB")
         sector_bytes = _sector_below(path, roots)
         facts = TargetFacts(
             TargetKind.FILE, path.name, str(path), size_bytes, sector_bytes or _USUAL_SECTOR_BYTES
@@ -146,17 +146,17 @@ class UnopenedTarget:
         if self.facts.kind is TargetKind.FILE:
             return FILE_METHOD
         if self.device is None:
-            return "its own" if self.preset is not None else f"{choice}, as far as the drive has it"
+            return "its own" if self.preset is not None else f"{choice}, if the drive supports it"
         try:
             if (busy := at_work(self.device, read_usage(self.device.roots))) is not None:
-                return f"not asked for: {busy}"
+                return f"not queried: {busy}"
             chosen = choose(choice, self.device, frozenset())
         except OpenptsError as error:
             return f"would fail: {error}"
         return ", else ".join(f"{method.name} ({method.title})" for method in chosen.methods)
 
 
-_CACHE_TEXT = "the volatile write cache can be set as required; else the ledger has an entry"
+_CACHE_TEXT = "the volatile write cache can be set as required; otherwise a deviation is recorded"
 
 
 def _sector_text(sector_bytes: int) -> str:

@@ -179,4 +179,4 @@ def figures_of(preset: Preset) -> tuple[Figure, ...]:
     try:
         return msgspec.convert(preset.figures, tuple[Figure, ...])
     except msgspec.ValidationError as error:
-        raise UsageError(f"the figures of the preset {preset.name} make no sense: {error}") from error
+        raise UsageError(f"invalid figures in the preset {preset.name}: {error}") from error

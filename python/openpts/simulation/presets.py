@@ -79,7 +79,7 @@ def load_preset(name_or_path: str) -> Preset:
             )
         names = [file.name.removesuffix(_SUFFIX) for file in _shipped_files()]
         near = near_word(name_or_path, names)
-        ways = f"there are {', '.join(names)}; your own is named by its path, such as ./drive.toml"
+        ways = f"there are {', '.join(names)}; name your own by its path, such as ./drive.toml"
         hint = f"did you mean {near}?" if near else ways
         raise UsageError(f"there is no preset {name_or_path!r}: {hint}")
     path = Path(name_or_path)
@@ -87,13 +87,13 @@ def load_preset(name_or_path: str) -> Preset:
         with path.open("rb") as own:
             content = own.read(_MOST_BYTES + 1)
         if len(content) > _MOST_BYTES:
-            raise UsageError(f"{path} has more than {_MOST_BYTES:,} bytes: it is no preset")
+            raise UsageError(f"{path} has more than {_MOST_BYTES:,} bytes: it is not a preset")
         text = content.decode("utf-8")
     except OSError as error:
         raise UsageError(f"can't read the preset {path}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise UsageError(
-            f"the preset {path} is no UTF-8 text: {error.reason} at byte {error.start}"
+            f"the preset {path} is not UTF-8 text: {error.reason} at byte {error.start}"
         ) from error
     return _parse(text, str(path.resolve()), str(path))
 
@@ -109,7 +109,7 @@ def _parse(text: str, place: str, file_name: str) -> Preset:
     try:
         parameters = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # the former also for a number of thousands of digits
-        raise UsageError(f"the preset {file_name} is no TOML: {error}") from error
+        raise UsageError(f"the preset {file_name} is not valid TOML: {error}") from error
     rated = _rated(parameters, file_name)
     models = [model for table, model in _MODELS.items() if table in parameters]
     if len(models) != 1:
@@ -142,7 +142,7 @@ def _check(text: str, file_name: str) -> None:
     try:
         _native.check_preset(text)
     except ValueError as error:
-        raise UsageError(f"the preset {file_name} makes no sense: {error}") from error
+        raise UsageError(f"the preset {file_name} is invalid: {error}") from error
 
 
 def _rated(parameters: Mapping[str, Any], file_name: str) -> dict[str, float]:
@@ -167,7 +167,7 @@ def _label(name: str, text: str, file_name: str) -> str:
 def _line(parameters: Mapping[str, Any], name: str, file_name: str) -> str:
     line: str = _entry(parameters, name, str, file_name)
     if not line or not line.isprintable():
-        raise UsageError(f"the preset {file_name} has {name} = {line!r}, which is no line of text")
+        raise UsageError(f"the preset {file_name} has {name} = {line!r}, which is not one line of text")
     return line
 
 
@@ -188,7 +188,7 @@ def _entry(
     if value is None:
         raise UsageError(f"the preset {file_name} has no {name}: give one, as {name} = ...")
     if not isinstance(value, kind) or isinstance(value, bool):
-        raise UsageError(f"the preset {file_name} has {name} = {value!r}, which is no {_KIND_WORDS[kind]}")
+        raise UsageError(f"the preset {file_name} has {name} = {value!r}, expected {_KIND_WORDS[kind]}")
     return value
 
 

@@ -40,7 +40,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScaleConcern:
-    """Why figures of a scaled drive would differ from those of the drive that it stands for.
+    """Why figures of a scaled drive would differ from those of the real one.
 
     ``message`` has the number, the limit and the next step; ``subject`` names the condition in a word or two.
     """

@@ -54,7 +54,7 @@ def test_the_serial_number_opens_it_and_no_other(drive: DeviceListing, roots: Sy
         assert target.facts.path == drive.path
         assert target.facts.user_capacity_bytes == drive.capacity_bytes
         assert target.facts.sector_bytes == drive.sector_bytes
-    with pytest.raises(RefusedError, match="does not name"):
+    with pytest.raises(RefusedError, match="does not match"):
         _open(drive, roots, "LABNVME9999").__enter__()
 
 

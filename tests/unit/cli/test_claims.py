@@ -61,8 +61,8 @@ def test_none_is_none() -> None:
         (("iops=5",), "unknown field `iops`; known are sequential_write_mb_per_s"),
         (("random_write_iops=many",), "a number"),
         (("random_write_iops=0",), "> 0.0"),
-        (("random_write_iops=inf",), "is no number"),
-        (("random_write_iops=1", "random_write_iops=2"), "is there twice"),
+        (("random_write_iops=inf",), "is not a number"),
+        (("random_write_iops=1", "random_write_iops=2"), "is given twice"),
     ],
 )
 def test_what_makes_no_sense_is_refused(words: tuple[str, ...], reason: str) -> None:

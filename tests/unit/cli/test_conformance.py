@@ -91,7 +91,7 @@ def test_hostile_text_of_a_record_stays_text(tmp_path: Path) -> None:
 
 
 def test_what_is_no_run_folder_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="no run folder"):
+    with pytest.raises(RecordError, match="not a run folder"):
         CliRunner().invoke(conformance_command, [str(tmp_path)], catch_exceptions=False)
 
 
@@ -101,7 +101,7 @@ def test_no_count_is_made_of_a_test_beyond_the_specification() -> None:
     printed = io.StringIO()
     print_conformance(printed, run.manifest, everything, ())
     assert printed.getvalue() == (
-        "MADE-UP: PRECON is not part of the specification: no requirement binds it, and nothing in it can be "
+        "MADE-UP: PRECON is not part of the specification: no requirement applies to it, so it cannot be "
         "conformant\n"
     )
     assert conformance_object(run.manifest, everything, ())["revision"] is None

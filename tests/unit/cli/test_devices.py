@@ -16,7 +16,7 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
 
 LONG_SERIAL = "S4EVNX0R512345678901"
-MOUNTED = Refusal("mounted", "/dev/sda1 is mounted at /home", "see findmnt; unmount it if nobody needs it")
+MOUNTED = Refusal("mounted", "/dev/sda1 is mounted at /home", "see findmnt; unmount it if it isn't needed")
 LISTINGS = [
     DeviceListing(
         path="/dev/nvme0n1",

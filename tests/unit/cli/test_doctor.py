@@ -111,7 +111,7 @@ def test_the_command_on_this_machine(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert sum(content["counts"].values()) == len(content["settings"])
     assert content["changes"] == content["restored"] == []
     again = CliRunner().invoke(doctor, ["--restore"])
-    assert (again.exit_code, again.stdout) == (0, "Nothing is to be put back.\n")
+    assert (again.exit_code, again.stdout) == (0, "Nothing to restore.\n")
 
 
 @pytest.mark.parametrize(

@@ -247,7 +247,7 @@ def test_a_terminal_and_a_pipe_show_the_same(words: tuple[str, ...], monkeypatch
 def test_a_terminal_breaks_long_reasons_between_words_and_a_pipe_does_not() -> None:
     reason = (
         "openpts: there is no preset 'nope': there are client-qlc, enterprise-tlc, log-block, mlc, oracle, "
-        "pslc, sata-reduction, theory, tlc; your own is named by its path, such as ./drive.toml\n"
+        "pslc, sata-reduction, theory, tlc; name your own by its path, such as ./drive.toml\n"
     )
     assert in_a_pipe("sim", "show", "nope") == (reason, 2)
     text, _ = at_a_terminal("sim", "show", "nope")

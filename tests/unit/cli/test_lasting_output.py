@@ -79,7 +79,7 @@ def test_a_command_whose_output_is_lost_says_so() -> None:
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(PLAN, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == f"openpts: what was printed is lost: {os.strerror(errno.ENOSPC)}\n"
+    assert done.stderr == f"openpts: the output was lost: {os.strerror(errno.ENOSPC)}\n"
 
 
 def test_a_command_whose_reader_quits_ends_well() -> None:

@@ -92,7 +92,7 @@ def test_every_test_can_be_planned(name: str, drive_class: str) -> None:
     text = text_of(name, "--capacity", "1.92TB", "--class", drive_class)
     assert f"PTS-{drive_class[0].upper()} 2.0.1" in text
     assert "rated endurance unknown (--tbw)" in text
-    assert "ledger      empty as far as can be told without the device" in text
+    assert "ledger      empty as far as known without the device" in text
 
 
 def test_the_ledger_is_that_of_the_run() -> None:
@@ -105,11 +105,11 @@ def test_the_ledger_is_that_of_the_run() -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["--capacity", "1TB"], "auto, as far as the drive has it"),
+        (["--capacity", "1TB"], "auto, if the drive supports it"),
         (["--capacity", "1TB", "--purge", "none"], "none"),
         (
             ["--capacity", "1TB", "--purge", "nvme-format,discard"],
-            "nvme-format,discard, as far as the drive has it",
+            "nvme-format,discard, if the drive supports it",
         ),
         (["sim:client-qlc?capacity=64GB"], "its own"),
     ],
@@ -151,7 +151,7 @@ def test_a_plan_file_counts_and_options_win(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "says", "kind"),
     [
-        (("sim:oracle", "--capacity", "1TB"), "not both", UsageError),
+        (("sim:oracle", "--capacity", "1TB"), "either a target or --capacity", UsageError),
         (("sim:none",), "there is no preset", UsageError),
         (("/dev/none",), "doesn't exist", TargetError),
         (("file:/none/x?size=1MiB",), "is not a directory", TargetError),

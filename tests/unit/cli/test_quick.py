@@ -101,5 +101,5 @@ def test_a_length_that_the_operator_names_counts_more_than_quick(
 
 
 def test_two_lengths_are_refused() -> None:
-    with pytest.raises(UsageError, match="says the same thing twice"):
+    with pytest.raises(UsageError, match="sets the same as"):
         quick("iops", round_seconds=84, step_seconds=1.5)

@@ -90,12 +90,12 @@ def test_hosts_with_a_secret_reach_it_from_elsewhere(tmp_path: Path) -> None:
 
 def test_what_makes_no_sense() -> None:
     here = ("--nvme-tcp", "127.0.0.1:0")
-    assert "no IP address" in refused("client-qlc", "--nvme-tcp", "localhost:4420")
+    assert "not an IP address" in refused("client-qlc", "--nvme-tcp", "localhost:4420")
     assert "there is no preset" in refused("nothing", *here)
-    assert "what can fail" in refused("client-qlc", *here, "--fail", "everything")
+    assert "use sanitize, format, or read@LBA" in refused("client-qlc", *here, "--fail", "everything")
     beyond = refused("client-qlc?capacity=200MB", *here, "--fail", "read@400000")
-    assert beyond.startswith("no read of LBA 400000 can fail: the drive ends with LBA 390")
-    assert "what can fail" in refused("client-qlc", *here, "--fail", "read@")
+    assert beyond.startswith("--fail read@400000: out of range, the last LBA is 390")
+    assert "use sanitize, format, or read@LBA" in refused("client-qlc", *here, "--fail", "read@")
     assert "raise" in refused("client-qlc?capacity=1MB", *here)
 
 

@@ -126,9 +126,9 @@ def test_a_switch_can_be_turned_off() -> None:
 
 
 def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
-    with pytest.raises(UsageError, match=r"^--data-pattern 'zeros': is none of"):
+    with pytest.raises(UsageError, match=r"^--data-pattern 'zeros': is not one of"):
         choices("iops", "--data-pattern", "zeros")
-    with pytest.raises(UsageError, match=rf"^{plan}:11:1: block_sizes: steady state is to be judged on"):
+    with pytest.raises(UsageError, match=rf"^{plan}:11:1: block_sizes: steady state is judged on"):
         choices("iops", "--plan", plan, "--read-pcts", "65,0")
     Path(plan).write_text("[lat]\ncolour = 1\n")
     with pytest.raises(WrittenFileError, match=r"plan\.toml:2:1: unknown key colour in lat"):
@@ -138,7 +138,7 @@ def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
 def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: str) -> None:
     chosen = choices("iops", "--plan", plan)
     wanted = chosen.adjust(TESTS["iops"].standard_conditions(DriveClass.CLIENT, 1))
-    says = rf"{plan}:11:1: block_sizes: 0\.5 KiB is no multiple of the sector of nvme0n1, .* 4,096 bytes"
+    says = rf"{plan}:11:1: block_sizes: 0\.5 KiB is not a multiple of the sector of nvme0n1, .* 4,096 bytes"
     with pytest.raises(UsageError, match=says):
         chosen.admit(wanted, ADVANCED)
     own = choices("dirth", "--workload", "RND 2KiB RW0")

@@ -27,7 +27,7 @@ def test_what_could_not_be_set_is_told_once_for_all_its_places() -> None:
     made = ChangeReport("thp", "/sys/kernel/mm/transparent_hugepage/enabled", "always", "madvise")
     hostile = ChangeReport("else", "/sys/\x1b[2J", None, "1", "no\x07")
     assert told(*governors, made, hostile) == [
-        "host set up: 1 of 6 settings made for the time of the run",
+        "host set up: 1 of 6 settings changed for the run",
         "not set: Frequency governor: Permission denied (/sys/cpu0/scaling_governor and 3 more)",
         "not set: else: no\ufffd (/sys/\ufffd[2J)",
     ]

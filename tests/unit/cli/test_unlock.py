@@ -66,12 +66,12 @@ def test_it_unlocks_what_is_noted_and_forgets_it(
     named: list[str], left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run(*named) == 0
-    assert "the password was taken off" in capsys.readouterr().out
+    assert "the password was removed" in capsys.readouterr().out
     assert (left_locked.password, left_locked.locked) == (None, False)
     assert Journal.of_machine().entries() == ()
     assert _run(*named) == 0
     said = capsys.readouterr().out
-    assert "no password is noted" in said or said.startswith("/dev/sda has no password (not enabled)")
+    assert "no password is recorded" in said or said.startswith("/dev/sda has no password (not enabled)")
 
 
 def test_the_list_changes_nothing(left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]) -> None:
@@ -102,7 +102,7 @@ def test_the_drive_of_a_process_that_runs_is_left_alone(
     journal.add(entry.kind, entry.subject, entry.found)
     left_locked.commands.clear()
     assert _run() == TargetError.exit_code
-    assert "that process still runs and takes it off itself" in capsys.readouterr().err
+    assert "that process is still running and will remove it" in capsys.readouterr().err
     assert left_locked.commands == []
 
 
@@ -110,14 +110,14 @@ def test_other_drives_and_unknown_serial_numbers_have_nothing(
     left_locked: AtaSecurityDrive, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _run("/dev/sdb") == 0
-    assert "/dev/sdb is no ATA drive, or does not answer as one" in capsys.readouterr().out
+    assert "/dev/sdb is not an ATA drive, or does not answer as one" in capsys.readouterr().out
     assert _run("NOBODY") == 0
-    assert "no password is noted for NOBODY" in capsys.readouterr().out
+    assert "no password is recorded for NOBODY" in capsys.readouterr().out
     assert left_locked.locked
 
 
 def test_a_password_that_is_not_noted_is_explained(drive: AtaSecurityDrive) -> None:
     drive.password, drive.locked = "theirs", True
-    with pytest.raises(TargetError, match=r"has a password \(enabled, locked\), which is not noted here"):
+    with pytest.raises(TargetError, match=r"has a password \(enabled, locked\), which is not recorded here"):
         _run("/dev/sda")
     assert set(drive.commands) == {"--Istdout"}

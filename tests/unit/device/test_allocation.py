@@ -71,6 +71,6 @@ def test_a_file_system_that_only_pretends_is_found_out(
 ) -> None:
     monkeypatch.setattr(allocation, "allocate", os.ftruncate)
     with pytest.raises(
-        TargetError, match=r"gave it 0 B of 4\.19 MB: choose a file system without compression"
+        TargetError, match=r"allocated 0 B of 4\.19 MB: choose a file system without compression"
     ):
         allocate_fully(fd, 4 * MIB, path)

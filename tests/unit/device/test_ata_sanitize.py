@@ -63,7 +63,7 @@ def test_a_drive_that_aborts_the_question_has_no_sanitize(server: SystemRoots) -
 
     capability = AtaSanitize(SanitizeKind.BLOCK, run).capability(BlockDevice.of_name("sda", server))
     assert not capability.supported
-    assert capability.reason == "its state can't be told: the drive aborted SANITIZE STATUS EXT"
+    assert capability.reason == "its state is unknown: the drive aborted SANITIZE STATUS EXT"
 
 
 def _with_word(text: str, number: int, value: int) -> str:
@@ -154,7 +154,8 @@ def test_a_drive_that_vanishes_in_the_middle_is_told_from_one_that_failed(server
     gone = _answer("", "/dev/sda: No such file or directory\n", 2)
     answers = chain([_answer("Operation started in background\n")], repeat(gone))
     with pytest.raises(
-        PurgeError, match=r"how ATA SANITIZE.* ended can't be told: for 9.*No such file.*goes on inside"
+        PurgeError,
+        match=r"how ATA SANITIZE.* ended: .* not reported its state for 9.*No such file.*continues inside",
     ):
         _carry_out(lambda *_, **__: next(answers), server, Hours())
 
@@ -189,14 +190,14 @@ def test_no_command_goes_to_another_drive_that_has_got_the_node(server: SystemRo
 
 def test_an_end_without_success_is_a_failure(server: SystemRoots) -> None:
     idle = "    State:    SD0 Sanitize Idle\n"
-    with pytest.raises(PurgeError, match="says that it did not complete without error"):
+    with pytest.raises(PurgeError, match="reports that it did not complete without error"):
         _carry_out(lambda *_, **__: _answer(idle), server, Hours())
 
 
 def test_one_that_never_ends_is_given_up(server: SystemRoots) -> None:
     hours = Hours()
     running = "    State:    SD2 Sanitize operation In Process\n    Progress: 0x1000 (6%)\n"
-    with pytest.raises(PurgeError, match="has not ended after 4 h; the drive goes on with it by itself"):
+    with pytest.raises(PurgeError, match="has not ended after 4 h; the drive continues it by itself"):
         _carry_out(lambda *_, **__: _answer(running), server, hours)
     assert hours.passed_s == pytest.approx(4 * 3600, abs=60)
     assert max(hours.naps) == 10.0
@@ -235,7 +236,7 @@ def test_answers_in_fixed_format_are_read_from_their_bytes() -> None:
     assert (running.running, running.share) == (True, 0x41C2 / 0x10000)
     ended = parse_status(_answer(idle, bytes_of.format("ff ff")))
     assert ended == SanitizeStatus(completed=None)
-    assert str(ended) == "idle, whether the last operation completed is not told"
+    assert str(ended) == "idle, the end of the last operation is not reported"
 
 
 def test_recorded_sense_data() -> None:
@@ -271,7 +272,7 @@ def test_whatever_is_printed_is_read_without_an_error(text: str) -> None:
 
 
 def test_every_answer_that_tells_no_state_is_told_as_such() -> None:
-    assert parse_status(_answer("")).complaint.startswith("hdparm told no state")
+    assert parse_status(_answer("")).complaint.startswith("hdparm reported no state")
     assert str(parse_status(_answer("", "SANITIZE feature set is not supported\n", 22))) == (
         "n/a (SANITIZE feature set is not supported)"
     )

@@ -107,8 +107,8 @@ def test_the_password_is_in_the_journal_before_the_drive_has_it(journal: Journal
     [
         (AtaSecurityDrive(supported=False), "has no security feature set"),
         (AtaSecurityDrive(frozen=True), "is frozen until its next power cycle: most machines freeze"),
-        (AtaSecurityDrive(password="theirs"), "did not note, and will be locked by it without power"),
-        (AtaSecurityDrive(password="theirs", locked=True), "did not note, and is locked by it"),
+        (AtaSecurityDrive(password="theirs"), "did not record, and will be locked by it without power"),
+        (AtaSecurityDrive(password="theirs", locked=True), "did not record, and is locked by it"),
         (AtaSecurityDrive(attempts_left=0), "too many wrong ones were tried: switch the drive's power off"),
     ],
 )
@@ -206,11 +206,11 @@ def test_a_drive_that_vanished_keeps_its_entry_and_the_command_is_named(
         _erase(drive, journal, roots)
     assert len(journal.entries()) == 1
     drive.before = lambda _: None
-    with pytest.raises(PurgeError, match=r"has not taken it off: see to that first, with openpts unlock"):
+    with pytest.raises(PurgeError, match=r"has not removed it: remove it first, with openpts unlock"):
         _erase(drive, journal, roots)
     drive.power_cycle()
     (entry,) = journal.entries()
-    assert "the password was taken off" in take_password_off(entry, roots, drive)
+    assert "the password was removed" in take_password_off(entry, roots, drive)
 
 
 @pytest.fixture
@@ -300,7 +300,7 @@ def test_hdparm_that_outlived_its_openpts_is_waited_for(
     (roots.proc / "77001/cmdline").write_bytes(
         os.fsencode(f"/usr/sbin/hdparm\0--security-erase\0openpts\0{node}\0")
     )
-    assert "still being worked on by hdparm (process 77001)" in _refused(left_locked, journal, roots)
+    assert "still in use by hdparm (process 77001)" in _refused(left_locked, journal, roots)
     assert left_locked.commands == []
 
 
@@ -310,7 +310,7 @@ def test_hdparm_that_only_asks_is_not_waited_for(
     (roots.proc / "77001").mkdir()
     (roots.proc / "77001/cmdline").write_bytes(os.fsencode(f"hdparm\0-I\0{roots.dev / 'sda'}\0"))
     (entry,) = journal.entries()
-    assert "the password was taken off" in take_password_off(entry, roots, left_locked)
+    assert "the password was removed" in take_password_off(entry, roots, left_locked)
 
 
 def test_another_drive_under_that_name_is_not_touched(
@@ -328,7 +328,7 @@ def test_behind_another_adapter_it_is_found_by_what_identify_says(
     device = BlockDevice.of_name("sda", roots)
     (device.folder / "device/vpd_pg80").write_bytes(b"\0\x80\0\x08BRIDGE01")
     (entry,) = journal.entries()
-    assert "the password was taken off" in take_password_off(entry, roots, left_locked)
+    assert "the password was removed" in take_password_off(entry, roots, left_locked)
 
 
 def test_a_drive_in_use_is_not_erased_again(
@@ -387,13 +387,11 @@ def test_of_two_drives_alike_in_everything_the_operator_decides(
 ) -> None:
     run, sent, twin = two_alike
     (entry,) = journal.entries()
-    with pytest.raises(
-        TargetError, match=r"several drives answer to .*name the one that is meant, as in openpts unlock /"
-    ):
+    with pytest.raises(TargetError, match=r"several drives match .*name one, as in openpts unlock /"):
         take_password_off(entry, roots, run)
     assert {command.split()[1] for command in sent} == {"--Istdout"}
     sent.clear()
-    assert "the password was taken off" in take_password_off(entry, roots, run, named=twin)
+    assert "the password was removed" in take_password_off(entry, roots, run, named=twin)
     assert {command.split()[0] for command in sent} == {"sdt"}
 
 

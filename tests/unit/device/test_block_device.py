@@ -60,5 +60,5 @@ def test_what_is_no_block_device_is_a_target_error(server: SystemRoots, tmp_path
         BlockDevice.of_name("nvme9n1", server)
     with pytest.raises(TargetError, match="is not a block device"):
         BlockDevice.of_node(Path("/dev/null"), server)
-    with pytest.raises(TargetError, match="can't look at"):
+    with pytest.raises(TargetError, match="can't access"):
         BlockDevice.of_node(tmp_path / "missing", server)

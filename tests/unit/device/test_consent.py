@@ -15,7 +15,7 @@ def test_without_a_confirmation_the_option_to_add_is_printed(server: SystemRoots
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), Consent())
     assert str(refusal) == (
         f"refused [confirmation]: all data on {server.dev}/nvme0n1 (3,841 GB, serial number S795NC0T100001) "
-        "will be lost; if that is meant add --confirm-serial S795NC0T100001"
+        "will be lost; to confirm that, add --confirm-serial S795NC0T100001"
     )
 
 
@@ -28,7 +28,7 @@ def test_the_serial_number_confirms(server: SystemRoots) -> None:
 def test_any_other_text_does_not(wrong: str, server: SystemRoots) -> None:
     refusal = unconfirmed(NVME, BlockDevice.of_name("nvme0n1", server), Consent(confirm_serial=wrong))
     assert refusal is not None
-    assert "does not name" in refusal.evidence
+    assert "does not match" in refusal.evidence
 
 
 def test_a_path_does_not_confirm_a_drive_that_has_a_serial_number(server: SystemRoots) -> None:
@@ -43,7 +43,7 @@ def test_a_drive_without_one_is_confirmed_by_its_path(virtual_machine: SystemRoo
     assert unconfirmed(VIRTIO, disk, Consent(confirm_device_path="/dev/vdb")) is None
     refusal = unconfirmed(VIRTIO, disk, Consent(confirm_serial="/dev/vdb"))
     assert refusal is not None
-    assert refusal.remedy == "if that is meant add --confirm-device-path /dev/vdb"
+    assert refusal.remedy == "to confirm that, add --confirm-device-path /dev/vdb"
     assert unconfirmed(VIRTIO, disk, Consent(confirm_device_path="/dev/vdc")) is not None
 
 
@@ -73,13 +73,13 @@ def test_a_serial_number_of_two_drives_is_not_enough(server: SystemRoots) -> Non
     refusal = unconfirmed(target, one, Consent(confirm_serial="S795NC0T100001"))
     assert refusal is not None
     assert f"{other.node} has the same serial number" in refusal.evidence
-    assert refusal.remedy == f"if that is meant add --confirm-device-path {one.node}"
+    assert refusal.remedy == f"to confirm that, add --confirm-device-path {one.node}"
     by_both = Consent(confirm_serial="S795NC0T100001", confirm_device_path=str(one.node))
     assert unconfirmed(target, one, by_both) is None
     by_path = Consent(confirm_device_path=str(one.node))
     assert "--confirm-serial" in str(unconfirmed(target, one, by_path))
     of_the_other = Consent(confirm_serial="S795NC0T100001", confirm_device_path=str(other.node))
-    assert "does not name" in str(unconfirmed(target, one, of_the_other))
+    assert "does not match" in str(unconfirmed(target, one, of_the_other))
 
 
 def test_a_serial_number_that_cannot_be_typed_gives_way_to_the_path(server: SystemRoots) -> None:
@@ -89,7 +89,7 @@ def test_a_serial_number_that_cannot_be_typed_gives_way_to_the_path(server: Syst
     refusal = unconfirmed(target, disk, Consent())
     assert refusal is not None
     assert "\x1b" not in str(refusal)
-    assert refusal.remedy == f"if that is meant add --confirm-device-path {disk.node}"
+    assert refusal.remedy == f"to confirm that, add --confirm-device-path {disk.node}"
     assert unconfirmed(target, disk, Consent(confirm_device_path=str(disk.node))) is None
 
 

@@ -62,7 +62,7 @@ def test_what_udev_saw_on_a_drive_speaks_against_it(server: SystemRoots) -> None
     record.write_text("S:disk/by-id/x\nI:7686393\nE:ID_FS_TYPE=LVM2_member\nG:systemd\n")
     listing = _by_name(server)["nvme0n1"]
     assert [refusal.rule_id for refusal in listing.verdict.refusals] == ["signature"]
-    assert "signature LVM2_member, says udev" in listing.reason
+    assert "signature LVM2_member, according to udev" in listing.reason
     record.write_text("S:disk/by-id/x\nI:7686393\nG:systemd\n")
     assert _by_name(server)["nvme0n1"].safety is Safety.FREE
 

@@ -41,7 +41,7 @@ def test_the_device_below_is_found_by_number_or_source(path: str, name: str, ser
 
 def test_memory_is_no_drive(virtual_machine: SystemRoots) -> None:
     assert device_below(Path("/ramdisk/x"), virtual_machine) is None
-    with pytest.raises(TargetError, match="/ramdisk/x lies on tmpfs, which is memory"):
+    with pytest.raises(TargetError, match="/ramdisk/x is on tmpfs, which is memory"):
         check_file_system(Path("/ramdisk/x"), virtual_machine)
     check_file_system(Path("/var/x"), virtual_machine)
 

@@ -46,7 +46,7 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(
     assert (second.safety, second.temperature_c, second.purge) == (Safety.FREE, 71.0, ())
     assert second.warnings[-2:] == (
         "the drive's log has a critical warning, 0x02",
-        "it is at 71 degrees Celsius, its own limit is 70",
+        "its temperature is 71 °C, its own limit 70 °C",
     )
     (ability,) = third.purge
     assert (ability.name, ability.duration_s, ability.reaches) == ("format", 9.0, ("/dev/nvme0n2",))

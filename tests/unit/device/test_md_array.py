@@ -136,9 +136,9 @@ def test_a_bitmap_is_made_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("members", "attributes", "says"),
     [
-        (("in_sync", "in_sync"), {}, "is not whole: 2 of 3 members"),
-        (("in_sync", "in_sync", "faulty"), {}, "is not whole: 2 of 3 members"),
-        (("in_sync",) * 3, {"degraded": "1"}, "is not whole"),
+        (("in_sync", "in_sync"), {}, "is degraded: 2 of 3 members"),
+        (("in_sync", "in_sync", "faulty"), {}, "is degraded: 2 of 3 members"),
+        (("in_sync",) * 3, {"degraded": "1"}, "is degraded"),
         (("in_sync", "in_sync", "spare"), {}, r"has nvme2n1 \(spare\) besides its members"),
         (("in_sync", "in_sync", "in_sync", "spare"), {}, r"has nvme3n1 \(spare\) besides its members"),
         (("in_sync", "in_sync", "in_sync", "journal"), {}, r"has nvme3n1 \(journal\) besides"),
@@ -174,7 +174,7 @@ def test_a_disk_is_no_array(tmp_path: Path) -> None:
     (tmp_path / "sda").mkdir()
     disk = BlockDevice(tmp_path / "sda", SystemRoots(sys=tmp_path, dev=Path("/dev")))
     assert not is_array(disk)
-    with pytest.raises(TargetError, match="is no array of md"):
+    with pytest.raises(TargetError, match="is not an md array"):
         read_array(disk, Mdadm())
 
 

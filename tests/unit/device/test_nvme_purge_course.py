@@ -145,7 +145,7 @@ def test_a_log_that_never_changes_is_believed_after_a_minute(target: OpenTarget)
 def test_a_sanitize_that_fails_says_what_can_be_done(target: OpenTarget) -> None:
     drive = Drive(controller(sanicap=2), [DONE, sanitize_log(0xFFFF, 3, BLOCK_ALLOWING_EXIT)])
     with pytest.raises(
-        PurgeError, match=r"failed, says its Sanitize Status log.*nvme sanitize /dev/nvme0 --sanact=1"
+        PurgeError, match=r"failed, according to the Sanitize Status log.*nvme sanitize /dev/nvme0 --sanact=1"
     ):
         sanitizing(drive).carry_out(target, nobody)
 
@@ -172,15 +172,15 @@ def test_a_drive_that_estimates_longer_gets_longer(target: OpenTarget) -> None:
 def test_a_drive_that_vanishes_in_the_middle_is_not_waited_for_without_end(target: OpenTarget) -> None:
     logs = [DONE, sanitize_log(655, 2, BLOCK_ALLOWING_EXIT), NvmeCommandError("No such device")]
     drive = Drive(controller(sanicap=2), logs)
-    with pytest.raises(PurgeError, match=r"was begun, but for 90[0-9] s nothing was heard.*No such device"):
+    with pytest.raises(
+        PurgeError, match=r"was started, but the drive has not answered for 90[0-9] s.*No such device"
+    ):
         sanitizing(drive).carry_out(target, nobody)
 
 
 def test_a_sanitize_of_which_the_log_tells_nothing_is_an_error(target: OpenTarget) -> None:
     drive = Drive(controller(sanicap=2), [sanitize_log(0xFFFF, 1, 0x4)])
-    with pytest.raises(
-        PurgeError, match=r"was accepted, but the drive's log tells of none.*0x4 instead of 0xa"
-    ):
+    with pytest.raises(PurgeError, match=r"was accepted, but the drive's log shows none.*0x4 instead of 0xa"):
         sanitizing(drive).carry_out(target, nobody)
 
 

@@ -60,7 +60,7 @@ def test_a_format_of_all_namespaces_names_the_others(
     drive = Drive(controller(fna=fna))
     assert formatting(drive).capability(device).reaches == (str(other.node),)
     with open_drive(device) as target, open_drive(other) as sibling:
-        with pytest.raises(PurgeError, match="nvme0n2 would be erased as well, and nobody confirmed that"):
+        with pytest.raises(PurgeError, match="nvme0n2 would be erased as well, which was not confirmed"):
             formatting(drive).carry_out(target, nobody)
         assert drive.commands == []
         both = OpenTarget(target.fd, target.facts, device, siblings=(sibling,))
@@ -117,7 +117,7 @@ def test_a_drive_that_tells_neither_namespaces_nor_space_is_not_sanitized(device
     )
     capability = sanitizing(drive).capability(device)
     assert not capability.supported
-    assert "can't be told (NVMe status 0x4002)" in capability.reason
+    assert "is unknown (NVMe status 0x4002)" in capability.reason
     drive.controller = replace(drive.controller, nn=1)
     assert sanitizing(drive).capability(device).supported
 
@@ -159,7 +159,7 @@ def test_nobody_who_may_not_ask_gets_an_answer(device: BlockDevice) -> None:
     drive = Drive(controller())
     method = NvmeFormat("nvme-format", "", 1, run=drive.run)
     object.__setattr__(method, "questions", drive.questions().__class__(controller=refused))
-    assert method.capability(device).reason == "the controller can't be asked: Permission denied"
+    assert method.capability(device).reason == "can't query the controller: Permission denied"
 
 
 @pytest.mark.parametrize("action", SanitizeAction)

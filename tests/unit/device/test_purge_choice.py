@@ -78,7 +78,7 @@ def test_the_best_is_taken_and_what_was_passed_over_is_told(server: SystemRoots)
 def test_what_would_erase_more_than_was_confirmed_is_passed_over_or_refused(server: SystemRoots) -> None:
     found = chosen("auto", server, NO, BOTH, ELSEWHERE, YES, YES)
     assert found.methods == (DISCARD,)
-    assert found.left_out[1].outcome == "would erase /dev/nvme0n2 as well, which nobody confirmed"
+    assert found.left_out[1].outcome == "would erase /dev/nvme0n2 as well, which was not confirmed"
     with pytest.raises(RefusedError, match=r"refused \[namespaces\].*--confirm-namespace /dev/nvme0n2"):
         chosen("nvme-sanitize-block", server, NO, BOTH, ELSEWHERE, YES, YES)
     found = chosen("nvme-sanitize-block", server, NO, BOTH, ELSEWHERE, YES, YES, confirmed="/dev/nvme0n2")
@@ -86,7 +86,7 @@ def test_what_would_erase_more_than_was_confirmed_is_passed_over_or_refused(serv
 
 
 def test_overwriting_is_never_taken_unasked(server: SystemRoots) -> None:
-    with pytest.raises(PurgeError, match=r"it has overwrite \(no purge\)$"):
+    with pytest.raises(PurgeError, match=r"it has overwrite \(not a purge\)$"):
         chosen("auto", server, NO, NO, ELSEWHERE, NO, YES)
     assert chosen("overwrite", server, NO, NO, ELSEWHERE, NO, YES).methods == (OVERWRITE,)
 
@@ -106,7 +106,9 @@ def test_an_order_keeps_its_order(server: SystemRoots) -> None:
 
 
 def test_a_name_that_does_not_exist_is_told_with_all_names(server: SystemRoots) -> None:
-    with pytest.raises(UsageError, match=r"'burn' is no purge method: there are auto, none, nvme-format, "):
+    with pytest.raises(
+        UsageError, match=r"'burn' is not a purge method: there are auto, none, nvme-format, "
+    ):
         chosen("burn", server, YES, YES, ELSEWHERE, YES, YES)
 
 

@@ -90,7 +90,7 @@ def test_a_volume_larger_than_its_pool_is_refused_if_the_test_writes_so_much(
     disk("dm-0", 100 * GB, on=("nvme0n1",))
     volume = disk("dm-1", 400 * GB, on=("dm-0",))
     assert target_needs(volume, 100 * GB, machine) == ()
-    with pytest.raises(TargetError, match=r"dm-1 says that it holds 400 GB.*dm-0\) has 100 GB.*to 101 GB"):
+    with pytest.raises(TargetError, match=r"dm-1 reports a capacity of 400 GB.*dm-0\) has 100 GB.*to 101 GB"):
         target_needs(volume, 101 * GB, machine)
 
 

@@ -140,10 +140,10 @@ def test_a_broken_size_is_refused_with_the_nearest_lower_one(
 
 def test_a_file_that_is_there_needs_a_whole_size_too(path: Path) -> None:
     path.touch()
-    with pytest.raises(TargetError, match="is empty: say how large"), _open(path):
+    with pytest.raises(TargetError, match="is empty: give its size"), _open(path):
         pass
     os.truncate(path, 1000)
-    with pytest.raises(TargetError, match="1,000 bytes are no multiple of 1 MiB"), _open(path):
+    with pytest.raises(TargetError, match="1,000 bytes are not a multiple of 1 MiB"), _open(path):
         pass
 
 
@@ -228,7 +228,7 @@ def test_a_mark_that_says_nothing_counts_for_nothing(path: Path) -> None:
     """As openpts made them up to version 0.1: they may have come with a copy."""
     path.write_bytes(MIB * b"x")
     os.setxattr(path, MARK, b"1")
-    _refused(path, "holds data without a mark of openpts that counts")
+    _refused(path, "holds data and no valid mark of openpts")
 
 
 # takes a file, writes to it if told so, and is killed there
@@ -269,9 +269,9 @@ def test_a_file_that_a_killed_run_has_left_is_taken_again(before: str, path: Pat
 @pytest.mark.parametrize(
     ("put", "says"),
     [
-        (["mkfs.ext4", "-q", "-F"], "holds ext4 at 0x438, and a run on it was cut off"),
-        (["mkswap", "-q"], "holds swap at 0xff6, and a run on it was cut off"),
-        (["truncate", "-s", "2M"], "was given another size since a run on it was cut off"),
+        (["mkfs.ext4", "-q", "-F"], "holds ext4 at 0x438, and an earlier run on it was interrupted"),
+        (["mkswap", "-q"], "holds swap at 0xff6, and an earlier run on it was interrupted"),
+        (["truncate", "-s", "2M"], "has another size since a run on it was interrupted"),
     ],
 )
 def test_what_was_put_there_after_a_kill_is_not_ours(put: list[str], says: str, path: Path) -> None:
@@ -287,7 +287,7 @@ def test_a_file_that_was_given_away_and_never_written_to_is_not_ours(path: Path)
     with _open(path, overwrite_file=True):
         pass
     assert os.listxattr(path) == []
-    _refused(path, "holds data without a mark of openpts that counts")
+    _refused(path, "holds data and no valid mark of openpts")
     assert path.read_bytes() == MIB * b"x"
 
 

@@ -56,14 +56,14 @@ def test_a_missing_program_is_no_answer(wipefs: Path) -> None:
 @pytest.mark.parametrize(
     ("script", "says"),
     [
-        ("echo 'probing failed' >&2; exit 1", "could not look at /dev/made-up: probing failed"),
-        ("kill -9 $$", "could not look at"),
-        ("echo 'no json'", "the answer of wipefs can't be read"),
-        ("echo '[]'", "can't be read"),
-        ("""echo '{"signatures": [{"type": "gpt"}]}'""", "can't be read"),
-        ("""echo '{"signatures": null}'""", "can't be read"),
-        ("printf '\\377'", "can't be read"),
-        ("/bin/sleep 60", "could not look at"),
+        ("echo 'probing failed' >&2; exit 1", "could not read /dev/made-up: probing failed"),
+        ("kill -9 $$", "could not read"),
+        ("echo 'no json'", "can't parse the output of wipefs"),
+        ("echo '[]'", "can't parse"),
+        ("""echo '{"signatures": [{"type": "gpt"}]}'""", "can't parse"),
+        ("""echo '{"signatures": null}'""", "can't parse"),
+        ("printf '\\377'", "can't parse"),
+        ("/bin/sleep 60", "could not read"),
     ],
 )
 def test_a_program_that_fails_is_no_answer(
@@ -78,5 +78,5 @@ def test_a_program_that_fails_is_no_answer(
 def test_a_file_that_cannot_run_is_no_answer(wipefs: Path) -> None:
     wipefs.write_bytes(b"\x7fELF nothing")
     wipefs.chmod(0o755)
-    with pytest.raises(SignatureSearchError, match="could not look at"):
+    with pytest.raises(SignatureSearchError, match="could not read"):
         find_signatures(NODE)

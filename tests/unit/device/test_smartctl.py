@@ -52,18 +52,18 @@ def test_a_standby_disk_is_a_reason(disk: BlockDevice) -> None:
 @pytest.mark.parametrize(
     ("said", "status", "reason"),
     [
-        ("", 1, "nothing that is JSON"),
-        (captured("qemu-sata")[:700], 0, "nothing that is JSON"),
+        ("", 1, "printed no JSON"),
+        (captured("qemu-sata")[:700], 0, "printed no JSON"),
         ("smartctl 5.43: unknown option --json", 1, "unknown option"),
         ("[]", 0, "format version 1"),
         ("null", 0, "format version 1"),
         ('{"json_format_version": [2, 0]}', 0, "format version 1"),
         ('{"json_format_version": "1"}', 0, "format version 1"),
-        ("{}", 1, "exit status 1 and no word"),
+        ("{}", 1, "exit status 1 and no message"),
         ('{"smartctl": {"messages": "failed"}}', 2, "exit status 2"),
         ('{"smartctl": {"messages": [7, {"string": 8}]}}', 2, "exit status 2"),
-        ("[" * 100_000, 0, "nothing that is JSON"),
-        ("1" * 5000, 0, "nothing that is JSON"),
+        ("[" * 100_000, 0, "printed no JSON"),
+        ("1" * 5000, 0, "printed no JSON"),
         (captured("scsi-debug"), -9, "exit status -9"),
     ],
 )

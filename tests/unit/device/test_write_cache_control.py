@@ -99,7 +99,7 @@ def test_what_is_as_required_is_left_alone(
     with control_of(drive("nvme0n1", server), server) as cache:
         assert cache.require(False).source == "NVMe Get Features, 06h"
         (entry,) = journal.entries()  # for others to see that somebody relies on it
-        assert put_back_write_cache(entry, server, run_program).endswith("found and left it as WCD")
+        assert put_back_write_cache(entry, server, run_program).endswith("had left it WCD as found")
     assert found.asked == []
     assert journal.entries() == ()
 
@@ -284,7 +284,7 @@ def test_a_drive_that_has_gone_is_told_by_its_name(
 ) -> None:
     (entry,) = journal.left_behind()
     (server.sys / "block/sda").unlink()
-    with pytest.raises(TargetError, match=r"last seen as .*sda is not there"):
+    with pytest.raises(TargetError, match=r"last seen as .*sda was not found"):
         put_back_write_cache(entry, server, run_program)
 
 

@@ -34,18 +34,18 @@ def with_stimulus(**changes: object) -> Step:
 
 
 EVERYWHERE = {
-    "block size 1000 B is no multiple of the sector size 512 B|1000 B is no multiple": with_stimulus(
+    "block size 1000 B is no multiple of the sector size 512 B|1000 B is (no|not a) multiple": with_stimulus(
         block_sizes=(BlockSize(1000),)
     ),
-    "active range -5:50 is no part of 0:100": with_stimulus(active_range=ActiveRange(-5, 50)),
-    "active range 0:120 is no part of 0:100": with_stimulus(active_range=ActiveRange(0, 120)),
-    "active range 60:60 is no part of 0:100": with_stimulus(active_range=ActiveRange(60, 60)),
+    "active range -5:50 is not within 0:100": with_stimulus(active_range=ActiveRange(-5, 50)),
+    "active range 0:120 is not within 0:100": with_stimulus(active_range=ActiveRange(0, 120)),
+    "active range 60:60 is not within 0:100": with_stimulus(active_range=ActiveRange(60, 60)),
     "no (aligned )?block of 1048576 B": with_stimulus(
         block_sizes=(BlockSize(MIB),), active_range=ActiveRange(0, 1)
     ),
     "[Ss]egments": with_stimulus(placement=Segments(100, MIB)),
     "sum to 90|do not sum to 100": with_stimulus(placement=Zones((Zone(1, 50), Zone(1, 40)))),
-    "-1|is no outstanding I/O": with_stimulus(qd=-1),
+    "-1|is less than one outstanding I/O": with_stimulus(qd=-1),
     "capture": Step(SOUND.stimulus, SOUND.stop, capture=True),
     "duration": Step(None, IoCount(1)),
     "nothing ends": Step(SOUND.stimulus, FirstOf(())),

@@ -76,7 +76,7 @@ def test_a_run_does_not_change_what_another_one_has_set(place: Path, journal: Jo
     with living(run_that_wants("2", place, journal)) as first:
         one = HostChanger(journal.roots, journal, UNTIL_THE_END, RecordedSystemd())
         (report,) = one.make(wish(place, "0"))
-        assert report.failure == f"the run of process {first.pid} has set 2 and still goes on"
+        assert report.failure == f"the run of process {first.pid} has set 2 and is still running"
         assert (place.read_text(), one.entries) == ("2", [])
 
 
@@ -97,7 +97,7 @@ def test_a_killed_run_beside_a_living_one_detunes_nothing_until_that_ends(
 
 def test_what_a_run_has_set_is_never_what_the_doctor_puts_back(place: Path, journal: Journal) -> None:
     with living(run_that_wants("2", place, journal)) as run:
-        assert apply("0", place, journal) == [f"the run of process {run.pid} has set 2 and still goes on"]
+        assert apply("0", place, journal) == [f"the run of process {run.pid} has set 2 and is still running"]
         assert apply("2", place, journal) == [""]
         run.end()
         assert place.read_text() == "2"

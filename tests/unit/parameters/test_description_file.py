@@ -81,7 +81,7 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="can't be read"):
         read_description(tmp_path / "none.toml")
     (tmp_path / "latin.toml").write_bytes(b'notes = "\n\xff"')
-    with pytest.raises(WrittenFileError, match=r"latin.toml:2:1: is no UTF-8"):
+    with pytest.raises(WrittenFileError, match=r"latin.toml:2:1: is not UTF-8"):
         read_description(tmp_path / "latin.toml")
     (tmp_path / "large.toml").write_bytes(b"#" * 70_000)
     with pytest.raises(UsageError, match="larger than 64 KiB"):

@@ -109,19 +109,19 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("class = 'clent'", ["p:1:1: class: 'clent' is none of enterprise, client"]),
+        ("class = 'clent'", ["p:1:1: class: 'clent' is not one of enterprise, client"]),
         ("seed = -1", ["p:1:1: seed: expected a whole number >= 0, not -1"]),
         ("[iops]\nstep_secs = 1", ["p:2:1: unknown key step_secs in iops: did you mean step_seconds?"]),
         ("[iops]\nstep-seconds = 1", ["p:2:1: unknown key step-seconds in iops: did you mean step_seconds?"]),
-        ("time-scale = '1/60'", ["p:1:1: unknown key time-scale: time_scale stands in common"]),
-        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points stands in cbw or dirth"]),
+        ("time-scale = '1/60'", ["p:1:1: unknown key time-scale: time_scale belongs in common"]),
+        ("mid_points = 2", ["p:1:1: unknown key mid_points: mid_points belongs in cbw or dirth"]),
         ("[io]\ntc = 1", ["p:1:2: unknown key io: did you mean iops?"]),
         ("iops = 3", ["p:1:1: iops is a table, not a number"]),
         ("[iops]\ntc = 'four'", ["p:2:1: tc: expected a whole number, got a text"]),
         ("[iops]\ntc = true", ["p:2:1: tc: expected a whole number, got true or false"]),
         ("[iops]\ntc = 1.5", ["p:2:1: tc: expected a whole number, got a number"]),
         ("[iops]\nqd = 0", ["p:2:1: qd: expected a whole number >= 1, not 0"]),
-        ("[iops]\nstep_seconds = nan", ["p:2:1: step_seconds: is no number that a value can have"]),
+        ("[iops]\nstep_seconds = nan", ["p:2:1: step_seconds: is not a finite number"]),
         ("[iops]\nstep_seconds = 0", ["p:2:1: step_seconds: expected a number >= 0.001, not 0"]),
         ("[iops]\nread_pcts = [0, 101]", ["p:2:17: read_pcts: expected a whole number <= 100, not 101"]),
         ("[iops]\nread_pcts = []", ["p:2:1: read_pcts: expected a list of length >= 1"]),
@@ -142,35 +142,41 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
         ),
         (
             "[common]\nactive_range = '75:25'",
-            ["p:2:1: active_range '75:25': the range begins before it ends"],
+            ["p:2:1: active_range '75:25': START must be below END"],
         ),
-        ("[common]\nactive_range = 0", ["p:2:1: active_range '0': the range begins before it ends"]),
-        ("[common]\nactive_range = 101", ["p:2:1: active_range '101': the range begins before it ends"]),
-        ("[common]\ntime_scale = '2/1'", ["p:2:1: time_scale '2/1': is more than 0 and at most 1"]),
-        ("[common]\ntime_scale = '1/0'", ["p:2:1: time_scale '1/0': is more than 0 and at most 1"]),
-        ("[common]\ndata_pattern = 'zeros'", ["p:2:1: data_pattern 'zeros': is none of random, random-once"]),
+        ("[common]\nactive_range = 0", ["p:2:1: active_range '0': START must be below END"]),
+        ("[common]\nactive_range = 101", ["p:2:1: active_range '101': START must be below END"]),
+        ("[common]\ntime_scale = '2/1'", ["p:2:1: time_scale '2/1': must be above 0 and at most 1"]),
+        ("[common]\ntime_scale = '1/0'", ["p:2:1: time_scale '1/0': must be above 0 and at most 1"]),
+        (
+            "[common]\ndata_pattern = 'zeros'",
+            ["p:2:1: data_pattern 'zeros': is not one of random, random-once"],
+        ),
         ("[common]\ndata_pattern = 'verified:1'", ["p:2:1: data_pattern 'verified:1': a test reads what it"]),
         ("[iops]\nsegments = '0x1MiB'", ["p:2:1: segments '0x1MiB': write it as NUMBERxSIZE"]),
         (
             "[iops]\nblock_sizes = ['4KiB', '4100B']",
             ["p:2:1: block_sizes '4100B': a transfer has whole sectors"],
         ),
-        ("[iops]\nblock_sizes = ['4KiB', '4096']", ["p:2:1: block_sizes: 4096 is there twice"]),
+        ("[iops]\nblock_sizes = ['4KiB', '4096']", ["p:2:1: block_sizes: 4096 is given twice"]),
         ("[iops]\ntracking = ['4KiB']", ["p:2:1: tracking '4KiB': write it as RND 4KiB RW0"]),
-        ("[iops]\ntracking = ['RND 4KiB RW0', 'RND 5KiB RW0']", ["p:2:1: tracking: steady state is to be"]),
-        ("[iops]\nread_pcts = [50]", ["p:2:1: read_pcts: steady state is to be judged on RND 4 KiB RW0"] * 1),
+        (
+            "[iops]\ntracking = ['RND 4KiB RW0', 'RND 5KiB RW0']",
+            ["p:2:1: tracking: steady state is judged on"],
+        ),
+        ("[iops]\nread_pcts = [50]", ["p:2:1: read_pcts: steady state is judged on RND 4 KiB RW0"] * 1),
         ("[hir]\ntracking_seconds = 5", ["p:2:1: tracking_seconds: a tracked minute would begin before"]),
         (
             "[cbw]\nprewrite_shortest_seconds = 3600",
             ["p:2:1: prewrite_shortest_seconds: the shortest pre-write"],
         ),
         ("[cbw]\ntcs = [1]\nqds = [1, 2]", ["p:2:1: tcs: 2 operating points can't hold MaxIOPS"]),
-        ("[wsat]\nworkloads = ['meta']", ["p:2:1: workloads 'meta': is none of"]),
+        ("[wsat]\nworkloads = ['meta']", ["p:2:1: workloads 'meta': is not one of"]),
         (
             "[wsat]\nworkloads = ['oltp', 'RND 8KiB RW65']",
-            ["p:2:1: workloads: RND 8 KiB RW65 is there twice"],
+            ["p:2:1: workloads: RND 8 KiB RW65 is given twice"],
         ),
-        ("[wsat]\nsegments='4x1MiB'\nworkloads = ['vod']", ["p:2:1: segments: segments say where random"]),
+        ("[wsat]\nsegments='4x1MiB'\nworkloads = ['vod']", ["p:2:1: segments: segments apply to random"]),
         ("[dirth]\nsegments='4x1MiB'\nworkload = 'composite'", ["p:2:1: segments: the workload Composite"]),
         (
             "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=1}\n"
@@ -181,7 +187,7 @@ def complaints(text: str, read: Any = read_toml) -> tuple[str, ...]:
             "[dirth.workload]\nname='x'\nread_pct=0\nblock_sizes={'4KiB'=9999, '8KiB'=2}",
             ["p:1:8: workload: workload 'x': the weights sum to more than 10,000"],
         ),
-        ("[iops]\nstep_seconds = 1\nround_seconds = 56", ["p:3:1: round_seconds: says the same thing twice"]),
+        ("[iops]\nstep_seconds = 1\nround_seconds = 56", ["p:3:1: round_seconds: sets the same as"]),
     ],
 )
 def test_what_makes_no_sense_is_told_with_its_place(text: str, says: list[str]) -> None:
@@ -210,7 +216,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="larger than 1024 KiB"):
         read_plan(tmp_path / "large.toml")
     (tmp_path / "latin.toml").write_bytes(b"seed = 1\noperator = '\xe9'\n")
-    with pytest.raises(WrittenFileError, match=r"latin\.toml:2:1: is no UTF-8"):
+    with pytest.raises(WrittenFileError, match=r"latin\.toml:2:1: is not UTF-8"):
         read_plan(tmp_path / "latin.toml")
 
 
@@ -321,7 +327,9 @@ def test_the_profile_test_has_its_table_under_another_name() -> None:
     plan = parse_plan(text.encode(), "p.toml", read_toml)
     assert plan.settings == {"drive_class": "client"}
     assert plan.given("profile").values == {"benchmarks": ["atto"], "passes": 3}
-    with pytest.raises(WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is none of anvil, as-ssd"):
+    with pytest.raises(
+        WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is not one of anvil, as-ssd"
+    ):
         parse_plan(b"[profiles]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
 
 

@@ -68,7 +68,7 @@ CHANGES = {
         "bytes is",
     ),
     "idle": (f"UPDATE step SET stimulus = NULL WHERE {LATER}", "it has no stimulus and counts I/Os"),
-    "place": (f"UPDATE step SET position = 0 WHERE {LATER}", "another step stands in its place"),
+    "place": (f"UPDATE step SET position = 0 WHERE {LATER}", "another step has the same place"),
     "step": (f"DELETE FROM step WHERE {LATER}", "table operation has rows of step_id"),
     "conditions": (
         "UPDATE manifest SET json = replace(json, '\"qd\":1', '\"qd\":2') WHERE section = 'conditions'",

@@ -48,7 +48,7 @@ def test_a_loss_is_told_at_the_next_commit(tmp_path: Path, loss: str, name: str)
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(round_place(1, 0), sample())
     LOSSES[loss](tmp_path / "run" / name)
-    with pytest.raises(LostRecordError, match=f"can't go on with the record: .*{DATABASE_NAME}"):
+    with pytest.raises(LostRecordError, match=f"can't continue the record: .*{DATABASE_NAME}"):
         writer.add_step(round_place(1, 1), sample())
     with pytest.raises(LostRecordError):
         writer.close()
@@ -105,9 +105,9 @@ def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path: Path
     heard: list[Event] = []
     writer = RunWriter.create(tmp_path / "run", manifest())
     (tmp_path / "run" / DATABASE_NAME).unlink()
-    with pytest.raises(OpenptsError, match="can't go on"), closing_record(writer, heard.append):
+    with pytest.raises(OpenptsError, match="can't continue"), closing_record(writer, heard.append):
         writer.add_step(StepPlace(1, Part.ROUND, 1, 0), sample())
     (ended,) = heard
     assert isinstance(ended, RunEnded)
     assert ended.state is RunState.FAILED
-    assert "can't go on with the record" in str(ended.reason)
+    assert "can't continue the record" in str(ended.reason)

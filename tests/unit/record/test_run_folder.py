@@ -305,7 +305,7 @@ def test_a_folder_on_read_only_ground_can_be_read(tmp_path: Path) -> None:
 
 
 def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="is no run folder"):
+    with pytest.raises(RecordError, match="is not a run folder"):
         read_run(tmp_path)
     (tmp_path / DATABASE_NAME).write_bytes(b"this is no database, but long enough to look at" * 50)
     with pytest.raises(RecordError, match="can't read"):
@@ -337,7 +337,7 @@ def test_a_folder_whose_run_has_only_just_begun_is_told_as_that(tmp_path: Path) 
     connection.execute("DELETE FROM manifest")
     connection.commit()
     connection.close()
-    with pytest.raises(RecordError, match="holds nothing yet"):
+    with pytest.raises(RecordError, match="is empty"):
         read_run(tmp_path / "run")
 
 

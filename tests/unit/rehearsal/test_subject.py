@@ -75,12 +75,12 @@ def test_without_any_word_about_the_drive_there_is_nothing_to_rehearse() -> None
         ("colour = 'red'", "colour"),
         ("[rated]\nspeed = 3", "speed"),
         ("rated = 3", "rated"),
-        ("capacity_bytes = 0", "no number above 0"),
-        ("[rated]\ntbw = true", "no number above 0"),
-        ("[rated]\ntbw = nan", "no number above 0"),
+        ("capacity_bytes = 0", "not a number above 0"),
+        ("[rated]\ntbw = true", "not a number above 0"),
+        ("[rated]\ntbw = nan", "not a number above 0"),
         ("\nname = ]", "line 2"),
-        ("name = 3", "no text"),
-        ("preset = 3", "no text"),
+        ("name = 3", "not text"),
+        ("preset = 3", "not text"),
     ],
 )
 def test_a_data_sheet_that_makes_no_sense_is_refused(tmp_path: Path, text: str, words: str) -> None:
@@ -149,5 +149,5 @@ def test_what_no_preset_resembles_is_left_to_the_operator(found: Traits) -> None
 
 @pytest.mark.parametrize("kind", [DeviceKind.LOOP, DeviceKind.VIRTIO])
 def test_what_only_the_kernel_calls_rotating_is_not_called_a_rotating_disk(kind: DeviceKind) -> None:
-    with pytest.raises(TargetError, match="doesn't tell what is behind it"):
+    with pytest.raises(TargetError, match="doesn't report what is behind it"):
         matched_preset(traits(kind, rotational=True))

@@ -141,7 +141,7 @@ def test_what_a_killed_run_has_set_is_put_back_before_anything_is_applied(server
         assert merging.read_text() == "2"
         refused = applied(doctor(server, "nvme0n1", Scenario.REAL_WORLD), journal)
         (report,) = (change for change in refused if change.key == "nomerges")
-        assert report.failure == f"the run of process {run.pid} has set 2 and still goes on"
+        assert report.failure == f"the run of process {run.pid} has set 2 and is still running"
         run.kill()
     healed, changes = in_process(lambda: doctor(server, "nvme0n1", Scenario.REAL_WORLD).apply(journal))
     assert f"{merging.resolve()}: 0 again" in [healing.text for healing in healed]

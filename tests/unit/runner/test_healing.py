@@ -97,7 +97,7 @@ def test_what_fails_is_told_and_stays(journal: Journal, healer: Recorder, server
     healer.error = TargetError("the drive is not there")
     (failed,) = heal(journal, server, Kind)
     assert not failed.put_back
-    assert failed.text == "the write cache could not be put back: the drive is not there"
+    assert failed.text == "can't restore the write cache: the drive is not there"
     healer.error = None
     (healed,) = heal(journal, server, Kind)
     assert healed.put_back
@@ -157,7 +157,7 @@ def test_a_drive_is_known_by_serial_number_and_model_under_any_name(server: Syst
     assert find_drive(moved, server) == sda
     assert not is_drive(BlockDevice.of_name("sdb", server), moved)
     assert not is_drive(sda, {**moved, "model": "another"})
-    with pytest.raises(TargetError, match="serial number X, last seen as /dev/sdz is not there"):
+    with pytest.raises(TargetError, match="serial number X, last seen as /dev/sdz was not found"):
         find_drive({**moved, "serial": "X"}, server)
 
 
@@ -177,7 +177,7 @@ def test_two_drives_that_say_they_are_the_same_are_not_guessed_between(server: S
     assert find_drive(subject, server) == first
     for attribute in ("serial", "model"):
         (second.folder / "device" / attribute).write_text(first.text(f"device/{attribute}") or "")
-    with pytest.raises(TargetError, match="several drives answer to"):
+    with pytest.raises(TargetError, match="several drives match"):
         find_drive(subject, server)
 
 
@@ -193,7 +193,7 @@ class _Erasing:
 
     def __call__(self, entry: Entry, roots: SystemRoots, run: Run) -> str:
         self.wait()
-        return "the password was taken off"
+        return "the password was removed"
 
 
 def test_an_erasure_of_hours_keeps_nobody_waiting(
@@ -210,7 +210,7 @@ def test_an_erasure_of_hours_keeps_nobody_waiting(
         (healed,) = heal(journal, server, Kind)
         assert healed.text == "old is back"
         # nobody writes to the drive meanwhile, and others may be measured
-        with pytest.raises(RefusedError, match="another openpts is at work with the password of"):
+        with pytest.raises(RefusedError, match="another openpts is using the password of"):
             heal_before_run(block_target("sda", server, monkeypatch), journal, server)
         assert heal_before_run(block_target("nvme0n1", server, monkeypatch), journal, server) == ()
         unlocking.end()

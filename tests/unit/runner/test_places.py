@@ -76,15 +76,23 @@ def test_what_is_let_through_is_taken_by_the_engine(
     ("asked", "error", "says"),
     [
         (stimulus(Segments(65, 1 * MIB)), TargetError, "too small for 65 LBA segments of 1024 KiB"),
-        (stimulus(Segments(65_537, 4 * KIB)), UsageError, "65,537 LBA segments are more than 65,536"),
-        (stimulus(Segments(1, 6 * KIB)), UsageError, "of 6 KiB are no multiple of 4 KiB"),
-        (stimulus(Segments(1, 32 * KIB), size_bytes=64 * KIB), UsageError, "hold no transfer of 64 KiB"),
+        (
+            stimulus(Segments(65_537, 4 * KIB)),
+            UsageError,
+            "65,537 LBA segments are too many, the limit is 65,536",
+        ),
+        (stimulus(Segments(1, 6 * KIB)), UsageError, "of 6 KiB are not a multiple of 4 KiB"),
+        (
+            stimulus(Segments(1, 32 * KIB), size_bytes=64 * KIB),
+            UsageError,
+            "are smaller than a transfer of 64 KiB",
+        ),
         (
             stimulus(Zones((Zone(50, 0.01), Zone(50, 99.99))), size_bytes=64 * KIB),
             TargetError,
             "too small for the access ranges",
         ),
-        (stimulus(data=ReducibleData(46, granule_bytes=700)), UsageError, "no multiple of the sector"),
+        (stimulus(data=ReducibleData(46, granule_bytes=700)), UsageError, "not a multiple of the sector"),
         (stimulus(data=ReducibleData(46, granule_bytes=8 * MIB)), UsageError, "larger than any transfer"),
     ],
 )

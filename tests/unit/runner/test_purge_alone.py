@@ -25,5 +25,5 @@ def test_what_a_killed_run_has_left_is_put_back_and_told(
     dies(change_and_die)
     answer = CliRunner().invoke(purge, [f"file:{tmp_path}/x?size=16MiB"])
     assert answer.exit_code == 0, answer.output
-    assert answer.output.splitlines()[0] == f"{gone}: gone with its device, nothing is left to put back"
+    assert answer.output.splitlines()[0] == f"{gone}: gone with its device, nothing left to restore"
     assert Journal.of_machine().entries() == ()

@@ -247,15 +247,15 @@ def test_keys_are_those_of_nvme_cli(tmp_path: Path) -> None:
         ("", "no line"),
         (f"{HOST_NQN}", "line 1: expected HOST-NQN SECRET"),
         (f"{HOST_NQN} a b c", "expected"),
-        (f"{OF_NVME_CLI[0]} {HOST_NQN}", "no NQN"),
+        (f"{OF_NVME_CLI[0]} {HOST_NQN}", "not a host NQN"),
         (f"{HOST_NQN} {OF_NVME_CLI[0]}\n{HOST_NQN} {OF_NVME_CLI[0]}", "line 2: its host"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0][:-1]}", "reads DHHC-1"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0].replace('1:00', '1:04')}", "reads DHHC-1"),
+        (f"{HOST_NQN} {OF_NVME_CLI[0][:-1]}", "has the form DHHC-1"),
+        (f"{HOST_NQN} {OF_NVME_CLI[0].replace('1:00', '1:04')}", "has the form DHHC-1"),
         (f"{HOST_NQN} {OF_NVME_CLI[0].replace('1:00', '1:02')}", "key of 48 bytes, not 32"),
         (f"{HOST_NQN} {OF_NVME_CLI[0].replace('AECA', 'AECB')}", "checksum"),
         (f"{HOST_NQN} DHHC-1:00:%%%%:", "Base64"),
         (f"{HOST_NQN} DHHC-1:00::", "not 0"),
-        (f"{HOST_NQN} {OF_NVME_CLI[0]} {OF_NVME_CLI[0]}x", "reads DHHC-1"),
+        (f"{HOST_NQN} {OF_NVME_CLI[0]} {OF_NVME_CLI[0]}x", "has the form DHHC-1"),
     ],
 )
 def test_secrets_that_are_none(tmp_path: Path, line: str, complaint: str) -> None:
@@ -276,7 +276,7 @@ def test_files_that_keep_no_secret(tmp_path: Path) -> None:
             pass
     file.chmod(0o600)
     file.write_bytes(b"\xff")
-    with pytest.raises(UsageError, match="no text"), serve_drive(order(auth_secrets=file)):
+    with pytest.raises(UsageError, match="not UTF-8 text"), serve_drive(order(auth_secrets=file)):
         pass
     with (
         pytest.raises(UsageError, match="can't read the secrets"),

@@ -476,12 +476,12 @@ def test_equal_orders_have_equal_names() -> None:
 def test_orders_that_make_no_sense() -> None:
     with served() as drive, pytest.raises(TargetError, match="can't listen"):
         serve_drive(replace(order(), address=drive.address)).__enter__()
-    with pytest.raises(UsageError, match="no serial number"):
+    with pytest.raises(UsageError, match="not a serial number"):
         serve_drive(order(serial="x" * 21)).__enter__()
-    with pytest.raises(UsageError, match="no name"):
+    with pytest.raises(UsageError, match="not the name"):
         serve_drive(order(nqn="drive")).__enter__()
     for text in ("127.0.0.1", "localhost:4420", "127.0.0.1:99999", ":4420", "127.0.0.1:x"):
-        with pytest.raises(UsageError, match="no IP address"):
+        with pytest.raises(UsageError, match="not an IP address"):
             checked_address(text)
     assert is_loopback(checked_address("[::1]:4420"))
     assert not is_loopback(checked_address("0.0.0.0:4420"))

@@ -76,7 +76,7 @@ def test_a_drive_that_is_being_erased_is_not_asked(
     monkeypatch.setattr(unopened_target, "choose", lambda *words: asked.append(words))
     told = UnopenedTarget._drive(device).purge_text(PurgeChoice.AUTO)
     assert not asked
-    assert told.startswith("not asked for: ")
+    assert told.startswith("not queried: ")
     assert told.endswith("is open in process 4711 (nvme), which may be at work on it")
 
 

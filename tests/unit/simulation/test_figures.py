@@ -112,7 +112,7 @@ def test_the_deviation_is_that_of_the_model_from_what_was_published() -> None:
 def test_what_makes_no_sense_is_refused_with_its_place(changes: dict[str, Any], words: str) -> None:
     with pytest.raises(UsageError, match=words) as caught:
         read(**changes)
-    assert "the figures of the preset theory" in str(caught.value)
+    assert "invalid figures in the preset theory" in str(caught.value)
 
 
 def test_a_share_of_the_speed_has_a_reference() -> None:

@@ -83,9 +83,9 @@ def test_an_unknown_name_that_is_nearly_one_gets_that_one() -> None:
     [
         (SMALLEST.replace("every = 1", "every ="), "line 8"),
         (SMALLEST.replace('name = "mine"', ""), "no name"),
-        (SMALLEST.replace('"a drive of mine"', "3"), "no text"),
-        (SMALLEST.replace("1_000_000_000", "1e9"), "no whole number"),
-        (SMALLEST.replace("1_000_000_000", "true"), "no whole number"),
+        (SMALLEST.replace('"a drive of mine"', "3"), "expected text"),
+        (SMALLEST.replace("1_000_000_000", "1e9"), "expected whole number"),
+        (SMALLEST.replace("1_000_000_000", "true"), "expected whole number"),
         (SMALLEST.replace("[oracle.rate]", "[orakel.rate]"), "exactly one"),
         (SMALLEST + "[log_block]\n", "exactly one"),
     ],
@@ -112,8 +112,8 @@ def test_a_file_without_end_is_no_preset() -> None:
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ('name = "a\\u001b[31mb"', "no line of text"),
-        ('name = ""', "no line of text"),
+        ('name = "a\\u001b[31mb"', "not one line of text"),
+        ('name = ""', "not one line of text"),
         ("capacity_bytes = -5", "a number from 1 to"),
         ("capacity_bytes = 9223372036854775808", "a number from 1 to"),
     ],

@@ -47,7 +47,7 @@ def _of_file(target: OpenTarget, roots: SystemRoots) -> tuple[str, str]:
 
 
 def read_drive_cache(fd: int, device: BlockDevice) -> tuple[str, str]:
-    """State of the cache of a drive that is open as ``fd``, and the place that told it; never raises."""
+    """State of the cache of a drive that is open as ``fd``, and its source; never raises."""
     match device.kind:
         case DeviceKind.NVME:
             return _of_nvme(fd)

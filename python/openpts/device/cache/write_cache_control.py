@@ -64,7 +64,7 @@ class WriteCacheControl:
     def _require(
         self, enabled: bool, device: BlockDevice, setter: Callable[[bool], None], noted: Noted
     ) -> WriteCacheReport:
-        """While nobody else changes it. Also what is as required is noted: others must leave it so."""
+        """Called under the lock. A cache found as required is recorded too, so that other runs leave it."""
         found = read_write_cache(self.target, enabled, self.roots)
         others = self._others(noted, device)
         if found.actual != found.required and others:
@@ -98,7 +98,7 @@ class WriteCacheControl:
         return [entry for entry in running if is_drive(device, entry.subject)]
 
     def _note(self, device: BlockDevice, found: WriteCacheReport, others: Sequence[Entry]) -> None:
-        """In the journal is what was found first, by whoever found it. Raises JournalError."""
+        """Record the state found first, by this run or another one. Raises JournalError."""
         before = self._entry
         if before is not None and (found.actual == found.required or not _is_unchanged(before)):
             return
@@ -162,18 +162,18 @@ def put_back_write_cache(entry: Entry, roots: SystemRoots, run: Run) -> str:  # 
     """
     if _is_unchanged(entry):
         return (
-            f"the write cache of {drive_text(entry.subject)}: a run of {entry.made_at} that was cut off had "
-            f"found and left it as {entry.found.get(_STATE)}"
+            f"the write cache of {drive_text(entry.subject)}: an interrupted run of {entry.made_at} had left "
+            f"it {entry.found.get(_STATE)} as found"
         )
     device = find_drive(entry.subject, roots)
     try:
         with open_to_ask(device) as fd:
             _put_back(fd, device, entry.found)
     except (OSError, NvmeCommandError) as error:
-        raise TargetError(f"{device.node} does not take it: {_reason(error)}") from error
+        raise TargetError(f"{device.node} does not accept the setting: {_reason(error)}") from error
     return (
-        f"the write cache of {device.node} is {entry.found.get(_STATE)} again: a run of {entry.made_at} that "
-        "was cut off had changed it"
+        f"the write cache of {device.node} is {entry.found.get(_STATE)} again: an interrupted run of "
+        f"{entry.made_at} had changed it"
     )
 
 
@@ -210,7 +210,7 @@ def _put_back(fd: int, device: BlockDevice, found: Mapping[str, str]) -> None:
     """
     attribute, setter = cache_type_attribute(device), _setter(fd, device)
     if setter is None:
-        raise TargetError(f"a {device.kind} can't be told")
+        raise TargetError(f"the write cache of a {device.kind} can't be set")
     if attribute is not None and _CACHE_TYPE in found:
         _write_attribute(device, attribute, found[_CACHE_TYPE])
     else:

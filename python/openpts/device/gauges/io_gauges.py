@@ -51,7 +51,7 @@ def others_gauge(ours: Sequence[BlockDevice], roots: SystemRoots) -> Gauge:
 
 @dataclass(slots=True)
 class OtherDrives:
-    """Sums over the lines of /proc/diskstats; what a name stands for is looked up once."""
+    """Sums over the lines of /proc/diskstats; each name is resolved once."""
 
     ours: frozenset[str]
     roots: SystemRoots

@@ -19,7 +19,7 @@ _PLACES: Final = ("hwmon*", "hwmon/hwmon*", "device/hwmon/hwmon*")
 class Thermometers:
     """Files with millidegrees Celsius, by the name of the value; ``source`` says why there are none.
 
-    ``otherwise`` says how the temperature is told where it is not by files.
+    ``otherwise`` is the source of the temperature where no file has it.
     """
 
     source: str

@@ -1,4 +1,4 @@
-"""Whether somebody is at work on a drive with commands that take long, so that it must not be asked anything.
+"""Whether another process runs long commands on a drive, so that it must not be queried.
 
 A drive that formats itself may answer nothing else meanwhile. The kernel gives a question up after some
 seconds and resets the drive, in the middle of what goes on.
@@ -16,7 +16,7 @@ _SG3_UTILS: Final = "sg_"
 
 
 def at_work(device: BlockDevice, usage: Usage) -> str | None:
-    """Who has a drive or another namespace of it open, and may be at work on it, in words; None: nobody."""
+    """The process that has a drive or another namespace of it open, in words; None: no process."""
     whole = device.whole
     for each in (whole, *NvmeSubsystem.of(whole).besides(whole)):
         for claim in usage.claims:

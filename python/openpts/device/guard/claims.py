@@ -31,7 +31,7 @@ class NamedFile:
 
     @classmethod
     def at(cls, path: Path) -> Self:
-        """What lies at a path."""
+        """What is at a path."""
         resolved = Path(os.path.realpath(path))
         status = node_status(resolved)
         return cls(resolved, None if status is None else status.inode)
@@ -85,7 +85,7 @@ def local_path(path: str, roots: SystemRoots) -> Path:
 
 
 def claim_of_path(kind: ClaimKind, path: str, text: str, roots: SystemRoots) -> Claim:
-    """A claim on whatever lies at a path: a device by its number if the node can be looked at, or a file."""
+    """A claim on what is at a path: a device by its number if the node is readable, or a file."""
     local = local_path(path, roots)
     status = node_status(local)
     if status is None:

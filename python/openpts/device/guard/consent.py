@@ -55,7 +55,7 @@ def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> R
     if (wrong := next((word for word in missing if word.given is not None), None)) is not None:
         return Refusal(
             "confirmation",
-            f"{wrong.option} {shlex.quote(wrong.given or '')} does not name {drive}",
+            f"{wrong.option} {shlex.quote(wrong.given or '')} does not match {drive}",
             f"make sure that this is the drive you mean, see openpts devices{_now_elsewhere(wrong, device)}",
         )
     shared = (
@@ -65,7 +65,7 @@ def unconfirmed(target: BlockTarget, device: BlockDevice, consent: Consent) -> R
     return Refusal(
         "confirmation",
         f"all data on {drive} will be lost{shared if serial else ''}",
-        f"if that is meant add {add}",
+        f"to confirm that, add {add}",
     )
 
 
@@ -83,7 +83,7 @@ def _serial(disk: BlockDevice) -> str | None:
 
 
 def _now_elsewhere(wrong: _Word, device: BlockDevice) -> str:
-    """The kernel numbers drives anew after a reset: the one that was meant may have another name now."""
+    """The kernel may rename drives after a reset: the intended drive may have another name now."""
     if wrong.option != "--confirm-serial":
         return ""
     found = [str(disk.node) for disk in whole_drives(device.roots) if _serial(disk) == wrong.given]
@@ -91,13 +91,13 @@ def _now_elsewhere(wrong: _Word, device: BlockDevice) -> str:
 
 
 def not_a_sibling(opened: OpenTarget, other: BlockDevice) -> Refusal | None:
-    """The refusal if a drive that may be erased too is no other namespace of the one that is open."""
+    """The refusal if a drive that may be erased too is not another namespace of the one that is open."""
     others = () if opened.device is None else NvmeSubsystem.of(opened.device).besides(opened.device)
     if other in others:
         return None
     names = ", ".join(str(namespace.node) for namespace in others)
     return Refusal(
         "namespaces",
-        f"{other.node} is no other namespace of {opened.facts.path}",
-        f"--confirm-namespace can name {names}" if names else "leave --confirm-namespace away",
+        f"{other.node} is not another namespace of {opened.facts.path}",
+        f"--confirm-namespace can name {names}" if names else "remove --confirm-namespace",
     )

@@ -1,6 +1,6 @@
 """What counts as evidence against a drive: one question for each rule of rules.py.
 
-The answer is None (nothing against it), or a sentence with the path, the mount point or whoever uses it.
+The answer is None (nothing against it), or a sentence with the path, the mount point or the user of it.
 """
 
 from collections.abc import Callable, Iterator
@@ -97,8 +97,8 @@ def _other_use(own: Claim, loop: BlockDevice, usage: Usage) -> str | None:
     if own.number is not None:
         return f"{loop.node} is a loop device over the drive {own.path}"
     if own.inode is None:
-        return f"what file {loop.node} stores its data in can't be told"
-    assert own.path is not None  # noqa: S101 whoever has an inode has a path
+        return f"which file {loop.node} stores its data in is unknown"
+    assert own.path is not None  # noqa: S101 a claim with an inode has a path
     file = NamedFile(own.path, own.inode)
     for claim in usage.claims:
         if claim.loop != own.loop and claim.is_of(file):
@@ -119,9 +119,9 @@ def secretive(_device: BlockDevice, usage: Usage) -> str | None:
 
 
 def signed(device: BlockDevice, _usage: Usage) -> str | None:
-    """What lies on the drive."""
+    """The signatures on the drive."""
     try:
         found = find_signatures(device.node)
     except SignatureSearchError as error:
-        return f"what lies on {device.node} can't be told: {error}"
+        return f"can't check {device.node} for data: {error}"
     return f"{device.node} holds {', '.join(found)}" if found else None

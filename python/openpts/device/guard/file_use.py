@@ -22,7 +22,7 @@ _REMEDIES: Final = {
     ClaimKind.EXPORT: "see nvmetcli ls and targetcli ls; take it out of the target or name another file",
     ClaimKind.OPEN: "see fuser -v {path}; end that process or name another file",
 }
-# there the server grants leases, and denies them to files that nobody has open
+# there the server grants leases, and denies them for files that are not open
 _SERVED_FILE_SYSTEMS: Final = frozenset({"nfs", "nfs4", "cifs", "smb3"})
 _CLOSING_S: Final = 2.0  # what was detached or ended a moment ago
 _RETRY_S: Final = 0.05
@@ -58,7 +58,7 @@ def unseen_use(fd: int, path: Path, roots: SystemRoots) -> Refusal | None:
         if time.monotonic() >= deadline_s:
             return Refusal(
                 ClaimKind.OPEN,
-                f"{path} is open somewhere else: in a process that can't be seen, or in the kernel",
+                f"{path} is open elsewhere: in a process that can't be seen, or in the kernel",
                 f"see fuser -v {path}, cat /proc/locks, cat /proc/swaps; end that use or name another file",
             )
         time.sleep(_RETRY_S)

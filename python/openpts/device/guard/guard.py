@@ -1,7 +1,7 @@
 """The single door to a writable target: nothing else in openpts opens a drive for writing.
 
 A drive is guilty until proven unused. The kernel's own lists are asked first, then whether the
-drive can be claimed exclusively and what lies on it, then the operator must have named it twice.
+drive can be claimed exclusively and its contents, then the operator must have named it twice.
 All of it is asked again while we hold the drive, because it may have been put to use in between, or
 its name may have become another drive's.
 """
@@ -38,13 +38,15 @@ from openpts.vocabulary.facts import TargetFacts, TargetKind
 _Word = Callable[[], Refusal | None]
 """Asks whether the operator's word is against a drive."""
 
-_UDEV_LOOKS_S: Final = 5.0  # on a busy machine; nothing else claims a drive that the kernel names nobody for
+_UDEV_LOOKS_S: Final = (
+    5.0  # on a busy machine; nothing else claims a drive without a user known to the kernel
+)
 _RETRY_S: Final = 0.05
 _HINTS: Final = {
     errno.EACCES: "run openpts as root",
     errno.EPERM: "run openpts as root",
     errno.ENOENT: "the kernel has the drive, but its node is missing: see udevadm trigger",
-    errno.ENXIO: "the drive has gone away, or its node belongs to another: see dmesg",
+    errno.ENXIO: "the drive has gone, or its node belongs to another one: see dmesg",
     errno.ENOMEDIUM: "is there a medium in it?",
 }
 
@@ -191,16 +193,16 @@ def _open_exclusively(device: BlockDevice, flags: int) -> int | None:
 def _busy(device: BlockDevice) -> Refusal:
     return Refusal(
         "busy",
-        f"{device.node} is claimed by someone whom the kernel doesn't name",
+        f"{device.node} is in use, and the kernel doesn't show by what",
         "maybe it is mounted in a container, see grep . /proc/[0-9]*/mountinfo, or another program holds it, "
         f"see fuser -v {device.node}",
     )
 
 
 def _check_held(fd: int, device: BlockDevice, consent: Consent, roots: SystemRoots) -> None:
-    """The rules once more, now that nobody else can claim the drive."""
+    """The rules once more, now that the drive is claimed."""
     if number_text(os.fstat(fd).st_rdev) != device.number:
-        raise TargetError(f"{device.node} has become another device while it was opened: try again")
+        raise TargetError(f"{device.node} became another device while it was opened: try again")
     usage = read_usage(roots)
     refuse(quiet_refusals(device, usage))
     if not consent.erase_signatures:
@@ -211,7 +213,7 @@ def _facts(fd: int, device: BlockDevice) -> TargetFacts:
     try:
         capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
     except OSError as error:
-        raise TargetError(f"can't ask {device.node} for its size: {error.strerror}") from error
+        raise TargetError(f"can't read the size of {device.node}: {error.strerror}") from error
     if capacity_bytes == 0:
         raise TargetError(f"{device.node} has no capacity: is there a medium in it?")
     return TargetFacts(TargetKind.BLOCK, device.name, str(device.node), capacity_bytes, sector_bytes)

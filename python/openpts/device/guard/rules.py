@@ -58,7 +58,7 @@ QUIET_RULES: Final = (
         "mounted",
         "neither the drive nor a partition of it is mounted, here or in a container, nor part of a btrfs "
         "file system that is",
-        "see findmnt; unmount it if nobody needs it",
+        "see findmnt; unmount it if it isn't needed",
         evidence.claimed(ClaimKind.MOUNT),
     ),
     Rule(
@@ -70,26 +70,26 @@ QUIET_RULES: Final = (
     Rule(
         "holder",
         "no volume, array or mapped device is built on it",
-        "see lsblk {node}; stop it with vgchange -an, mdadm --stop or dmsetup remove if nobody needs it",
+        "see lsblk {node}; stop it with vgchange -an, mdadm --stop or dmsetup remove if it isn't needed",
         evidence.held,
     ),
     Rule(
         "loop",
         "no loop device reads from it",
-        "see losetup --list; detach it with losetup -d if nobody needs it",
+        "see losetup --list; detach it with losetup -d if it isn't needed",
         evidence.claimed(ClaimKind.LOOP),
     ),
     Rule(
         "exported",
         "this machine does not serve it to others as an NVMe or SCSI target",
-        "see nvmetcli ls and targetcli ls; take it out of the target if nobody needs it",
+        "see nvmetcli ls and targetcli ls; remove it from the target if it isn't needed",
         evidence.claimed(ClaimKind.EXPORT),
     ),
     Rule(
         "open",
         "no other process has it open or mapped, say as the disk of a virtual machine, nor a character "
         "device that passes commands to it",
-        "see fuser -v {node}; end that process if nobody needs it",
+        "see fuser -v {node}; end that process if it isn't needed",
         evidence.claimed(ClaimKind.OPEN),
     ),
     Rule(
@@ -129,12 +129,12 @@ QUIET_RULES: Final = (
 
 SIGNATURE_RULE: Final = Rule(
     "signature",
-    "no partition table, file system or member of an array or pool lies on it, unless `--erase-signatures` "
+    "no partition table, file system or member of an array or pool is on it, unless `--erase-signatures` "
     "was given",
-    "see wipefs {node}; if all that may be lost add --erase-signatures",
+    "see wipefs {node}; to erase them add --erase-signatures",
     evidence.signed,
 )
-"""Asked of the drive itself, while nobody else can claim it."""
+"""Checked on the drive itself, while it is claimed."""
 
 RULES_AT_THE_DOOR: Final = {
     "usage": "the kernel's list of mounts can be read",

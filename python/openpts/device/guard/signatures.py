@@ -1,4 +1,4 @@
-"""What lies on a drive that nobody uses right now: partition tables, file systems, array members."""
+"""Signatures on a drive that is not in use: partition tables, file systems, array members."""
 
 import json
 from pathlib import Path
@@ -17,7 +17,7 @@ _RECORDED: Final = {"E:ID_PART_TABLE_TYPE": "partition table", "E:ID_FS_TYPE": "
 
 
 class SignatureSearchError(Exception):
-    """No answer to what lies on a drive; the text says why."""
+    """The signatures of a drive can't be read; the text says why."""
 
 
 def find_signatures(node: Path, run: Run = run_program) -> tuple[str, ...]:
@@ -29,9 +29,9 @@ def find_signatures(node: Path, run: Run = run_program) -> tuple[str, ...]:
     try:
         answer = run(command, _TIMEOUT_S)
     except ProgramError as error:
-        raise SignatureSearchError(f"wipefs could not look at {node}: {error}") from error
+        raise SignatureSearchError(f"wipefs could not read {node}: {error}") from error
     if answer.returncode != 0:
-        raise SignatureSearchError(f"wipefs could not look at {node}: {answer.complaint}")
+        raise SignatureSearchError(f"wipefs could not read {node}: {answer.complaint}")
     return _parse(answer.stdout)
 
 
@@ -50,7 +50,7 @@ def _parse(text: str) -> tuple[str, ...]:
     try:
         return tuple(_describe(signature) for signature in json.loads(text)["signatures"])
     except (ValueError, KeyError, TypeError) as error:
-        raise SignatureSearchError(f"the answer of wipefs can't be read: {printable(text)[:80]!r}") from error
+        raise SignatureSearchError(f"can't parse the output of wipefs: {printable(text)[:80]!r}") from error
 
 
 def _describe(signature: dict[str, Any]) -> str:

@@ -50,7 +50,7 @@ def read_usage(roots: SystemRoots, file: Inode | None = None) -> Usage:
         mounts = tuple(mounted(roots))
     except (OSError, ValueError) as error:
         raise RefusedError(
-            f"refused [usage]: whether a device is mounted can't be told, {printable(str(error))}; "
+            f"refused [usage]: can't check whether a device is mounted, {printable(str(error))}; "
             f"see {roots.proc}/[0-9]*/mountinfo"
         ) from error
     loops = tuple(_loops(roots))

@@ -12,7 +12,7 @@ from openpts.device.health.told_twice import Told
 _LOG: Final = "nvme_smart_health_information_log"
 _DATA_UNIT_BYTES: Final = 512_000
 _S_PER_MINUTE: Final = 60
-# a counter that stands there counts no more
+# a counter at this value is saturated
 _FULL: Final = float(2**64 - 1)
 # smartctl's names: ours, and the factor to the unit in them
 _FIELDS: Final = {

@@ -71,7 +71,7 @@ def read_health(target: OpenTarget, run: Run = run_program) -> HealthReading:
 def read_health_of(
     device: BlockDevice, run: Run = run_program, timeout_s: float = SMARTCTL_TIMEOUT_S
 ) -> HealthReading:
-    """The same of a drive that nobody has opened; nothing on it changes, and a sleeping disk sleeps on.
+    """The same for a drive that is not open; nothing on it changes, and a sleeping disk stays asleep.
 
     ``timeout_s`` bounds smartctl; the kernel gives an NVMe command 5 s. Never raises.
     """

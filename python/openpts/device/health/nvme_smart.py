@@ -8,14 +8,14 @@ from typing import Final
 SMART_LOG_BYTES: Final = 512
 GONE: Final = "all its bytes are FFh, which is how a device answers whose link is gone"
 
-# One data unit stands for a thousand units of 512 bytes, rounded up.
+# One data unit is a thousand units of 512 bytes, rounded up.
 _DATA_UNIT_BYTES: Final = 512_000
 _KELVIN_AT_0_C: Final = 273
 _S_PER_MINUTE: Final = 60
 _S_PER_HOUR: Final = 3600
 # above this no flash works: what says so is no temperature
 _HOTTEST_K: Final = _KELVIN_AT_0_C + 200
-# a counter that stands at its end, or at that of its lower half, counts no more
+# a counter at its maximum, or at that of its lower half, is saturated
 _COUNTERS_BYTES: Final = 16
 _FULL: Final = 2**64 - 1
 _SENSORS: Final = 8

@@ -59,7 +59,7 @@ def vendor_log_page(controller: NvmeController) -> int | None:
 
 
 def ocp_uuid_index(uuid_list: bytes) -> int:
-    """Where OCP stands in the UUID list; 0, which asks for nobody's page in particular, where it doesn't.
+    """Index of OCP in the UUID list; 0, for no particular vendor, if it is not in it.
 
     Entries are numbered from 1; the first that is empty ends the list.
     """

@@ -38,12 +38,12 @@ def smartctl_command(device: BlockDevice, questions: Sequence[str] = OF_HEALTH) 
 
 @dataclass(frozen=True, slots=True)
 class SmartctlAnswer:
-    """The tree that smartctl printed; whatever is missing in it, or of another type, is told as None."""
+    """The tree that smartctl printed; whatever is missing in it, or of another type, is None."""
 
     tree: Mapping[str, object]
 
     def at(self, *path: str) -> object:
-        """What lies at the end of a path of keys."""
+        """The value at the end of a path of keys."""
         found: object = self.tree
         for key in path:
             found = found.get(key) if isinstance(found, dict) else None
@@ -109,10 +109,10 @@ def ask_smartctl(
     try:
         tree = json.loads(answer.stdout)
     except (ValueError, RecursionError) as error:
-        raise SmartctlError(f"smartctl said nothing that is JSON: {answer.complaint}") from error
+        raise SmartctlError(f"smartctl printed no JSON: {answer.complaint}") from error
     told = SmartctlAnswer(tree if isinstance(tree, dict) else {})
     if answer.returncode < 0 or answer.returncode & (_BAD_COMMAND_LINE | _NOT_OPENED):
-        raise SmartctlError(_messages(told) or f"exit status {answer.returncode} and no word")
+        raise SmartctlError(_messages(told) or f"exit status {answer.returncode} and no message")
     version = told.at("json_format_version")
     if not (isinstance(version, list) and version[:1] == [FORMAT_VERSION]):
         raise SmartctlError(f"smartctl's JSON is not of format version {FORMAT_VERSION}")

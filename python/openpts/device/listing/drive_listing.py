@@ -36,7 +36,7 @@ class Verdict:
 
     @property
     def reason(self) -> str:
-        """The first refusal, or why it can't be told; empty for a free drive."""
+        """The first refusal, or why it is unknown; empty for a free drive."""
         return str(self.refusals[0]) if self.refusals else self.unknown
 
 

@@ -96,7 +96,7 @@ def _known_verdict(device: BlockDevice, usage: Usage | RefusedError) -> Verdict:
     refusals = quiet_refusals(device, usage)
     if not refusals and device.capacity_bytes == 0:
         return Verdict(unknown=f"{device.node} has no capacity: is there a medium in it?")
-    return Verdict(refusals, "" if refusals else "what lies on it was not looked at")
+    return Verdict(refusals, "" if refusals else "its contents were not checked")
 
 
 def _as_it_answers(
@@ -151,12 +151,12 @@ def _verdict(
     if isinstance(usage, RefusedError) or known.verdict.refusals or device.capacity_bytes == 0:
         return known.verdict
     if not may_wake and (recorded := recorded_signatures(device)) is not None:
-        evidence = f"{device.node} holds {', '.join(recorded)}, says udev"
+        evidence = f"{device.node} holds {', '.join(recorded)}, according to udev"
         return Verdict((SIGNATURE_RULE.refusal(device, evidence),)) if recorded else Verdict()
     if not may_wake and (known.media.is_rotational or _sleeps(device)):
         return Verdict(
-            unknown="what lies on it was not looked at, since that might wake it: "
-            f"openpts devices {device.node} looks"
+            unknown="its contents were not checked, since that might wake it: run "
+            f"openpts devices {device.node}"
         )
     try:
         return Verdict(check_drive(device, usage))
@@ -169,10 +169,10 @@ def _health_warnings(health: HealthReading) -> tuple[str, ...]:
     if (warning := health.values.get("critical_warning", _WELL)) != _WELL:
         said.append(f"the drive's log has a critical warning, {int(warning):#04x}")
     if health.values.get("read_only", 0) == 1:
-        said.append("the drive takes no more writes")
+        said.append("the drive is read-only")
     if health.values.get("failure_foretold", 0) == 1:
-        said.append("the drive foretells its own failure (SMART)")
+        said.append("the drive predicts its own failure (SMART)")
     temperature_c, limit_c = health.values.get("temperature_c"), health.values.get("warning_limit_c")
     if temperature_c is not None and limit_c is not None and temperature_c >= limit_c:
-        said.append(f"it is at {temperature_c:g} degrees Celsius, its own limit is {limit_c:g}")
+        said.append(f"its temperature is {temperature_c:g} °C, its own limit {limit_c:g} °C")
     return tuple(said)

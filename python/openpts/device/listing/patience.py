@@ -1,6 +1,6 @@
 """Questions to many drives at once, of which a dead one costs its own answer only.
 
-A command to a drive that hangs can't be broken off: whoever sent it sleeps in the kernel until the driver
+A command to a drive that hangs can't be cancelled: the process sleeps in the kernel until the driver
 gives up, for minutes. So each drive is asked by a child process of its own, and one that doesn't answer in
 time is left behind.
 """
@@ -46,7 +46,7 @@ class _Child(Generic[Answer]):
             end = _LENGTH_BYTES + int.from_bytes(self.received[:_LENGTH_BYTES], "little")
             if len(self.received) < end:
                 break
-            # from a child of this very process: nobody else could have written it
+            # from a child of this very process: no other process can write to it
             self.reply.answer, self.reply.complete = pickle.loads(self.received[_LENGTH_BYTES:end])  # noqa: S301
             del self.received[:end]
         return bool(chunk)

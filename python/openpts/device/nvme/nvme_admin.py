@@ -64,7 +64,7 @@ def allocated_namespaces(fd: int) -> tuple[int, ...]:
 
 
 def identify_uuid_list(fd: int) -> bytes:
-    """The UUID List data structure, by which vendors' log pages are told apart. Raises NvmeCommandError."""
+    """The UUID List, which distinguishes the log pages of vendors. Raises NvmeCommandError."""
     buffer = ctypes.create_string_buffer(IDENTIFY_BYTES)
     _admin_command(fd, _IDENTIFY, _IDENTIFY_UUID_LIST, buffer)
     return buffer.raw
@@ -78,7 +78,7 @@ def read_smart_log(fd: int) -> bytes:
 def read_log(fd: int, page: int, length: int, timeout_ms: int = _TIMEOUT_MS, *, uuid_index: int = 0) -> bytes:
     """The first ``length`` bytes, a multiple of 4, of a log of the controller. Raises NvmeCommandError.
 
-    ``uuid_index`` says whose page of this number is meant, 0 that of nobody in particular.
+    ``uuid_index`` says whose page of this number is meant, 0 for no particular vendor.
     """
     buffer = ctypes.create_string_buffer(length)
     # dword 10: the page, and above bit 16 the number of dwords but one
@@ -103,7 +103,7 @@ def volatile_write_cache_enabled(fd: int) -> bool:
 def set_volatile_write_cache(fd: int, *, enabled: bool) -> None:
     """Set feature 06h until the controller's next reset; of all its namespaces. Raises NvmeCommandError.
 
-    ``fd`` is a target that the guard has opened, or one opened for reading by whoever puts back what a run
+    ``fd`` is a target that the guard has opened, or one opened for reading to restore what a run
     has changed: no block is written.
     """
     _admin_command(fd, _SET_FEATURES, _VOLATILE_WRITE_CACHE, None, cdw11=int(enabled))

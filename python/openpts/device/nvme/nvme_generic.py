@@ -26,7 +26,7 @@ def open_nvme_generic(target: OpenTarget) -> Iterator[int]:
     device = target.device
     if device is None or device.kind is not DeviceKind.NVME or device.is_partition:
         raise TargetError(
-            f"{target.facts.name} is not an NVMe namespace: there is nothing to pass commands to"
+            f"{target.facts.name} is not an NVMe namespace, so it takes no passthrough commands"
         )
     descriptor = _open_like(target.fd, device)
     try:
@@ -59,6 +59,6 @@ def _check_same_namespace(descriptor: int, device: BlockDevice) -> None:
     try:
         same_number = fcntl.ioctl(descriptor, _NVME_IOCTL_ID) == device.integer("nsid")
     except OSError as error:
-        raise TargetError(f"can't ask {name} which namespace it is: {error.strerror}") from error
+        raise TargetError(f"can't read the namespace ID of {name}: {error.strerror}") from error
     if not (same_node and same_parent and same_number):
-        raise TargetError(f"{name} is not the namespace of {device.name}: pass no commands to it")
+        raise TargetError(f"{name} is not the namespace of {device.name}")

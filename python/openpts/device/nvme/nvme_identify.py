@@ -11,12 +11,12 @@ from openpts.system_files import printable
 
 IDENTIFY_BYTES: Final = 4096
 
-# the limits are told in whole kelvin, of which 273 is 0 degrees
+# the limits are in whole kelvin, of which 273 is 0 degrees
 _ZERO_CELSIUS_K: Final = 273
 _POWER_STATES_AT: Final = 2048
 _POWER_STATE_BYTES: Final = 32
 _MOST_POWER_STATES: Final = 32
-# maximum power is told in hundredths of a watt, or in ten thousandths where bit 0 of byte 3 says so
+# maximum power is in hundredths of a watt, or in ten thousandths if bit 0 of byte 3 is set
 _CENTIWATT_W: Final = 0.01
 _FINE_SCALE_W: Final = 0.0001
 
@@ -91,7 +91,7 @@ class NvmeController:
 
     @property
     def has_uuid_list(self) -> bool:
-        """Bit 9 of CTRATT: pages of several vendors under one number are told apart by UUIDs."""
+        """Bit 9 of CTRATT: pages of several vendors under one number are distinguished by UUIDs."""
         return bool(self.ctratt & 1 << 9)
 
     @property

@@ -1,4 +1,4 @@
-"""How an ATA drive is asked and told by hdparm, and what its answers are worth.
+"""ATA commands by hdparm, and how far its answers can be trusted.
 
 hdparm understands the registers that come back only in descriptor sense data. From a kernel or an adapter
 that hands them on in fixed format it prints the bytes ("bad/missing sense data"), takes all registers for 0,
@@ -161,7 +161,7 @@ def no_ata_drive(device: BlockDevice) -> str | None:
 def hdparm_at_work(node: Path, roots: SystemRoots) -> int | None:
     """The number of a process of hdparm that still sends a node security commands; None if there is none.
 
-    One whose openpts was killed goes on, and would change the drive behind the back of whoever looks.
+    One whose openpts was killed continues, and could change the drive during a query.
     """
     for process in roots.proc.glob("[0-9]*"):
         try:

@@ -1,6 +1,6 @@
 """The password that a Security Erase needs: noted before it is set, and taken off whatever happens.
 
-An ATA drive erases itself only for somebody who has set a password before. Should anything end the erasure
+An ATA drive erases itself only after a password was set on it. If anything ends the erasure
 half way, the drive comes back locked after its next power cycle. So the password is always the same, stands
 in the documentation, and is in the journal before the drive has it.
 """
@@ -25,7 +25,7 @@ from openpts.system_files import SystemRoots
 PASSWORD: Final = "openpts"  # noqa: S105 protects nothing: it must be found again, also without the journal
 POWER_CYCLE: Final = "switch the drive's power off and on (a restart may not do that)"
 
-_NO_REASON: Final = "no reason was given"
+_NO_REASON: Final = "no reason given"
 # what hdparm allows a drive that tells no time, and more than it adds to what a drive tells
 _BYTES_PER_S: Final = 30 * 1024**2
 _MARGIN_S: Final = 2 * 3600.0
@@ -65,7 +65,7 @@ def free_of_password(device: BlockDevice, entry: Entry, run: Run, *, ours: bool 
     """Unlock a drive and disable the password of its entry; what was done, for the operator.
 
     A drive that does not unlock before its erasure has ended is erased again; ``ours``: the guard holds it
-    for us, or else nobody may have claimed it for that. Raises TargetError, with what the operator can do, if
+    for us, or else no other process may have claimed it for that. Raises TargetError, with the remedy, if
     the drive does not answer or still has a password then.
     """
     drive = AtaDrive(device.node, run)
@@ -77,8 +77,9 @@ def _free(drive: AtaDrive, device: BlockDevice, entry: Entry, *, ours: bool) -> 
     name = f"{drive_text(entry.subject)}, now {device.node},"
     if (process := hdparm_at_work(device.node, device.roots)) is not None:
         raise TargetError(
-            f"{name} is still being worked on by hdparm (process {process}), which goes on when its openpts "
-            f"is gone; an erasure can take hours: wait until that process has ended, then {_unlock_by(drive)}"
+            f"{name} is still in use by hdparm (process {process}), which continues after its openpts "
+            f"has ended; an erasure can take hours: wait until that process has ended, then "
+            f"{_unlock_by(drive)}"
         )
     before = _identity(drive)
     if not is_noted_identity(before, entry.subject):
@@ -87,7 +88,7 @@ def _free(drive: AtaDrive, device: BlockDevice, entry: Entry, *, ours: bool) -> 
             f"{drive_text(entry.subject)}{_wwn_text(entry.subject.get('wwn'))}"
         )
     if not before.security.enabled:
-        return f"{name} has no password: nothing had to be taken off"
+        return f"{name} has no password: nothing to remove"
     _refuse_hopeless(drive, before.security)
     return f"{name} {_take_off(drive, device, before, entry.found, ours=ours)}"
 
@@ -104,7 +105,7 @@ def password_state(entry: Entry, roots: SystemRoots, run: Run) -> str:
     except (TargetError, AtaCommandError) as error:
         return f"now: not found or without an answer: {error}"
     if not security.enabled:
-        return f"now {device.node}: has no password any more"
+        return f"now {device.node}: no longer has a password"
     return f"now {device.node}: {security}"
 
 
@@ -138,7 +139,7 @@ def _find(subject: Mapping[str, str], roots: SystemRoots, run: Run) -> BlockDevi
         if len(found) > 1:
             nodes = ", ".join(str(disk.node) for disk in found)
             raise TargetError(
-                f"several drives answer to {drive_text(subject)}: {nodes}; name the one that is meant, as in "
+                f"several drives match {drive_text(subject)}: {nodes}; name one, as in "
                 f"openpts unlock {found[0].node}"
             ) from None
         return found[0]
@@ -164,7 +165,7 @@ def _refuse_hopeless(drive: AtaDrive, security: AtaSecurity) -> None:
         )
     if security.locked and security.count_expired:
         raise TargetError(
-            f"{drive.node} is locked and takes no further password, since too many were tried: "
+            f"{drive.node} is locked and accepts no further password, since too many were tried: "
             f"{POWER_CYCLE}, then {_unlock_by(drive)}"
         )
 
@@ -173,11 +174,11 @@ def _take_off(
     drive: AtaDrive, device: BlockDevice, before: AtaIdentity, found: Mapping[str, str], *, ours: bool
 ) -> str:
     """What was done, as the end of a sentence. Raises TargetError if the password is still there."""
-    password, done = found["password"], "the password was taken off"
+    password, done = found["password"], "the password was removed"
     refused = _attempt(lambda: drive.disable_password(password))
     if (now := _identity(drive).security).locked:
         refused = _erase_again(drive, device, before, found, ours=ours) or refused
-        done = "did not unlock before its erasure had ended, so it was erased again, and the password is gone"
+        done = "unlocks only after an erasure, so it was erased again, and the password is removed"
         if (now := _identity(drive).security).enabled:
             refused = _attempt(lambda: drive.disable_password(password)) or refused
             now = _identity(drive).security
@@ -188,7 +189,7 @@ def _take_off(
         raise TargetError(f"{drive.node} still has the password {password!r} {again}")
     raise TargetError(
         f"{drive.node} is locked, and neither unlocks nor erases itself with the password {password!r} "
-        f"{again}; if that fails too, somebody has set another password: ask him, or the drive's maker"
+        f"{again}; if that fails too, the password is another one: ask its owner, or the drive's maker"
     )
 
 
@@ -198,7 +199,7 @@ def _erase_again(
     """Finish an erasure that was cut off; what the drive had against it. Raises TargetError."""
     must = "it must be erased again before it unlocks"
     with nullcontext() if ours else held_node(device, f"{must}: see fuser -v {device.node}", alone=True):
-        # nobody can use a locked drive, but only the kernel's lists can say so
+        # a locked drive can't be in use, but only the kernel's lists show it
         if refusals := quiet_refusals(device, read_usage(device.roots)):
             raise TargetError(f"{drive.node}: {must}, but {refusals[0]}")
         enhanced = found["erase"] == "enhanced"

@@ -63,7 +63,7 @@ class SanitizeStatus:
         ended = {
             True: "the last operation completed without error",
             False: "no operation completed without error",
-            None: "whether the last operation completed is not told",
+            None: "the end of the last operation is not reported",
         }[self.completed]
         return f"{'frozen' if self.frozen else 'idle'}, {ended}"
 
@@ -158,7 +158,7 @@ def parse_status(answer: Answer) -> SanitizeStatus:
         return SanitizeStatus(running=running, share=progress / _SHARES if running else None)
     state = _STATE.search(answer.stdout)
     if state is None:
-        return SanitizeStatus(complaint=f"hdparm told no state: {answer.complaint}")
+        return SanitizeStatus(complaint=f"hdparm reported no state: {answer.complaint}")
     told = _PROGRESS.search(answer.stdout)
     return SanitizeStatus(
         running=state[1] == "SD2",
@@ -189,7 +189,7 @@ def _state_against(status: SanitizeStatus) -> str | None:
     if status.frozen:
         return (
             "its sanitize commands are frozen until its next power cycle (SANITIZE FREEZE LOCK EXT, sent by "
-            "the machine's firmware or by somebody's tool): switch its power off and on, or pull its plug "
+            "the machine's firmware or by another program): switch its power off and on, or pull its plug "
             "and put it back while the machine runs; after that hdparm --sanitize-antifreeze-lock keeps "
             "others from freezing it again"
         )
@@ -198,13 +198,13 @@ def _state_against(status: SanitizeStatus) -> str | None:
             "its last sanitize operation failed (SD3), and it allows nothing but another one: sanitize it by "
             "hand with its maker's tool, and take the drive out of use if that fails too"
         )
-    return f"its state can't be told: {status.complaint}" if status.complaint else None
+    return f"its state is unknown: {status.complaint}" if status.complaint else None
 
 
 def _explain_end(status: SanitizeStatus) -> str:
     if status.failed:
         return (
-            f"the drive says that blocks could not be sanitized (SD3): {status.complaint}; it serves data "
+            f"the drive reports that blocks could not be sanitized (SD3): {status.complaint}; it serves data "
             "only after a sanitize that succeeds: try once more, and take the drive out of use if that fails"
         )
-    return "the drive says that it did not complete without error"
+    return "the drive reports that it did not complete without error"

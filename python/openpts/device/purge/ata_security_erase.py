@@ -1,4 +1,4 @@
-"""ATA Security Erase: the drive erases itself, for somebody who has set a password on it (ACS)."""
+"""ATA Security Erase: the drive erases itself after a password was set on it (ACS)."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -74,7 +74,7 @@ class AtaSecurityErase:
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:
         """See the protocol. Whatever happens, the password is taken off again before this ends.
 
-        Raises TargetError where that could not be done, so that nobody tries another method on the drive:
+        Raises TargetError where that could not be done, so that no other method is tried on the drive:
         the password is in the journal for ``openpts unlock`` then.
         """
         device = held_drive(target, self.title)
@@ -113,7 +113,7 @@ class AtaSecurityErase:
         """Set the password and erase; IDENTIFY decides each time, since hdparm may end with 0 for nothing."""
         drive.set_password(PASSWORD)
         if not drive.identify().security.enabled:
-            raise AtaCommandError("the drive took no password, though hdparm told of no error")
+            raise AtaCommandError("the drive did not accept the password, though hdparm reported no error")
         limit_s = erase_limit_s(identity, enhanced=self.enhanced)
         drive.erase(PASSWORD, limit_s, enhanced=self.enhanced, tell=self._teller(identity, progress))
         if drive.identify().security.enabled:
@@ -150,7 +150,7 @@ class AtaSecurityErase:
         for entry in self.journal().entries():
             if entry.kind is Kind.DRIVE_PASSWORD and is_noted_identity(identity, entry.subject):
                 return (
-                    f"openpts set a password on it at {entry.made_at} and has not taken it off: see to that "
+                    f"openpts set a password on it at {entry.made_at} and has not removed it: remove it "
                     f"first, with openpts unlock {device.node}"
                 )
         return _state_against(device, identity.security, enhanced=self.enhanced)
@@ -163,7 +163,7 @@ def _state_against(device: BlockDevice, security: AtaSecurity, *, enhanced: bool
     if security.enabled:
         state = "and is locked by it" if security.locked else "and will be locked by it without power"
         return (
-            f"has a password that openpts did not note, {state}: ask whoever set it to take it off, with "
+            f"has a password that openpts did not record, {state}: have its owner remove it, with "
             f"hdparm --user-master u --security-disable PASSWORD {device.node}"
         )
     if security.frozen:

@@ -29,7 +29,7 @@ def choose(
 
     ``confirmed`` are names of other drives that the operator gave up too, since some methods reach them.
     Raises PurgeImpossibleError where nothing of it can be done, RefusedError where something that the
-    operator named would erase a drive that nobody confirmed, and UsageError for an unknown name.
+    operator named would erase a drive that was not confirmed, and UsageError for an unknown name.
     """
     wanted = [method_named(name).name for name in choice.methods]
     answers = {method.name: (method, capability) for method, capability in ask(device)}
@@ -55,15 +55,15 @@ def _against(
     if not capability.supported:
         return capability.reason
     if not (asked_for or method.is_purge):
-        return "is no purge: taken only where it is asked for"
+        return "does not count as a purge: used only if asked for"
     strangers = [name for name in capability.reaches if name not in confirmed]
     if not strangers:
         return None
-    erases = f"would erase {', '.join(strangers)} as well, which nobody confirmed"
+    erases = f"would erase {', '.join(strangers)} as well, which was not confirmed"
     if not asked_for:
         return erases
     options = " ".join(f"--confirm-namespace {shlex.quote(name)}" for name in strangers)
-    raise RefusedError(f"refused [namespaces]: {method.name} {erases}; if that is meant add {options}")
+    raise RefusedError(f"refused [namespaces]: {method.name} {erases}; to confirm that, add {options}")
 
 
 def _nothing_left(
@@ -73,7 +73,7 @@ def _nothing_left(
 ) -> PurgeImpossibleError:
     why = "; ".join(f"{attempt.method}: {attempt.outcome}" for attempt in left_out)
     has = [
-        method.name if method.is_purge else f"{method.name} (no purge)"
+        method.name if method.is_purge else f"{method.name} (not a purge)"
         for method, capability in answers.values()
         if capability.supported
     ]

@@ -1,6 +1,6 @@
 """That a command which names a drive by its node reaches the drive that is meant, and no other.
 
-The kernel gives a name to no other drive while somebody has the one with that name open.
+The kernel gives a drive's name to no other drive while it is open.
 """
 
 import os
@@ -27,7 +27,7 @@ def held_drive(target: OpenTarget, what: str) -> BlockDevice:
 
 @contextmanager
 def held_node(device: BlockDevice, remedy: str, *, alone: bool = False) -> Iterator[None]:
-    """Keep a drive's name its own while commands go to it; ``alone``: and nobody else may claim it.
+    """Keep a drive's name its own while commands go to it; ``alone``: claim it exclusively.
 
     Opens for reading. Raises TargetError, ``remedy`` at its end, if it can't be opened, has been claimed, or
     is another drive.

@@ -18,7 +18,7 @@ MARKED_PLACES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One sector: its bytes, random ones where we wrote them, and where it lies."""
+    """One sector: its bytes, random ones where we wrote them, and its offset."""
 
     offset_bytes: int
     content: bytes

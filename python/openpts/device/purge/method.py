@@ -18,7 +18,7 @@ class Capability:
 
     ``duration_s`` is the drive's own estimate, None where it gives none. ``reaches`` are the nodes of other
     drives that it erases as well: the other namespaces of an NVMe subsystem. ``foreign``: the method is of
-    another kind of drive, so nobody needs to hear why this one lacks it.
+    another kind of drive, so its reason is not shown for this one.
     """
 
     supported: bool
@@ -54,7 +54,7 @@ class PurgeMethod(Protocol):
     def capability(self, device: BlockDevice) -> Capability:
         """Whether the drive has it, asked of the drive before anything is changed.
 
-        Opens for reading at most; never raises: what can't be told is not supported, and the reason says so.
+        Opens for reading at most; never raises: an unknown answer counts as not supported, with its reason.
         """
 
     def carry_out(self, target: OpenTarget, progress: Progress) -> str:

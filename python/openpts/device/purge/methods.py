@@ -85,4 +85,4 @@ def method_named(name: str) -> PurgeMethod:
     names = ["auto", "none", *(method.name for method in METHODS)]
     near = near_word(name, names)
     hint = f"did you mean {near}?" if near else f"there are {', '.join(names)}"
-    raise UsageError(f"{name!r} is no purge method: {hint}")
+    raise UsageError(f"{name!r} is not a purge method: {hint}")

@@ -67,7 +67,7 @@ class NoAnswerError(Exception):
 
 
 class NotNvmeError(NoAnswerError):
-    """There is nothing to ask for: it is no NVMe drive."""
+    """There is nothing to ask for: it is not an NVMe drive."""
 
 
 def ask(fd: int, nsid: int, questions: NvmeQuestions) -> NvmeAnswers:
@@ -77,14 +77,14 @@ def ask(fd: int, nsid: int, questions: NvmeQuestions) -> NvmeAnswers:
         namespace = NvmeNamespace.parse(questions.namespace(fd, nsid))
         log = SanitizeLog.parse(questions.sanitize_log(fd)) if controller.sanicap & 0x7 else None
     except (NvmeCommandError, ValueError) as error:
-        raise NoAnswerError(f"the controller can't be asked: {error}") from error
+        raise NoAnswerError(f"can't query the controller: {error}") from error
     return NvmeAnswers(controller, namespace, log)
 
 
 def ask_closed(device: BlockDevice, questions: NvmeQuestions, run: Run) -> NvmeAnswers:
     """The same of a drive that is not open, if nvme-cli is there to act on it. Raises NoAnswerError."""
     if device.kind is not DeviceKind.NVME:
-        raise NotNvmeError(f"{device.node} is no NVMe drive")
+        raise NotNvmeError(f"{device.node} is not an NVMe drive")
     try:
         run(["nvme", "version"], _VERSION_TIMEOUT_S)
     except ProgramError as error:
@@ -133,7 +133,7 @@ def controller_node(target: OpenTarget, questions: NvmeQuestions) -> Path:
     try:
         serial = questions.controller(target.fd).sn
     except NvmeCommandError as error:
-        raise PurgeError(f"{target.facts.path} can't be asked who it is: {error}") from error
+        raise PurgeError(f"{target.facts.path} can't be identified: {error}") from error
     told = read_text(controller / "serial") or ""
     if told.strip() != serial.strip():
         raise PurgeError(f"{target.facts.path} has serial number {serial}, but {controller.name} has {told}")

@@ -15,7 +15,7 @@ from openpts.units import format_capacity
 
 _WHERE_TO_LOOK: Final = (
     "detached, or attached to a host on another port: see nvme list-ns --all, then attach it here and "
-    "confirm it, or delete it if nobody needs it"
+    "confirm it, or delete it if it isn't needed"
 )
 
 
@@ -24,7 +24,7 @@ def of_all(
 ) -> Capability:
     """A capability that reaches all namespaces of the subsystem; none where it has some that are not shown.
 
-    Nobody could confirm those, and no rule of the guard could look at them.
+    Those can't be confirmed, and no rule of the guard can check them.
     """
     subsystem = NvmeSubsystem.of(device)
     if controller.manages_namespaces and controller.nn != 1:
@@ -48,7 +48,7 @@ def check_held(target: OpenTarget, capability: Capability) -> None:
         raise PurgeError(f"{target.facts.path}: {capability.reason}")
     held = {sibling.facts.path for sibling in target.siblings}
     if strangers := [node for node in capability.reaches if node not in held]:
-        raise PurgeError(f"{', '.join(strangers)} would be erased as well, and nobody confirmed that")
+        raise PurgeError(f"{', '.join(strangers)} would be erased as well, which was not confirmed")
 
 
 def _hidden(
@@ -70,7 +70,7 @@ def _hidden_space(
     fd: int, shown: list[int], controller: NvmeController, questions: NvmeQuestions, refused: str
 ) -> str | None:
     """The same by capacities, of a drive that keeps no list of its namespaces."""
-    unknown = f"would erase all namespaces, and which there are can't be told ({refused})"
+    unknown = f"would erase all namespaces, and which exist is unknown ({refused})"
     if not controller.tnvmcap:
         return unknown
     try:

@@ -1,7 +1,7 @@
 """NVMe Sanitize of a whole NVM subsystem, by nvme-cli, and the wait for its end.
 
 The command only starts it. The drive goes on by itself, through resets and power cycles, and takes no reads
-or writes until it is done; how far it is stands in its Sanitize Status log.
+or writes until it is done; the Sanitize Status log has its progress.
 """
 
 from dataclasses import dataclass, field

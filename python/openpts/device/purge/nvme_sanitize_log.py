@@ -76,7 +76,7 @@ class SanitizeLog:
         progress, status, command, *estimates = _FIELDS.unpack_from(data)
         state = next((state for state in SanitizeState if state.value[0] == status & 0x7), None)
         if state is None:
-            raise ValueError(f"the Sanitize Status log tells the unknown status {status & 0x7}")
+            raise ValueError(f"the Sanitize Status log has the unknown status {status & 0x7}")
         order = (SanitizeAction.OVERWRITE, SanitizeAction.BLOCK, SanitizeAction.CRYPTO)
         return cls(
             state=state,

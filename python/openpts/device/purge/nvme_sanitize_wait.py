@@ -27,7 +27,7 @@ _NEVER_BEGUN_S: Final = 60.0
 
 @dataclass(frozen=True, slots=True)
 class SanitizeWait:
-    """One wait. ``command`` is dword 10 of the sanitize, ``before`` what the log told before it was sent;
+    """One wait. ``command`` is dword 10 of the sanitize, ``before`` the log before it was sent;
     ``limit_s`` is when to give up.
     """
 
@@ -68,7 +68,7 @@ class SanitizeWait:
         """
         clock = self.clock
         started_s = heard_s = clock.now_s()
-        last, begun = "no word of it yet", False
+        last, begun = "no status yet", False
         while True:
             now_s = clock.now_s()
             try:
@@ -96,14 +96,14 @@ class SanitizeWait:
             if elapsed_s < _NEVER_BEGUN_S:  # some drives are late to enter it
                 return False
             raise PurgeError(
-                f"{self._what} was accepted, but the drive's log tells of none: {log}, dword 10 "
+                f"{self._what} was accepted, but the drive's log shows none: {log}, dword 10 "
                 f"{log.command:#x} instead of {self.command:#x}"
             )
         if log.state is SanitizeState.FAILED:
             raise PurgeError(
-                f"{self._what} failed, says its Sanitize Status log; the drive refuses reads and writes "
-                "until another sanitize succeeds (begin again), or it is told to leave that state with what "
-                f"it then holds: nvme sanitize {self._node} --sanact=1"
+                f"{self._what} failed, according to the Sanitize Status log; the drive refuses reads and "
+                "writes until another sanitize succeeds (begin again), or until it leaves that state with "
+                f"what it then holds: nvme sanitize {self._node} --sanact=1"
             )
         return True
 
@@ -139,14 +139,14 @@ class SanitizeWait:
 
     def _lost(self, seconds: float, said: str) -> PurgeError:
         return PurgeError(
-            f"{self._what} was begun, but for {seconds:.0f} s nothing was heard of the drive: {said}; it "
-            "goes on by itself when the drive has power: see nvme sanitize-log when it is back"
+            f"{self._what} was started, but the drive has not answered for {seconds:.0f} s: {said}; it "
+            "continues by itself when the drive has power: see nvme sanitize-log when it is back"
         )
 
     def _endless(self, seconds: float, last: str) -> PurgeError:
         return PurgeError(
             f"{self._what} has not ended after {seconds / 60:.0f} min, longer than the drive should take; "
-            f"its log says: {last}; it goes on by itself, and can't be broken off: switch the machine off "
+            f"its log: {last}; it continues by itself, and can't be stopped: switch the machine off "
             f"and on, then see nvme sanitize-log {self._node}"
         )
 

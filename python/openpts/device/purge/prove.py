@@ -42,7 +42,7 @@ class Evidence:
 
     @classmethod
     def gather(cls, target: OpenTarget) -> Self:
-        """Read places that nobody marked, then mark others with random bytes. Raises PurgeError.
+        """Read unmarked places, then mark others with random bytes. Raises PurgeError.
 
         A place that can't be read before its purge proves nothing and is left out.
         """
@@ -79,4 +79,4 @@ def _gone(target: OpenTarget) -> str:
     """A hint where the kernel no longer has the drive by the name under which it was opened."""
     if target.device is None or target.device.folder.exists():
         return ""
-    return "; it may be there under another name, see openpts devices, and wants to be purged under that"
+    return "; it may have another name now, see openpts devices: purge it under that"

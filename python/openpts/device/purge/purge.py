@@ -30,14 +30,14 @@ _WALL_CLOCK: Final = PurgeClock()
 
 
 def _nobody(_share: float | None, _text: str) -> None:
-    """Nobody listens."""
+    """Discard the progress."""
 
 
 def chosen_methods(target: OpenTarget, choice: PurgeChoice) -> ChosenMethods:
     """What a purge of a target would try. Raises OpenptsError where it would refuse before touching it."""
     if target.device is None:
         if choice.methods:
-            raise PurgeError(f"{target.facts.path} is a file, which {choice} can't purge: leave --purge away")
+            raise PurgeError(f"{target.facts.path} is a file, which {choice} can't purge: remove --purge")
         return ChosenMethods((FileBlocks(),), ())
     if not target.device.folder.exists():
         raise PurgeError(f"{target.device.node} has gone away: see dmesg")

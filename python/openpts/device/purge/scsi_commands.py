@@ -1,4 +1,4 @@
-"""How a SCSI drive is asked and told by sg3-utils, and what its answers are worth."""
+"""SCSI commands by sg3-utils, and how far their answers can be trusted."""
 
 import re
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ class Sense:
 
     @property
     def is_of_something_else(self) -> bool:
-        """Whether it tells of a reset, or of a drive not ready, which hides how an operation stands."""
+        """Whether it reports a reset, or a drive not ready, which hides the state of an operation."""
         return self.key in {_NOT_READY, _UNIT_ATTENTION} and not self.running and self.failure is None
 
     def __str__(self) -> str:
@@ -80,19 +80,19 @@ class ScsiDrive:
         except ScsiCommandError as error:
             return str(error)
         if answer.returncode != 0:
-            return f"which commands it has can't be told: {answer.complaint}"
+            return f"can't read which commands it has: {answer.complaint}"
         if "Command is supported" in answer.stdout:
             return None
         if "NOT supported" in answer.stdout:
-            return f"has no such command: REPORT SUPPORTED OPERATION CODES says so of {code}"
-        return f"which commands it has can't be told: its driver or adapter keeps no list ({code})"
+            return f"has no such command: REPORT SUPPORTED OPERATION CODES does not list {code}"
+        return f"can't read which commands it has: its driver or adapter keeps no list ({code})"
 
     def request_sense(self) -> Sense:
         """REQUEST SENSE. Raises ScsiCommandError if the drive does not answer."""
         answer = self._ask(("sg_requests", "--hex"), _QUESTION_LIMIT_S)
         sense = parse_sense(answer.stdout)
         if sense is None:
-            raise ScsiCommandError(f"REQUEST SENSE of {self.node} told nothing: {answer.complaint}")
+            raise ScsiCommandError(f"REQUEST SENSE of {self.node} returned no sense data: {answer.complaint}")
         return sense
 
     def tell(self, arguments: Sequence[str]) -> None:

@@ -41,7 +41,7 @@ def scsi_capability(
     except ScsiCommandError as error:
         return Capability(False, str(error))
     if sense.running:
-        return Capability(False, f"is at work: {sense}; wait, see sg_requests --progress {device.node}")
+        return Capability(False, f"is busy: {sense}; wait, see sg_requests --progress {device.node}")
     return Capability(True, "REPORT SUPPORTED OPERATION CODES lists it")
 
 

@@ -23,11 +23,11 @@ class Clock:
 
 
 CLOCK: Final = Clock()
-GOES_ON: Final = "what was begun goes on inside the drive by itself whenever it has power"
+GOES_ON: Final = "the operation continues inside the drive whenever it has power"
 
 
 class NothingToldError(Exception):
-    """A drive did not say how its operation stands; the text says what came instead."""
+    """A drive did not report the state of its operation; the text has its answer."""
 
 
 class Status(Protocol):
@@ -64,19 +64,19 @@ def wait_while_running(
         except NothingToldError as error:
             if now_s - heard_s > _SILENT_FOR_S:
                 raise PurgeError(
-                    f"how {what} ended can't be told: for {now_s - heard_s:.0f} s the drive has not said how "
-                    f"it stands: {error}; {GOES_ON}"
+                    f"can't determine how {what} ended: the drive has not reported its state for "
+                    f"{now_s - heard_s:.0f} s: {error}; {GOES_ON}"
                 ) from error
             progress(None, f"{what}: waiting for the drive, {error}")
         else:
             if not seen.running:
                 return seen
             heard_s = now_s
-            progress(seen.share, f"{what}: goes on inside the drive, and can't be stopped")
+            progress(seen.share, f"{what}: running inside the drive, and can't be stopped")
         if now_s - started_s > limit_s:
             raise PurgeError(
-                f"{what} has not ended after {limit_s / 3600:.0f} h; the drive goes on with it by itself, "
-                "also after a power cycle, and can't be used before"
+                f"{what} has not ended after {limit_s / 3600:.0f} h; the drive continues it by itself, "
+                "also after a power cycle, and can't be used until then"
             )
         clock.sleep(pause_s)
         pause_s = min(pause_s * 1.5, _LONGEST_LOOK_S)

@@ -35,7 +35,7 @@ def allocate_fully(fd: int, size_bytes: int, path: Path) -> None:
         raise _as_target_error(error, path, missing_bytes, free_bytes) from error
     if _allocated_bytes(fd) < size_bytes:
         raise TargetError(
-            f"the file system of {path} gave it {format_capacity(_allocated_bytes(fd))} of "
+            f"the file system of {path} allocated {format_capacity(_allocated_bytes(fd))} of "
             f"{format_capacity(size_bytes)}: choose a file system without compression, such as ext4 or xfs"
         )
 

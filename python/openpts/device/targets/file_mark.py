@@ -37,7 +37,7 @@ class FileMark:
     """``inode`` and ``born_ns`` are the file's own, which no copy has.
 
     ``written_ns`` is the time of its last change when the mark was made. ``is_left``: openpts has ended at
-    it, and was not killed there. ``given_away``: its data were somebody's, who gave them up.
+    it, and was not killed there. ``given_away``: it held other data, which the operator gave up.
     """
 
     inode: int
@@ -82,7 +82,7 @@ def mark_taken(fd: int, use: FileUse, *, given_away: bool) -> None:
 
 
 def mark_left(fd: int, use: FileUse) -> None:
-    """Note that openpts has ended writing. Data that were given away and are still there stay somebody's."""
+    """Note that openpts has ended writing. Data given up and not yet overwritten still count as foreign."""
     mark = FileMark.read(fd, use)
     if mark is None:
         return  # a file system without extended attributes
@@ -108,9 +108,9 @@ def foreign_data(fd: int, path: Path, use: FileUse) -> str | None:
     mark = FileMark.read(fd, use)
     status = os.fstat(fd)
     if mark is None:
-        return f"{path} holds data without a mark of openpts that counts"
+        return f"{path} holds data and no valid mark of openpts"
     if (mark.inode, mark.born_ns) != (status.st_ino, born_ns(fd)):
-        return f"{path} is a copy of a file of openpts, and not the one that was marked"
+        return f"{path} is a copy of a file of openpts, not the marked one"
     if mark.is_left:
         changed = mark.written_ns != status.st_mtime_ns
         return f"{path} was written to after openpts had left it" if changed else None
@@ -125,12 +125,12 @@ def _since_a_kill(mark: FileMark, fd: int, path: Path, use: FileUse) -> str | No
     if use is FileUse.CONTENTS:
         return None  # hosts may have put anything there
     if mark.size_bytes != status.st_size:
-        return f"{path} was given another size since a run on it was cut off"
+        return f"{path} has another size since a run on it was interrupted"
     try:
         found = find_signatures(path)
     except SignatureSearchError as error:
-        return f"a run on {path} was cut off, and what lies there now can't be told: {error}"
-    return f"{path} holds {', '.join(found)}, and a run on it was cut off before" if found else None
+        return f"a run on {path} was interrupted, and its contents can't be checked: {error}"
+    return f"{path} holds {', '.join(found)}, and an earlier run on it was interrupted" if found else None
 
 
 def _unmark(fd: int, use: FileUse) -> None:

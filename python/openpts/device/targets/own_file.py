@@ -1,4 +1,4 @@
-"""A regular file, opened for writing: locked, used by nobody else, and openpts' own or given to it."""
+"""A regular file, opened for writing: locked, not in use, and openpts' own or given up by the operator."""
 
 import fcntl
 import os
@@ -18,7 +18,7 @@ from openpts.system_files import SystemRoots
 
 @dataclass(frozen=True, slots=True)
 class OwnFile:
-    """``made_here``: it was not there before. ``given_away``: its data were somebody's, who gave them up."""
+    """``made_here``: it is new. ``given_away``: it held other data, which the operator gave up."""
 
     fd: int
     path: Path
@@ -47,9 +47,9 @@ def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) ->
 
 
 def take_file(path: Path, use: FileUse, consent: Consent, roots: SystemRoots) -> OwnFile:
-    """Open, or create, a file for writing; nobody else may be using it.
+    """Open, or create, a file for writing; it must not be in use.
 
-    Raises RefusedError where the file is somebody else's or in use, and TargetError where it can't be opened
+    Raises RefusedError if the file holds other data or is in use, and TargetError where it can't be opened
     or is no regular file. A file that was made here is removed again if anything fails.
     """
     file = NamedFile.at(path)
@@ -87,7 +87,7 @@ def _uses_now(fd: int, path: Path, usage: Usage, roots: SystemRoots) -> tuple[Re
 
 
 def _not_ours(foreign: str) -> Refusal:
-    return Refusal("file-data", foreign, "name another file, or if it may be lost add --overwrite-file")
+    return Refusal("file-data", foreign, "name another file, or to overwrite it add --overwrite-file")
 
 
 def _open_or_create(path: Path) -> tuple[int, bool]:

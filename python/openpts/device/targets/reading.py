@@ -1,4 +1,4 @@
-"""A target opened for reading alone: nothing on it can change, so nobody needs to consent.
+"""A target opened for reading alone: nothing on it can change, so no consent is needed.
 
 It may be in use, for it is neither claimed nor locked: what others do to it at the same time is in the
 figures.
@@ -72,7 +72,7 @@ def _open(path: Path) -> int:
 
 def _block_facts(fd: int, device: BlockDevice) -> TargetFacts:
     if number_text(os.fstat(fd).st_rdev) != device.number:
-        raise TargetError(f"{device.node} has become another device while it was opened: try again")
+        raise TargetError(f"{device.node} became another device while it was opened: try again")
     switch_to_direct_io(fd, device.node)
     capacity_bytes, sector_bytes = device_capacity_bytes(fd), logical_sector_bytes(fd)
     if capacity_bytes == 0:
@@ -85,7 +85,7 @@ def _file_facts(fd: int, path: Path, target: Target) -> TargetFacts:
     if isinstance(target, FileTarget) and target.size_bytes not in {None, size_bytes}:
         raise TargetError(
             f"{path} has {size_bytes:,} bytes and not {target.size_bytes:,}: "
-            "reading leaves it as it is, so leave the ?size= away"
+            "reading can't resize it, so remove ?size="
         )
     switch_to_direct_io(fd, path)
     sector_bytes = file_sector_bytes(fd, path)

@@ -1,4 +1,4 @@
-"""Whether what lies below a target can take all that a test writes: known before the purge, never after.
+"""Whether the storage below a target has space for all that a test writes; checked before the purge.
 
 A drive has what it says. A loop device on a sparse file, a volume that is larger than what it is built on, or
 a file where overwriting takes new blocks, may run full in the middle of a test.
@@ -54,7 +54,7 @@ def check_space(needs: Sequence[SpaceNeed]) -> None:
             what = " and ".join(f"{format_capacity(n.needed_bytes)} for {n.what}" for n in together)
             raise TargetError(
                 f"the file system of {together[0].place} has {format_capacity(free_bytes)} free, and the run "
-                f"needs {what}: make room, or take a smaller target or another place"
+                f"needs {what}: free space, or use a smaller target or another file system"
             )
 
 
@@ -69,9 +69,9 @@ def _of_device(device: BlockDevice, written_bytes: int, roots: SystemRoots) -> I
     if device.capacity_bytes > held_bytes and written_bytes > held_bytes:
         names = ", ".join(str(part.node) for part in below)
         raise TargetError(
-            f"{device.node} says that it holds {format_capacity(device.capacity_bytes)}, but what it is "
+            f"{device.node} reports a capacity of {format_capacity(device.capacity_bytes)}, but what it is "
             f"built on ({names}) has {format_capacity(held_bytes)}, and the test writes to "
-            f"{format_capacity(written_bytes)}: it would run full; take a smaller --active-range"
+            f"{format_capacity(written_bytes)}: it would fill up; use a smaller --active-range"
         )
     for part in below:
         yield from _of_device(part, min(written_bytes, part.capacity_bytes), roots)

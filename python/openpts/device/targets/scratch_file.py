@@ -29,7 +29,7 @@ _SIZE_UNIT_BYTES: Final = MIB
 def open_scratch_file(target: FileTarget, consent: Consent, roots: SystemRoots) -> OpenTarget:
     """Open, or create, a scratch file: locked, of the size asked for and with all its blocks.
 
-    Raises RefusedError where the file is somebody else's or in use, and TargetError where it can't
+    Raises RefusedError if the file holds other data or is in use, and TargetError where it can't
     serve. A file that was made here is removed again if anything fails.
     """
     path = Path(os.path.realpath(target.path))
@@ -74,11 +74,11 @@ def _whole_size_bytes(target: FileTarget, present_bytes: int) -> int:
     """The size asked for, or else the present one. Raises TargetError unless it is whole units."""
     size_bytes = present_bytes if target.size_bytes is None else target.size_bytes
     if size_bytes == 0:
-        raise TargetError(f"{target.path} is empty: say how large it shall be, with ?size=512MiB")
+        raise TargetError(f"{target.path} is empty: give its size, as ?size=512MiB")
     if size_bytes % _SIZE_UNIT_BYTES:
         whole_mib = max(1, size_bytes // _SIZE_UNIT_BYTES)
         raise TargetError(
-            f"{size_bytes:,} bytes are no multiple of 1 MiB, the largest transfer of a test: "
+            f"{size_bytes:,} bytes are not a multiple of 1 MiB, the largest transfer of a test: "
             f"write file:{target.path}?size={whole_mib}MiB"
         )
     return size_bytes

@@ -66,12 +66,12 @@ def parse_simulated_target(text: str) -> SimulatedTarget:
     Raises UsageError where the text makes no sense.
     """
     if CONTROL_CHARACTERS.search(text):
-        raise UsageError(f"the target holds control characters: {text!r}")
+        raise UsageError(f"the target contains control characters: {text!r}")
     preset, question_mark, query = text.removeprefix(_PREFIX).rpartition("?")
     if not question_mark:
         preset, query = query, ""
     if not preset:
-        raise UsageError(f"{_PREFIX} names no preset: {_HOW_TO_NAME}")
+        raise UsageError(f"{_PREFIX} does not name a preset: {_HOW_TO_NAME}")
     words = _words(query) if question_mark else {}
     return SimulatedTarget(
         preset,
@@ -89,28 +89,26 @@ def _words(query: str) -> dict[str, str]:
         if key not in {"capacity", "scale", "seed", "state"} or not equals:
             raise UsageError(f"{word!r} after the ? of a simulated drive is unknown: {_HOW_TO_NAME}")
         if key in words:
-            raise UsageError(f"{key} is there twice after the ? of a simulated drive: {_HOW_TO_NAME}")
+            raise UsageError(f"{key} is given twice after the ? of a simulated drive: {_HOW_TO_NAME}")
         words[key] = text
     return words
 
 
 def _state(text: str) -> DriveState:
     if text not in set(DriveState):
-        raise UsageError(f"state={text} is no state of a drive: it is one of {', '.join(DriveState)}")
+        raise UsageError(f"invalid state={text}: use one of {', '.join(DriveState)}")
     return DriveState(text)
 
 
 def _capacity_bytes(text: str) -> int:
     capacity_bytes = parse_size_bytes(text)
     if not 0 < capacity_bytes <= _MOST_CAPACITY_BYTES:
-        raise UsageError(
-            f"capacity={text} is no capacity that a drive can have: write for example capacity=1TB"
-        )
+        raise UsageError(f"invalid capacity={text}: write for example capacity=1TB")
     return capacity_bytes
 
 
 def _number(key: str, text: str) -> int:
     least, most = (1, MOST_SCALE) if key == "scale" else (0, _MOST_SEED)
     if not _DIGITS.fullmatch(text) or not least <= int(text) <= most:
-        raise UsageError(f"{key}={text} makes no sense: it is a whole number from {least} to {most:,}")
+        raise UsageError(f"invalid {key}={text}: use a whole number from {least} to {most:,}")
     return int(text)

@@ -50,7 +50,7 @@ def parse_target(text: str) -> Target:
     or of the wrong kind. Whether a target may be written to is for the guard to say.
     """
     if CONTROL_CHARACTERS.search(text):
-        raise UsageError(f"the target holds control characters: {text!r}")
+        raise UsageError(f"the target contains control characters: {text!r}")
     if not text.strip():
         raise UsageError(f"the target is empty: {_HOW_TO_NAME}")
     if text.startswith("sim:"):
@@ -78,7 +78,7 @@ def _parse_query(query: str) -> int:
         raise UsageError(f"{query!r} after the ? of a file target is unknown: write ?size=512MiB")
     size_bytes = parse_size_bytes(value)
     if not 0 < size_bytes <= _MAX_FILE_SIZE_BYTES:
-        raise UsageError(f"size={value} is no size that a file can have: write for example ?size=512MiB")
+        raise UsageError(f"invalid size={value}: write for example ?size=512MiB")
     return size_bytes
 
 
@@ -101,7 +101,7 @@ def _check_new_file(target: FileTarget) -> None:
     if parent_mode is None or not stat.S_ISDIR(parent_mode):
         raise TargetError(f"{target.path.parent} is not a directory: create it or name another path")
     if target.size_bytes is None:
-        raise TargetError(f"{target.path} doesn't exist: say how large it shall be made, with ?size=512MiB")
+        raise TargetError(f"{target.path} doesn't exist: give the size to create it with, as ?size=512MiB")
 
 
 def _parse_block(text: str) -> BlockTarget:
@@ -128,7 +128,7 @@ def _mode(path: Path) -> int | None:
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError as error:
-        raise TargetError(f"can't look at {path}: {error.strerror}") from error
+        raise TargetError(f"can't access {path}: {error.strerror}") from error
 
 
 def _kind(mode: int) -> str:

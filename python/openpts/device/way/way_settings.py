@@ -84,7 +84,7 @@ def _sata_power(device: BlockDevice) -> Fact:
 
 
 def _none(why: str) -> str:
-    """A setting that this kind of drive does not have, which is not the same as one that nobody tells."""
+    """A setting that this kind of drive does not have, which is not the same as an unknown one."""
     return f"none ({why})"
 
 

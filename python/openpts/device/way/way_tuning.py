@@ -56,7 +56,7 @@ def _at(*settings: tuple[str, Path | None, str]) -> Iterator[Change]:
 
 
 def _largest_request(device: BlockDevice) -> Iterator[Change]:
-    """A limit below the largest block of a test that the hardware does not need is right for nobody."""
+    """A limit below the largest block of a test that the hardware does not need is never right."""
     used, most = device.integer("queue/max_sectors_kb"), device.integer("queue/max_hw_sectors_kb")
     if used is not None and most is not None and used < min(most, LARGEST_BLOCK_KIB):
         path = device.folder / "queue/max_sectors_kb"

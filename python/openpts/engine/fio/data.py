@@ -20,7 +20,7 @@ _MOST_PATTERN_BYTES: Final = 512
 def data_options(stimulus: Stimulus) -> FioOptions:
     """How buffers are filled before each write; nothing without writes.
 
-    Everything but RandomOnce is filled anew for each write: fio reads into the same buffers, and would
+    Everything but RandomOnce is filled again for each write: fio reads into the same buffers, and would
     else write what it has read.
     """
     if not stimulus.operations.write:

@@ -48,7 +48,7 @@ class _Queued:
 class FioEngine:
     """Implements openpts.engine.contract.Engine on an open descriptor, which it duplicates.
 
-    fio opens the target anew through the descriptor that it inherits, so that it is the same file or
+    fio opens the target again through the descriptor that it inherits, so that it is the same file or
     drive; a claim of the guard's lasts for as long as fio runs. A target that was opened for reading is
     read with ``--readonly``.
     """
@@ -238,7 +238,7 @@ def _job_failure(reason: str) -> IoFailure:
     return IoFailure("job", 0, 0, reason)
 
 
-def _sample(  # noqa: PLR0917 what was asked, what came of it, and what stands around it
+def _sample(  # noqa: PLR0917 the request, its result, and its surroundings
     step: Step,
     state: StepState,
     result: FioResult,

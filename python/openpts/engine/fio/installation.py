@@ -47,7 +47,7 @@ def find_fio(search_path: str | None = None) -> FioProgram:
     version = printable(answer.stdout)
     found = _VERSION.match(version)
     if found is None:
-        raise EngineUnavailableError(f"{path} calls itself {version!r}, which is no version of fio")
+        raise EngineUnavailableError(f"{path} reports {version!r}, which is not a version of fio")
     if (int(found[1]), int(found[2])) < _OLDEST:
         oldest = ".".join(map(str, _OLDEST))
         raise EngineUnavailableError(

@@ -76,7 +76,7 @@ def _syncs(stimulus: Stimulus, target: TargetFacts) -> FioOptions:
     if operations.write % syncs:
         raise refusal(
             "flush or fsync after a fraction of a write",
-            f"{operations.write} writes for {syncs} are no whole number for each",
+            f"{operations.write} writes for {syncs} are not a whole number for each",
         )
     # On a drive both are the same command.
     on_a_file = target.kind is TargetKind.FILE
@@ -94,7 +94,7 @@ def block_size_options(stimulus: Stimulus, sector_bytes: int) -> FioOptions:
     for size in stimulus.block_sizes:
         if size.block_size_bytes <= 0 or size.block_size_bytes % sector_bytes:
             raise UsageError(
-                f"block size {size.block_size_bytes} B is no multiple of the sector size {sector_bytes} B"
+                f"block size {size.block_size_bytes} B is not a multiple of the sector size {sector_bytes} B"
             )
     if len(stimulus.block_sizes) == 1:
         return {"bs": str(stimulus.block_size_bytes)}

@@ -41,7 +41,7 @@ def parts(stimulus: Stimulus, target: TargetFacts) -> tuple[Part, ...]:
     where the range does not hold a block for each thread.
     """
     if stimulus.tc < 1 or stimulus.qd < 1:
-        raise UsageError(f"TC {stimulus.tc} x QD {stimulus.qd} is no outstanding I/O")
+        raise UsageError(f"TC {stimulus.tc} x QD {stimulus.qd} is less than one outstanding I/O")
     start, end = active_bytes(stimulus, target)
     if stimulus.access_pattern is AccessPattern.RANDOM:
         first = _next_multiple(start, alignment_bytes(stimulus, target))
@@ -79,7 +79,9 @@ def placement_options(stimulus: Stimulus, target: TargetFacts) -> FioOptions:
         return {}
     alignment = alignment_bytes(stimulus, target)
     if alignment <= 0 or alignment % target.sector_bytes:
-        raise UsageError(f"alignment {alignment} B is no multiple of the sector size {target.sector_bytes} B")
+        raise UsageError(
+            f"alignment {alignment} B is not a multiple of the sector size {target.sector_bytes} B"
+        )
     return {"blockalign": str(alignment)} | _distribution(stimulus, target)
 
 

@@ -62,7 +62,7 @@ def parse_result(stdout: str, stderr: str, stimulus: Stimulus) -> FioResult:
 
 
 def _jobs(stdout: str, stderr: str) -> list[dict[str, Any]]:
-    # what fio has to say to the operator stands before and behind the object
+    # fio prints its messages before and after the object
     begin, end = stdout.find("{"), stdout.rfind("}")
     try:
         jobs: list[dict[str, Any]] = json.loads(stdout[begin : end + 1])["jobs"]
@@ -71,7 +71,9 @@ def _jobs(stdout: str, stderr: str) -> list[dict[str, Any]]:
         said = [
             line for line in (*stderr.splitlines(), *stdout[: max(begin, 0)].splitlines()) if line.strip()
         ]
-        raise NoResultError(said[0].removeprefix("fio: ").strip() if said else "it said nothing") from None
+        raise NoResultError(
+            said[0].removeprefix("fio: ").strip() if said else "it printed no message"
+        ) from None
     return jobs
 
 

@@ -52,7 +52,7 @@ def sections(text: str) -> dict[str, dict[str, str]]:
             current = found.setdefault(line.strip("[]"), {})
         else:
             name, _, value = line.partition("=")
-            assert name not in current, f"{name} is there twice"
+            assert name not in current, f"{name} is given twice"
             current[name] = value
     return found
 

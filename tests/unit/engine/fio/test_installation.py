@@ -30,7 +30,7 @@ def test_one_that_serves(folder: Path, version: str) -> None:
     [
         ("echo fio-3.18", "fio-3.19 or later is needed, for total latencies"),
         ("echo fio-2.21", "fio-3.19 or later"),
-        ("echo flexible", "'flexible', which is no version"),
+        ("echo flexible", "'flexible', which is not a version"),
         ("exit 3", "--version failed"),
     ],
 )

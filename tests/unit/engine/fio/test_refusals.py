@@ -62,10 +62,10 @@ HUNDRED_PLACES = ActiveRange(0, 0.61)
         ({"write": 1, "data": ReducibleData(33.3)}, "fio has no entropy of a fraction"),
         ({"write": 1, "data": ReducibleData(50, 0.5)}, "fio has no duplicates of a fraction"),
         ({"write": 1, "sizes": 8192, "data": ReducibleData(50, 5)}, "fio has no duplicates of parts"),
-        ({"sizes": 1000}, "1000 B is no multiple of the sector size 512 B"),
-        ({"alignment_bytes": 1000}, "alignment 1000 B is no multiple"),
+        ({"sizes": 1000}, "1000 B is not a multiple of the sector size 512 B"),
+        ({"alignment_bytes": 1000}, "alignment 1000 B is not a multiple"),
         ({"sizes": MIB, "active_range": ActiveRange(0, 1)}, "has no block of 1048576 B"),
-        ({"tc": 0}, "is no outstanding I/O"),
+        ({"tc": 0}, "is less than one outstanding I/O"),
         ({"placement": Zones((Zone(1, 50), Zone(1, 40)))}, "do not sum to 100 %"),
     ],
 )

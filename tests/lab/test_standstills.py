@@ -26,7 +26,7 @@ LEAST_TOLD_NS = (STOP_S - 0.5) * NS_PER_S
 TIMEOUT_S = 300
 
 _SHORT = (
-    "/dev/nvme0n1 --confirm-serial LABNVME0000 --profile client --precondition-passes 0.1 --read-pcts 0 "
+    "/dev/nvme0n1 --confirm-serial LABNVME0000 --class client --precondition-passes 0.1 --read-pcts 0 "
     "--tracking 'RND 4KiB RW0' --tc 1 --qd 4 --no-report"
 )
 _ROUNDS = "--step-seconds 1 --max-rounds 2 --block-sizes 64KiB,4KiB"

@@ -37,7 +37,7 @@ REPORTS: Final[Mapping[str, ReportedTest]] = {
     "fill": ReportedTest("Fill Curve", fill.report),
     "sustained": ReportedTest("Sustained Performance", sustained.report),
     "entropy": ReportedTest("Entropy and Write Share", entropy.report),
-    "profile": ReportedTest("Benchmark Profiles", profile.report),
+    "benchmarks": ReportedTest("Benchmark Profiles", profile.report),
     "precon": ReportedTest("Preconditioning Comparison", precon.report),
     "thermal": ReportedTest("Thermal Throttling", thermal.report),
     "lifetime": ReportedTest("Lifetime", lifetime.report),

@@ -51,7 +51,7 @@ samples: $(VENV)/.built  ## build/samples: a report of every test, from simulate
 	@rm -rf $(SAMPLES) && mkdir -p $(SAMPLES)
 	$(BIN)/openpts run all sim:enterprise-tlc --out $(SAMPLES)/enterprise
 	$(BIN)/openpts run all 'sim:client-qlc?capacity=256GB' --class client --out $(SAMPLES)/client
-	$(BIN)/openpts run profile 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/profile
+	$(BIN)/openpts run benchmarks 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/benchmarks
 	$(BIN)/openpts run precon sim:mlc --out $(SAMPLES)/precon
 	$(BIN)/openpts run entropy sim:sata-reduction --out $(SAMPLES)/entropy
 	$(BIN)/openpts run sustained 'sim:client-qlc?capacity=256GB' --out $(SAMPLES)/sustained

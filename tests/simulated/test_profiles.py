@@ -14,7 +14,7 @@ from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import DriveState, PreconConditions, ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions, DriveState, PreconConditions
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
@@ -23,7 +23,7 @@ from tests.support.oracle_presets import write_oracle
 
 def of(*names: str) -> Adjust:
     def chosen(conditions: TestConditions) -> TestConditions:
-        assert isinstance(conditions, ProfileConditions)
+        assert isinstance(conditions, BenchmarksConditions)
         return replace(conditions, benchmarks=tuple(BENCHMARKS[name] for name in names))
 
     return chosen
@@ -35,7 +35,7 @@ def test_a_row_shows_the_best_of_its_passes_and_no_warm_up(tmp_path: Path) -> No
     rates = [5000.0, 9000.0, 1000.0, 3000.0, 2000.0, 9000.0, 400.0, 300.0, 500.0]
     preset = write_oracle(tmp_path, rates)
     run = run_whole(
-        "profile", DriveClass.CLIENT, tmp_path / "run", of("crystaldiskmark-demo"), f"sim:{preset}"
+        "benchmarks", DriveClass.CLIENT, tmp_path / "run", of("crystaldiskmark-demo"), f"sim:{preset}"
     )
     (benchmark,) = summarise(run)["benchmarks"]
     read, write = benchmark["rows"]
@@ -57,7 +57,7 @@ def test_a_row_shows_the_best_of_its_passes_and_no_warm_up(tmp_path: Path) -> No
 
 
 def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
-    run = run_whole("profile", DriveClass.CLIENT, tmp_path / "run")
+    run = run_whole("benchmarks", DriveClass.CLIENT, tmp_path / "run")
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
     benchmarks = {one["benchmark"]: one for one in summarise(run)["benchmarks"]}
     assert list(benchmarks) == ["crystaldiskmark", "as-ssd", "solidigm-low"]
@@ -70,7 +70,7 @@ def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
     # seven between the rows of the first benchmark, three between those of the last
     assert pauses == [5 * NS_PER_S] * 10
     pages = {page.id for page in build_report(run, default_date(run)).pages() if page.mandatory}
-    assert pages >= {f"profile-{n}{page}" for n in (1, 2, 3) for page in ("", "-definition")}
+    assert pages >= {f"benchmarks-{n}{page}" for n in (1, 2, 3) for page in ("", "-definition")}
 
 
 def small(conditions: TestConditions) -> TestConditions:

@@ -18,7 +18,7 @@ from openpts.runner.bench import device_under_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.requests import Answer, Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
@@ -86,7 +86,7 @@ def test_a_drive_with_nothing_to_do_settles_with_the_first_looks() -> None:
 
 
 def with_idle_time(conditions: TestConditions) -> TestConditions:
-    assert isinstance(conditions, ProfileConditions)
+    assert isinstance(conditions, BenchmarksConditions)
     return replace(
         conditions,
         benchmarks=conditions.benchmarks[:1],
@@ -98,7 +98,7 @@ def with_idle_time(conditions: TestConditions) -> TestConditions:
 @pytest.fixture(scope="module")
 def rested(tmp_path_factory: pytest.TempPathFactory) -> Run:
     folder = tmp_path_factory.mktemp("rested") / "run"
-    return run_whole("profile", DriveClass.CLIENT, folder, with_idle_time, "sim:client-qlc?capacity=32GB")
+    return run_whole("benchmarks", DriveClass.CLIENT, folder, with_idle_time, "sim:client-qlc?capacity=32GB")
 
 
 def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None:

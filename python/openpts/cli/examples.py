@@ -105,8 +105,8 @@ _ARGUMENTS: Final = {
     "openpts sim show": "enterprise-tlc",
     "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
     # tests that need more of a drive than the common example has
-    "openpts plan profile": '"sim:client-qlc?capacity=256GB"',
-    "openpts run profile": '"sim:client-qlc?capacity=256GB"',
+    "openpts plan benchmarks": '"sim:client-qlc?capacity=256GB"',
+    "openpts run benchmarks": '"sim:client-qlc?capacity=256GB"',
 }
 _TESTS: Final = {group: _ARGUMENTS[group].partition(" ")[2] for group in ("openpts run", "openpts plan")}
 _TESTS["openpts rehearse"] = "--like /dev/nvme0n1"

@@ -13,7 +13,7 @@ from openpts.vocabulary.conditions import (
     WriteSaturationConditions,
 )
 from openpts.vocabulary.part import Part, part_text
-from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions, PreconConditions
 from openpts.vocabulary.rotational_conditions import RotationalConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
@@ -146,7 +146,7 @@ def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
 def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """A row of a benchmark as its users know it."""
     conditions, apply = progress.conditions, progress.apply
-    if not isinstance(conditions, ProfileConditions | PreconConditions) or apply is None:
+    if not isinstance(conditions, BenchmarksConditions | PreconConditions) or apply is None:
         return _each_figure(samples)
     where, row = conditions.row_of(apply.number)
     passes = passes_of(row, samples)

@@ -65,7 +65,7 @@ _PURPOSES: Final[Mapping[str, str]] = {
     of entropy, the user capacity written twice at random, 12 minutes of random writes at the same levels, and
     42 minutes of mixes with 0 to 100 % of writes. Each level is measured twice, up and down.
     """,
-    "profile": """The figures that users of CrystalDiskMark, AS SSD or ATTO know, each with its definition.
+    "benchmarks": """The figures that users of CrystalDiskMark, AS SSD or ATTO know, each with its definition.
 
     Each benchmark lays its test file and measures its rows, with its own pauses, warm-ups and passes. It is
     done on the purged drive unless preconditioning is asked for: what was only purged shows its best.

@@ -10,7 +10,7 @@ from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
 from openpts.vocabulary.outcome_text import reached_text
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.rotational_conditions import RotationalConditions
 from openpts.vocabulary.sustained_conditions import SustainedConditions
@@ -23,7 +23,7 @@ _WITHOUT_STEADY_STATE: Final = (
     | EntropyConditions
     | FillConditions
     | LifetimeConditions
-    | ProfileConditions
+    | BenchmarksConditions
     | RotationalConditions
     | SustainedConditions
     | ThermalConditions

@@ -24,7 +24,7 @@ from openpts.parameters.fill_table import FillParameters
 from openpts.parameters.given import Given, conditions_of
 from openpts.parameters.places import Path as ValuePath
 from openpts.parameters.places import PlacedText
-from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
+from openpts.parameters.profile_tables import BenchmarksParameters, PreconParameters
 from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.setting import parameters_of
@@ -45,9 +45,6 @@ _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
 _AT: Final = re.compile(r":([0-9]+):([0-9]+): ")
 _MOST_KIB: Final = 1024
 _MOST_SEED: Final = 2**63 - 1
-
-TABLE_OF: Final[Mapping[str, str]] = {**{test: test for test in TABLES}, "profile": "profiles"}
-"""The table of each test in a plan: that of its name, but `profile` is the set of settings."""
 
 _Name = Annotated[str, Meta(max_length=200)]
 
@@ -127,10 +124,7 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Annotated[SustainedParameters, Meta(description="Sustained performance and claims.")] | UnsetType
     ) = UNSET
     fill: Annotated[FillParameters, Meta(description="Fill curve.")] | UnsetType = UNSET
-    profiles: (
-        Annotated[ProfileParameters, Meta(description="Benchmark profiles: the test named profile.")]
-        | UnsetType
-    ) = UNSET
+    benchmarks: Annotated[BenchmarksParameters, Meta(description="Benchmark profiles.")] | UnsetType = UNSET
     precon: Annotated[PreconParameters, Meta(description="Preconditioning comparison.")] | UnsetType = UNSET
     thermal: Annotated[ThermalParameters, Meta(description="Thermal throttling.")] | UnsetType = UNSET
     lifetime: Annotated[LifetimeParameters, Meta(description="Lifetime: full drive cycles.")] | UnsetType = (
@@ -150,12 +144,12 @@ class Plan:
     @property
     def settings(self) -> dict[str, Any]:
         """Class, seed, purge, scenario and people, as far as the file has them."""
-        names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLE_OF.values()}]
+        names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLES}]
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 
     def given(self, test: str) -> Given:
         """What the plan gives for a test: its own table over the common one."""
-        return self._given(TABLE_OF[test]).over(self._given("common"))
+        return self._given(test).over(self._given("common"))
 
     def _given(self, table: str) -> Given:
         content = getattr(self.file, table)
@@ -197,7 +191,7 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     drive_class = DriveClass(plan.settings.get("drive_class", DriveClass.ENTERPRISE))
     found: dict[str, None] = {}
     for test in ALL_TESTS.values():
-        if getattr(plan.file, TABLE_OF[test.name]) is UNSET and plan.file.common is UNSET:
+        if getattr(plan.file, test.name) is UNSET and plan.file.common is UNSET:
             continue
         given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)
         bad = dict.fromkeys(_refused(given, standard))

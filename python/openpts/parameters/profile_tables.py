@@ -82,7 +82,7 @@ def _fills(field: str, description: str) -> Any:
     return one_number(field, description, ge=0, le=1000)
 
 
-class ProfileParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):
+class BenchmarksParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):
     """Profiles of popular benchmarks, each with its own rows."""
 
     benchmarks: (

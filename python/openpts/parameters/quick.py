@@ -26,7 +26,7 @@ _QUICK: Final[Mapping[str, Mapping[str, Any]]] = {
     "fill": {"time_scale": "1/60", "step_pct": 4},
     "sustained": {"time_scale": "1/60", "drive_fills": 0.5, "longest_seconds": 60},
     "entropy": {"time_scale": "1/60", "precondition_passes": 0.5, "write_pcts": [0, 5, 50, 100]},
-    "profile": {"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
+    "benchmarks": {"passes": 1, "longest_pass_seconds": 1, "longest_pause_seconds": 0.1},
     "precon": {
         "step_seconds": 0.2,
         "longest_pass_seconds": 0.5,

@@ -18,7 +18,7 @@ from openpts.vocabulary.conditions import (
     WriteSaturationConditions,
 )
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
-from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.thermal_conditions import ThermalConditions
 
 Counted = Iterator[tuple[tuple[str, ...], int]]
@@ -52,7 +52,7 @@ def _counts(conditions: Any) -> Counted:
             yield ("max_rounds", "tcs", "qds"), conditions.max_rounds * (points + 1)
         case ThermalConditions():
             yield from _of_thermal(conditions)
-        case ProfileConditions():
+        case BenchmarksConditions():
             looks = 2 * len(conditions.benchmarks) * -(-conditions.settle_ns // minute_ns)
             yield ("step_seconds", "settle_seconds"), looks
         case LifetimeConditions():

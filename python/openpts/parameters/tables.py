@@ -17,7 +17,7 @@ from openpts.parameters.demand_tables import CompositeParameters, DemandIntensit
 from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
 from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.fill_table import FillParameters
-from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
+from openpts.parameters.profile_tables import BenchmarksParameters, PreconParameters
 from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.sustained_table import SustainedParameters
@@ -34,7 +34,7 @@ TABLES: Final[Mapping[str, type[CommonParameters]]] = {
     "entropy": EntropyParameters,
     "sustained": SustainedParameters,
     "fill": FillParameters,
-    "profile": ProfileParameters,
+    "benchmarks": BenchmarksParameters,
     "precon": PreconParameters,
     "thermal": ThermalParameters,
     "lifetime": LifetimeParameters,

@@ -1,4 +1,4 @@
-"""Profiles of popular benchmarks (profile).
+"""Profiles of popular benchmarks (benchmarks).
 
 Purpose
     The figures that users of a benchmark know, measured on the raw drive, each with its exact definition and
@@ -27,7 +27,7 @@ from openpts.practice.settling import settle
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount
@@ -35,9 +35,9 @@ from openpts.vocabulary.stop import ByteAmount
 LONGEST_NS: Final = 60 * NS_PER_S
 
 
-def standard_conditions(drive_class: DriveClass, seed: int) -> ProfileConditions:
+def standard_conditions(drive_class: DriveClass, seed: int) -> BenchmarksConditions:
     """The popular benchmarks as they come, on a purged drive."""
-    return ProfileConditions(
+    return BenchmarksConditions(
         drive_class=drive_class,
         write_cache_enabled=drive_class is DriveClass.CLIENT,
         active_range=ActiveRange(0, 100),
@@ -52,7 +52,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> ProfileConditions
     )
 
 
-def possible_on(conditions: ProfileConditions, sector_bytes: int) -> ProfileConditions:
+def possible_on(conditions: BenchmarksConditions, sector_bytes: int) -> BenchmarksConditions:
     """Leave out sizes that are no multiple of the sector; what was left out is kept in words.
 
     Raises UsageError where no row of a benchmark is left.
@@ -65,7 +65,7 @@ def possible_on(conditions: ProfileConditions, sector_bytes: int) -> ProfileCond
     )
 
 
-def profile_test(conditions: ProfileConditions, user_capacity_bytes: int) -> Script:
+def benchmarks_test(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script:
     """Benchmark by benchmark, row by row; rows are numbered through."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)

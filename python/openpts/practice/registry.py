@@ -30,11 +30,11 @@ _TESTS: Final[tuple[TestDefinition, ...]] = (
         script=entropy.entropy_test,
     ),
     TestDefinition(
-        name="profile",
+        name="benchmarks",
         title="Benchmark Profiles",
         section=None,
         standard_conditions=profile.standard_conditions,
-        script=profile.profile_test,
+        script=profile.benchmarks_test,
         possible_on=profile.possible_on,
     ),
     TestDefinition(

@@ -72,7 +72,7 @@ REPORTS: Final[Mapping[str, ReportedTest]] = {
     "fill": ReportedTest("Fill Curve", "Fill", fill.report),
     "sustained": ReportedTest("Sustained Performance", "Sustained", sustained.report),
     "entropy": ReportedTest("Entropy and Write Share", "Entropy", entropy.report),
-    "profile": ReportedTest("Benchmark Profiles", "Profile", profile.report),
+    "benchmarks": ReportedTest("Benchmark Profiles", "Profile", profile.report),
     "precon": ReportedTest("Preconditioning Comparison", "Precon", precon.report),
     "thermal": ReportedTest("Thermal Throttling", "Thermal", thermal.report),
     "lifetime": ReportedTest("Lifetime", "Lifetime", lifetime.report),

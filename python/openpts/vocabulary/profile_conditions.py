@@ -33,7 +33,9 @@ class ProfileTestConditions(PracticeConditions, frozen=True, kw_only=True):
     impossible: tuple[str, ...] = ()
 
 
-class ProfileConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="profile"):
+class BenchmarksConditions(
+    ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="benchmarks"
+):
     """The rows of benchmarks on a drive in one state; without preconditioning it was only purged.
 
     Before the first row of each benchmark the drive is left alone until it has come to rest, but no longer

@@ -13,7 +13,7 @@ from openpts.vocabulary.conditions import (
 from openpts.vocabulary.entropy_conditions import EntropyConditions
 from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.lifetime_conditions import LifetimeConditions
-from openpts.vocabulary.profile_conditions import PreconConditions, ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions, PreconConditions
 from openpts.vocabulary.rotational_conditions import RotationalConditions
 from openpts.vocabulary.sustained_conditions import SustainedConditions
 from openpts.vocabulary.thermal_conditions import ThermalConditions
@@ -30,7 +30,7 @@ TestConditions = (
     | EntropyConditions
     | SustainedConditions
     | FillConditions
-    | ProfileConditions
+    | BenchmarksConditions
     | PreconConditions
     | ThermalConditions
     | LifetimeConditions

@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 from openpts.errors import UsageError
 from openpts.parameters.given import conditions_of
 from openpts.parameters.plan_file import (
-    TABLE_OF,
     Plan,
     WrittenFileError,
     parse_plan,
@@ -222,7 +221,7 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
 
 TABLE_TEXTS = st.sampled_from(
     [
-        f"[{TABLE_OF[test]}]\n{name} = {value}\n"
+        f"[{test}]\n{name} = {value}\n"
         for test, table in TABLES.items()
         for name in parameters_of(table)
         for value in (
@@ -261,12 +260,11 @@ def _written(test: str) -> dict[str, Any]:
 @pytest.mark.parametrize("test", list(TABLES))
 def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
     validator = jsonschema.Draft202012Validator(plan_schema())
-    table = TABLE_OF[test]
-    content = {"class": "client", table: _written(test)}
+    content = {"class": "client", test: _written(test)}
     validator.validate(content)
     if test in TESTS:
-        with_segments = {key: value for key, value in content[table].items() if key != "tracking"}  # type: ignore[attr-defined]
-        parse_plan(json.dumps({table: with_segments}).encode(), "p", read_yaml)
+        with_segments = {key: value for key, value in content[test].items() if key != "tracking"}  # type: ignore[attr-defined]
+        parse_plan(json.dumps({test: with_segments}).encode(), "p", read_yaml)
 
 
 @pytest.mark.parametrize(
@@ -322,15 +320,13 @@ def test_the_examples_of_the_manual_are_true() -> None:
     parse_plan(yaml.encode(), "p", read_yaml)
 
 
-def test_the_profile_test_has_its_table_under_another_name() -> None:
-    text = "class = 'client'\n[profiles]\nbenchmarks = ['atto']\npasses = 3\n"
+def test_benchmarks_have_a_table_like_any_other_test() -> None:
+    text = "class = 'client'\n[benchmarks]\nbenchmarks = ['atto']\npasses = 3\n"
     plan = parse_plan(text.encode(), "p.toml", read_toml)
     assert plan.settings == {"drive_class": "client"}
-    assert plan.given("profile").values == {"benchmarks": ["atto"], "passes": 3}
-    with pytest.raises(
-        WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is not one of anvil, as-ssd"
-    ):
-        parse_plan(b"[profiles]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
+    assert plan.given("benchmarks").values == {"benchmarks": ["atto"], "passes": 3}
+    with pytest.raises(WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is none of anvil, as-ssd"):
+        parse_plan(b"[benchmarks]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
 
 
 def test_steady_state_after_an_amount_needs_nothing_else_in_the_preconditioning_comparison() -> None:

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.parameters.given import Given, conditions_of
-from openpts.practice.profile import possible_on, profile_test, standard_conditions
+from openpts.practice.profile import benchmarks_test, possible_on, standard_conditions
 from openpts.practice.profile_rows import range_of
 from openpts.practice.profiles import BENCHMARKS, POPULAR, parse_benchmark
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
@@ -17,7 +17,7 @@ from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
@@ -176,18 +176,18 @@ units = ["MB/s"]
         parse_benchmark("own", text.replace("qd = 1", "queue = 1"))
 
 
-def conditions(*names: str, **changes: Any) -> ProfileConditions:
+def conditions(*names: str, **changes: Any) -> BenchmarksConditions:
     wanted = tuple(BENCHMARKS[name] for name in names)
     standard = standard_conditions(DriveClass.ENTERPRISE, 1)
     return replace(standard, benchmarks=wanted or POPULAR, **changes)
 
 
-def played(used: ProfileConditions) -> list[Any]:
+def played(used: BenchmarksConditions) -> list[Any]:
     drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 10_000)
-    return drive.play(profile_test(used, CAPACITY_BYTES)).requests
+    return drive.play(benchmarks_test(used, CAPACITY_BYTES)).requests
 
 
-def applies(used: ProfileConditions) -> list[Apply]:
+def applies(used: BenchmarksConditions) -> list[Apply]:
     return [request for request in played(used) if isinstance(request, Apply)]
 
 

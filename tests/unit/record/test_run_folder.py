@@ -7,6 +7,7 @@ import sqlite3
 import subprocess
 import sys
 import textwrap
+from contextlib import closing
 from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,11 @@ from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
 from openpts.errors import RecordError
+from openpts.practice import profile
 from openpts.pts.iops import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import read_run
-from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter
+from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import (
@@ -345,3 +347,17 @@ def test_a_name_that_is_no_utf_8_is_refused_in_a_sentence(tmp_path: Path) -> Non
     command_line = ("openpts", "run", "iops", "file:\udcff")
     with pytest.raises(RecordError, match="can't write the record in"):
         RunWriter.create(tmp_path / "run", replace(manifest(), command_line=command_line))
+
+
+def test_a_run_of_benchmarks_opens_under_the_name_it_had_before(tmp_path: Path) -> None:
+    conditions = profile.standard_conditions(DriveClass.CLIENT, 1)
+    RunWriter.create(tmp_path / "run", replace(manifest(), conditions=conditions)).close()
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database, database:
+        stored = dict(database.execute("SELECT section, json FROM manifest"))
+        assert stored["conditions"].count('"test":"benchmarks"') == 1
+        stored["conditions"] = stored["conditions"].replace('"test":"benchmarks"', '"test":"profile"')
+        del stored[CHECKSUM_SECTION]
+        stored[CHECKSUM_SECTION] = checksum_of(stored)
+        rows = [(text, section) for section, text in stored.items()]
+        database.executemany("UPDATE manifest SET json = ? WHERE section = ?", rows)
+    assert read_run(tmp_path / "run").manifest.conditions == conditions

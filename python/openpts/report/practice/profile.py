@@ -28,7 +28,7 @@ from openpts.report.practice.profile_tables import (
 from openpts.units import format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import ProfileConditions
+from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.settling import SettlingRule
 
 _TITLE: Final = "Benchmark Profiles"
@@ -63,13 +63,13 @@ def report(run: Run) -> TestContent:
     )
 
 
-def _conditions(run: Run) -> ProfileConditions:
+def _conditions(run: Run) -> BenchmarksConditions:
     conditions = run.manifest.conditions
-    assert isinstance(conditions, ProfileConditions)  # noqa: S101 the registry calls by test
+    assert isinstance(conditions, BenchmarksConditions)  # noqa: S101 the registry calls by test
     return conditions
 
 
-def _measured(run: Run, conditions: ProfileConditions) -> Measured:
+def _measured(run: Run, conditions: BenchmarksConditions) -> Measured:
     """All rows of all benchmarks, which the test numbers through."""
     found = []
     number = 0
@@ -82,7 +82,7 @@ def _measured(run: Run, conditions: ProfileConditions) -> Measured:
     return tuple(found)
 
 
-def _verdicts(conditions: ProfileConditions, measured: Measured) -> tuple[Verdict, ...]:
+def _verdicts(conditions: BenchmarksConditions, measured: Measured) -> tuple[Verdict, ...]:
     rows = [one for _, rows in measured for one in rows]
     whole = sum(bool(one.passes) for one in rows)
     state = (
@@ -127,7 +127,7 @@ def _in_turn(rows: tuple[MeasuredRow, ...]) -> list[MeasuredRow]:
     return [one for pair in zip_longest(reads, others) for one in pair if one is not None]
 
 
-def _test_rows(run: Run, conditions: ProfileConditions) -> Rows:
+def _test_rows(run: Run, conditions: BenchmarksConditions) -> Rows:
     names = [benchmark.name for benchmark in conditions.benchmarks]
     rows = sum(len(benchmark.rows) for benchmark in conditions.benchmarks)
     return (
@@ -144,7 +144,7 @@ def _test_rows(run: Run, conditions: ProfileConditions) -> Rows:
     )
 
 
-def _pages(run: Run, conditions: ProfileConditions, measured: Measured) -> tuple[Page, ...]:
+def _pages(run: Run, conditions: BenchmarksConditions, measured: Measured) -> tuple[Page, ...]:
     pages = [state_page(run, "Purge, Pre-conditioning and Test Files")]
     for number, (benchmark, rows) in enumerate(measured, start=1):
         rested = settling_verdicts(run, number, conditions.settling)
@@ -153,7 +153,7 @@ def _pages(run: Run, conditions: ProfileConditions, measured: Measured) -> tuple
     return tuple(pages)
 
 
-def _unwritten(conditions: ProfileConditions, rows: tuple[MeasuredRow, ...]) -> tuple[Verdict, ...]:
+def _unwritten(conditions: BenchmarksConditions, rows: tuple[MeasuredRow, ...]) -> tuple[Verdict, ...]:
     """A warning of rows that read what was never written: a drive answers that without its flash."""
     names = [one.row.title for one in rows if one.row.span_bytes is None and one.row.read_pct]
     if conditions.precondition_passes >= 1 or not names:
@@ -174,14 +174,14 @@ def _shown_page(
     remarks: tuple[Verdict, ...],
 ) -> Page:
     """The benchmark's own table, with a plot of its first unit."""
-    page_id = f"profile-{number}"
+    page_id = f"benchmarks-{number}"
     doubt = "" if benchmark.confirmed else " (definition not confirmed)"
     units = dict.fromkeys(unit for one in rows for unit in one.row.units)
     tables = {unit: shown_table(f"{page_id}-{_key(unit)}", rows, unit) for unit in units}
     first = next(iter(units))
     blocks: list[Block] = []
     if any(cell.value is not None for row in tables[first].rows for cell in row.cells):
-        blocks.append(_figure(f"Plot X-PROFILE-{number}", benchmark, tables[first], first))
+        blocks.append(_figure(f"Plot X-BENCHMARKS-{number}", benchmark, tables[first], first))
     blocks.append(Verdict(_statistic_text(rows)))
     if not benchmark.confirmed:
         blocks.append(Verdict(f"Definition not confirmed: {benchmark.doubt}."))
@@ -261,7 +261,7 @@ def _definition_pages(
     run: Run, number: int, benchmark: BenchmarkProfile, rows: tuple[MeasuredRow, ...]
 ) -> tuple[Page, ...]:
     """What exactly was done, and every pass."""
-    page_id = f"profile-{number}-definition"
+    page_id = f"benchmarks-{number}-definition"
     capacity_bytes = run.manifest.target.user_capacity_bytes
     blocks: list[Block] = [
         definition_table(f"{page_id}-table", benchmark, rows, capacity_bytes),
@@ -277,7 +277,7 @@ def _definition_pages(
         return (Page(page_id, f"{title} - Definition and Passes", (*blocks, passes), mandatory=True),)
     return (
         Page(page_id, f"{title} - Definition", tuple(blocks), mandatory=True),
-        Page(f"profile-{number}-passes", f"{title} - Passes", (passes,), mandatory=True),
+        Page(f"benchmarks-{number}-passes", f"{title} - Passes", (passes,), mandatory=True),
     )
 
 

@@ -11,11 +11,13 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
+from multiprocessing.synchronize import Event
 from typing import Any, Final
 
 from openpts.plots.vega_svg import is_rendering
 
 _MOST_PROCESSES: Final = 8
+_OF_WORKER: Final[list[Event]] = []  # in a worker: whether the report was stopped
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -23,20 +25,29 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def worker_processes(count: int | None = None) -> Iterator[Executor]:
     """As many as processors unless ``count`` says otherwise; forked when the first task comes.
 
-    After an exception what has not begun is cancelled. All processes are gone at the end.
+    After an exception what has not begun is left. All processes are gone at the end.
     """
-    if not _may_be_forked() or (count := count or _processors()) < 2:
+    executor = _forked(count or _processors()) if _may_be_forked() else None
+    if executor is None:
         yield _Here()
         return
-    executor = _Processes(
-        count, mp_context=multiprocessing.get_context("fork"), initializer=_end_with_the_report
-    )
     try:
         yield executor
     except BaseException:
-        executor.shutdown(cancel_futures=True)
+        executor.stop()
         raise
-    executor.shutdown()
+    finally:
+        executor.shutdown(cancel_futures=True)
+
+
+def _forked(count: int) -> "_Processes | None":
+    """None where one processor is all there is, or where the system lacks what processes share."""
+    if count < 2:
+        return None
+    try:
+        return _Processes(count)
+    except OSError:  # no shared memory: a container without /dev/shm
+        return None
 
 
 def _processors() -> int:
@@ -53,12 +64,21 @@ class _Processes(ProcessPoolExecutor):
     The report's own process decides when all of them end.
     """
 
+    def __init__(self, count: int) -> None:
+        context = multiprocessing.get_context("fork")
+        self._stopped = context.Event()
+        super().__init__(count, context, _begin_work, (self._stopped,))
+
     def submit(self, fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Future[Any]:
         before = signal.pthread_sigmask(signal.SIG_BLOCK, _ENDING)
         try:
-            return super().submit(fn, *args, **kwargs)
+            return super().submit(_unless_stopped, fn, *args, **kwargs)
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+    def stop(self) -> None:
+        """Tasks that wait in the workers' queue can't be cancelled any more: they come to nothing."""
+        self._stopped.set()
 
 
 class _Here(Executor):
@@ -73,8 +93,13 @@ class _Here(Executor):
         return future
 
 
-def _end_with_the_report() -> None:
+def _begin_work(stopped: Event) -> None:
+    _OF_WORKER.append(stopped)
     threading.Thread(target=_end_after_the_report, daemon=True).start()
+
+
+def _unless_stopped(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    return None if _OF_WORKER[0].is_set() else fn(*args, **kwargs)
 
 
 def _end_after_the_report() -> None:

@@ -49,7 +49,7 @@ _WINDOW: Final = PlotName("hir-2", "Plot 11-2", "HIR Pre-conditioning Steady Sta
 
 _LONGEST_WAIT_STATE: Final = 10
 _BASELINE: Final = Measure[SegmentSummary](
-    "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops, better=Better.HIGHER
+    "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops
 )
 _GAIN: Final = Measure[float](
     "gain",

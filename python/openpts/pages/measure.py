@@ -13,6 +13,10 @@ R = TypeVar("R")
 
 NOT_MEASURED: Final = "not measured"
 NO_STEADY_STATE: Final = "N/A"
+_BETTER_BY_UNIT: Final = {
+    **dict.fromkeys(("IOPS", "MB/s", "GB"), Better.HIGHER),
+    **dict.fromkeys(("ms", "us", "min"), Better.LOWER),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +91,9 @@ class Measure(Generic[R]):
 
     ``value`` gives it in ``1 / per`` of the unit, printed with ``decimals``, or the cell that the test's
     tables show; None or a cell without a value where it was not measured, for the reason ``absent`` or the
-    cell's note. ``{name}`` and ``{point}`` in labels are those of the subject. ``of_steady_state`` is False
-    for what is measured before steady state by design. The other fields are those of ``Measured``.
+    cell's note. ``{name}`` and ``{point}`` in labels are those of the subject. ``better`` is given where the
+    unit does not tell it. ``of_steady_state`` is False for what is measured before steady state by design.
+    The other fields are those of ``Measured``.
     """
 
     key: str
@@ -96,7 +101,7 @@ class Measure(Generic[R]):
     unit: str
     value: Callable[[R], float | Cell | None]
     _: KW_ONLY
-    better: Better = Better.UNJUDGED
+    better: Better | None = None
     per: float = 1
     decimals: int = 0
     absent: str = NOT_MEASURED
@@ -120,7 +125,7 @@ class Measure(Generic[R]):
             label=self.label.format_map(words),
             unit=self.unit,
             cell=found,
-            better=self.better,
+            better=self.better or _BETTER_BY_UNIT.get(self.unit, Better.UNJUDGED),
             point=", ".join(word for word in (subject.point, subject.doubt) if word) if measured else "",
             state=subject.state if measured and self.of_steady_state else "",
             steady=subject.steady,

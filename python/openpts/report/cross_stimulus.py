@@ -30,7 +30,6 @@ from openpts.report.header_rows import (
 )
 from openpts.report.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.units import MB, NS_PER_S, format_duration, in_ms
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
@@ -42,7 +41,7 @@ _WHOLE: Final = 0.99
 
 REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_tables.TABLE)
 _GROUP: Final = Measure[Cell](
-    "bandwidth", "Group {name} average", "MB/s", lambda average: average, better=Better.HIGHER, is_key=False
+    "bandwidth", "Group {name} average", "MB/s", lambda average: average, is_key=False
 )
 _RECOVERY: Final = Measure[CrossStimulusResults](
     "recovery_to_peak",
@@ -51,7 +50,6 @@ _RECOVERY: Final = Measure[CrossStimulusResults](
     lambda results: results.peak_recovery_ns,
     per=_NS_PER_MIN,
     decimals=2,
-    better=Better.LOWER,
     absent="not reached",
 )
 

@@ -38,21 +38,11 @@ from openpts.report.tracking_pages import (
 )
 from openpts.report.transfer_size import with_transfer_size
 from openpts.units import block_size_kib, format_duration
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.part import Part
 
 _MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
-    Measure(
-        "iops",
-        "{name}",
-        "IOPS",
-        lambda measured: measured.iops,
-        better=Better.HIGHER,
-        cover_label="{name} at {point}",
-    ),
-    Measure(
-        "art", "ART at {name}", "ms", lambda measured: cells.latency(measured.art_ns), better=Better.LOWER
-    ),
+    Measure("iops", "{name}", "IOPS", lambda measured: measured.iops, cover_label="{name} at {point}"),
+    Measure("art", "ART at {name}", "ms", lambda measured: cells.latency(measured.art_ns)),
 )
 
 

@@ -51,7 +51,7 @@ _WINDOW: Final = REQUIRED[1].named("hir", "HIR Pre-conditioning Steady State Mea
 
 _LONGEST_WAIT_STATE: Final = 10
 _BASELINE: Final = Measure[SegmentSummary](
-    "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops, better=Better.HIGHER
+    "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops
 )
 _GAIN: Final = Measure[float](
     "gain",

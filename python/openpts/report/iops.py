@@ -45,7 +45,6 @@ from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import convergence_page, share_of_average_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, format_block_size
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TestPoint
@@ -74,7 +73,7 @@ _KEY_READ_PCTS: Final = (0, 65, 100)
 _KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
 _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
 
-_IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.iops, better=Better.HIGHER)
+_IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.iops)
 
 
 def report(run: Run) -> TestContent:

@@ -54,7 +54,6 @@ from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import convergence_page, steady_state_sentence
 from openpts.report.window_page import window_of, window_page
 from openpts.units import KIB, NS_PER_US, format_block_size, format_duration
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import LatencyConditions
 from openpts.vocabulary.own_share import (
     KERNEL_THREADS,
@@ -77,13 +76,12 @@ HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
 _MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
 
 _MEASURES: Final[tuple[Measure[MatrixCell], ...]] = (
-    Measure("art", "{name}, ART", "ms", art_cell, better=Better.LOWER),
+    Measure("art", "{name}, ART", "ms", art_cell),
     Measure(
         "five_nines",
         "{name}, 5 9s",
         "ms",
         tail_cell,
-        better=Better.LOWER,
         stands_in=lambda cell: cell.tail.mean_of_rounds_ns is None,
     ),
 )

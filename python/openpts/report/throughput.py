@@ -22,14 +22,13 @@ from openpts.report.standing import Standing
 from openpts.report.steady_state_pages import steady_state_sentence
 from openpts.report.throughput_pages import READ_PCTS, Cycle, cycle_pages
 from openpts.report.transfer_size import with_transfer_size
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import ThroughputConditions
 
 _TITLE: Final = "Throughput Test"
 
 _MEASURES: Final[tuple[Measure[Cycle], ...]] = (
-    Measure("write", "{name} W", "MB/s", lambda cycle: cycle.mean_mb_per_s(0), better=Better.HIGHER),
-    Measure("read", "{name} R", "MB/s", lambda cycle: cycle.mean_mb_per_s(100), better=Better.HIGHER),
+    Measure("write", "{name} W", "MB/s", lambda cycle: cycle.mean_mb_per_s(0)),
+    Measure("read", "{name} R", "MB/s", lambda cycle: cycle.mean_mb_per_s(100)),
 )
 
 

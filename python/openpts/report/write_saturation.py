@@ -45,7 +45,6 @@ from openpts.report.standing import Standing
 from openpts.report.transfer_size import with_transfer_size
 from openpts.report.window_page import Window, window_page
 from openpts.units import KIB, NS_PER_S, block_size_kib, format_duration
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import Workload, simple_workload
@@ -64,7 +63,6 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         "{name}, end zone",
         "IOPS",
         lambda zones: zones.end_zone_iops,
-        better=Better.HIGHER,
         absent=_END_ZONE_MISSING,
         on_cover=False,
     ),
@@ -73,7 +71,6 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         "{name}, FOB",
         "IOPS",
         lambda zones: zones.plateau_iops,
-        better=Better.HIGHER,
         of_steady_state=False,
         cover_label="{name}, plateau",
     ),
@@ -86,30 +83,15 @@ _ZONES: Final[tuple[Measure[Zones], ...]] = (
         absent=_END_ZONE_MISSING,
         on_cover=False,
     ),
-    Measure(
-        "final_iops",
-        "{name}, end",
-        "IOPS",
-        lambda zones: zones.final_iops,
-        better=Better.HIGHER,
-        is_key=False,
-    ),
+    Measure("final_iops", "{name}, end", "IOPS", lambda zones: zones.final_iops, is_key=False),
 )
 _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
-    Measure(
-        "histogram_iops",
-        "{name}, histogram",
-        "IOPS",
-        lambda times: times.iops,
-        better=Better.HIGHER,
-        is_key=False,
-    ),
+    Measure("histogram_iops", "{name}, histogram", "IOPS", lambda times: times.iops, is_key=False),
     Measure(
         "histogram_art",
         "{name}, histogram ART",
         "ms",
         lambda times: None if times.art_ns is None else cells.latency(times.art_ns),
-        better=Better.LOWER,
         is_key=False,
     ),
     Measure(
@@ -117,7 +99,6 @@ _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
         "{name}, histogram 5 9s",
         "ms",
         lambda times: percentile_cell(times, 5, required=True),
-        better=Better.LOWER,
         stands_in=lambda times: times.percentile_ns(nines_percentile(5)) is None,
         is_key=False,
     ),
@@ -198,7 +179,7 @@ def _steady_average(cycle: SaturationCycle) -> float | Cell:
 
 
 _STEADY: Final = Measure[SaturationCycle](
-    "steady_iops", "{name}, Steady State", "IOPS", _steady_average, better=Better.HIGHER, on_cover=False
+    "steady_iops", "{name}, Steady State", "IOPS", _steady_average, on_cover=False
 )
 
 

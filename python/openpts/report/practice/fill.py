@@ -21,7 +21,6 @@ from openpts.report.practice.fill_pages import FillRun, breaks_sentence, curve_p
 from openpts.report.practice.methodology import methodology_section, nothing_page, state_page
 from openpts.report.standing import Standing
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.fill_conditions import FillConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample, StepState
@@ -74,13 +73,9 @@ def _fall(fall: Fall | None) -> Cell:
 
 
 _MEASURES: Final[tuple[Measure[Course], ...]] = (
-    Measure("cache_end", "Cache ends at", "GB", lambda fill: _fall(fill.cache_end), better=Better.HIGHER),
+    Measure("cache_end", "Cache ends at", "GB", lambda fill: _fall(fill.cache_end)),
     Measure(
-        "collection_start",
-        "Garbage collection starts at",
-        "GB",
-        lambda fill: _fall(fill.collection_start),
-        better=Better.HIGHER,
+        "collection_start", "Garbage collection starts at", "GB", lambda fill: _fall(fill.collection_start)
     ),
     Measure(
         "first_segment",
@@ -88,7 +83,6 @@ _MEASURES: Final[tuple[Measure[Course], ...]] = (
         "MB/s",
         lambda fill: fill.segments[0].bytes_per_s if fill.segments else None,
         per=MB,
-        better=Better.HIGHER,
     ),
     Measure(
         "last_segment",
@@ -96,7 +90,6 @@ _MEASURES: Final[tuple[Measure[Course], ...]] = (
         "MB/s",
         lambda fill: fill.segments[-1].bytes_per_s if fill.segments else None,
         per=MB,
-        better=Better.HIGHER,
     ),
 )
 

@@ -53,17 +53,8 @@ _RUN: Final[tuple[Measure[LifetimeRun], ...]] = (
     Measure("written", "Written", "TB", lambda run: run.written_bytes, per=TB, decimals=3),
 )
 _CYCLE: Final[tuple[Measure[DriveCycle], ...]] = (
-    Measure(
-        "write",
-        "{name}, write",
-        "MB/s",
-        lambda cycle: cycle.write.bytes_per_s,
-        per=MB,
-        better=Better.HIGHER,
-    ),
-    Measure(
-        "read", "{name}, read", "MB/s", lambda cycle: cycle.read.bytes_per_s, per=MB, better=Better.HIGHER
-    ),
+    Measure("write", "{name}, write", "MB/s", lambda cycle: cycle.write.bytes_per_s, per=MB),
+    Measure("read", "{name}, read", "MB/s", lambda cycle: cycle.read.bytes_per_s, per=MB),
 )
 _FORECAST: Final = Measure[LifetimeRun](
     "rated_life_used_after",

@@ -25,7 +25,6 @@ from openpts.report.practice.precon_rows import rows_pages
 from openpts.report.practice.precon_states import STATES, Comparison, comparison_of, counting_state
 from openpts.report.practice.profile_tables import row_measure
 from openpts.units import NS_PER_S
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.profile_conditions import DriveState
 
 _TITLE: Final = "Preconditioning Comparison"
@@ -67,27 +66,11 @@ def _measures(comparison: Comparison) -> tuple[Measured, ...]:
 
 
 _FRESH: Final[tuple[Measure[CourseResults], ...]] = (
-    Measure(
-        "fresh_first_minute",
-        "{name}, first minute FOB",
-        "IOPS",
-        lambda course: course.first_iops,
-        better=Better.HIGHER,
-    ),
-    Measure(
-        "fresh_steady",
-        "{name}, steady from FOB",
-        "IOPS",
-        lambda course: course.steady_iops,
-        better=Better.HIGHER,
-    ),
+    Measure("fresh_first_minute", "{name}, first minute FOB", "IOPS", lambda course: course.first_iops),
+    Measure("fresh_steady", "{name}, steady from FOB", "IOPS", lambda course: course.steady_iops),
 )
 _RANDOM: Final = Measure[CourseResults](
-    "random_steady",
-    "{name}, steady after RND",
-    "IOPS",
-    lambda course: course.steady_iops,
-    better=Better.HIGHER,
+    "random_steady", "{name}, steady after RND", "IOPS", lambda course: course.steady_iops
 )
 
 

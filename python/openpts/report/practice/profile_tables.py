@@ -12,7 +12,6 @@ from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Column, Row, Table
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_pattern import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.sample import Sample
@@ -84,7 +83,6 @@ def row_measure(row: ProfileRow) -> Measure[RowFigure]:
         "{name}",
         unit.value,
         lambda figure: Cell(value_text(figure.shown, unit), figure.shown),
-        better=Better.LOWER if unit.is_time else Better.HIGHER,
     )
 
 

@@ -15,7 +15,6 @@ from openpts.report.practice.methodology import NO_STEADY_STATE, methodology_sec
 from openpts.report.practice.rotational_pages import RotationalRun, access_page, throughput_page, whole_rate
 from openpts.report.preparation_page import gap_place, largest_gap
 from openpts.units import MB, NS_PER_MS, format_block_size, format_duration
-from openpts.vocabulary.better import Better
 from openpts.vocabulary.media import has_platters, media_of
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.rotational_conditions import RotationalConditions
@@ -101,7 +100,6 @@ def _sequential(*, read: bool) -> tuple[Measure[RotationalRun], ...]:
             lambda run: mean_bytes_per_s(run.zones, run.conditions.zones, read=read),
             per=MB,
             decimals=1,
-            better=Better.HIGHER,
         ),
         Measure(
             "last_to_first",
@@ -114,7 +112,7 @@ def _sequential(*, read: bool) -> tuple[Measure[RotationalRun], ...]:
 
 
 _RANDOM: Final = Measure[ZoneRate](
-    "whole_range", "{name}, whole range", "IOPS", lambda rate: rate.iops, decimals=1, better=Better.HIGHER
+    "whole_range", "{name}, whole range", "IOPS", lambda rate: rate.iops, decimals=1
 )
 _ACCESS: Final = Measure[ZoneRate](
     "mean_access_time",
@@ -123,7 +121,6 @@ _ACCESS: Final = Measure[ZoneRate](
     lambda rate: rate.access_ns,
     per=NS_PER_MS,
     decimals=3,
-    better=Better.LOWER,
 )
 
 

@@ -158,12 +158,7 @@ def _slowest(load: Load) -> Cell | None:
 
 
 _SLOWEST: Final = Measure[Load](
-    "load_max_response_time",
-    "Load, maximum response time",
-    "ms",
-    _slowest,
-    better=Better.LOWER,
-    absent="no load",
+    "load_max_response_time", "Load, maximum response time", "ms", _slowest, absent="no load"
 )
 
 

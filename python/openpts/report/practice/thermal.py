@@ -57,7 +57,6 @@ _MEASURES: Final[tuple[Measure[Load], ...]] = (
         "MB/s",
         lambda load: load.throttling.before_bytes_per_s,
         per=MB,
-        better=Better.HIGHER,
         absent=_NO_SUCH_TIME,
     ),
     Measure(
@@ -66,7 +65,6 @@ _MEASURES: Final[tuple[Measure[Load], ...]] = (
         "MB/s",
         lambda load: load.throttling.throttled_bytes_per_s,
         per=MB,
-        better=Better.HIGHER,
         absent=_NO_SUCH_TIME,
     ),
 )

@@ -7,8 +7,8 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.targets.target import BlockTarget, parse_target
+from openpts.device.way.link_settings import link_settings
 from openpts.device.way.nearby_cpus import parse_cpu_list
-from openpts.device.way.way_settings import way_settings
 from openpts.device.way.way_tuning import way_changes
 from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
@@ -77,7 +77,7 @@ class Doctor:
     def _facts(self) -> Facts:
         if self.disk is None:
             return host_settings(self.roots, run=self.run)
-        facts = host_settings(self.roots, self.disk.number, self.run) | way_settings(self.disk, self.roots)
+        facts = host_settings(self.roots, self.disk.number, self.run) | link_settings(self.disk, self.roots)
         facts["self_test"] = self_test_fact(self.disk, self.run)
         node = facts[NUMA_NODE]
         if node.value is not None and (threads := _threads(node.value, self.roots)):

@@ -19,7 +19,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
 from openpts.device.targets.room import SpaceNeed, target_needs
 from openpts.device.way.kernel_threads import kernel_threads_fact, kernel_threads_note
-from openpts.device.way.way_settings import way_settings
+from openpts.device.way.link_settings import link_settings
 from openpts.device.way.way_tuning import way_changes
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -123,7 +123,7 @@ class PhysicalDevice:
         facts = host_settings(self.roots, number)
         if disk is None:
             return facts
-        return facts | way_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
+        return facts | link_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
 
     @contextmanager
     def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.way.link_settings import drive_depth
 from openpts.device.way.power_files import (
     apst_file,
     link_state_files,
@@ -13,7 +14,6 @@ from openpts.device.way.power_files import (
     scsi_power_control,
     usb_power_control,
 )
-from openpts.device.way.way_settings import drive_depth
 from openpts.system_files import read_text
 from openpts.vocabulary.host_advice.drive_queue import LARGEST_BLOCK_KIB
 from openpts.vocabulary.scenario import Scenario

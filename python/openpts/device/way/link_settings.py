@@ -27,7 +27,7 @@ _AER: Final = {
 }
 
 
-def way_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
+def link_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
     """Settings of a disk's queue and link, under the keys of the host audit; never raises."""
     folder = hardware_folder(device)
     functions = pci_functions(folder)

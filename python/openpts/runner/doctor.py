@@ -8,8 +8,8 @@ from openpts.device.file_system import device_below
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.device.way.link_settings import link_settings
+from openpts.device.way.link_tuning import link_changes
 from openpts.device.way.nearby_cpus import parse_cpu_list
-from openpts.device.way.way_tuning import way_changes
 from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
 from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run
@@ -86,7 +86,7 @@ class Doctor:
 
     def _changes(self) -> tuple[Change, ...]:
         changes = host_changes(self.roots, self.scenario, lasting=True, run=self.run)
-        return changes if self.disk is None else (*changes, *way_changes(self.disk, self.scenario))
+        return changes if self.disk is None else (*changes, *link_changes(self.disk, self.scenario))
 
 
 def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tuple[Healing, ...]:

@@ -20,7 +20,7 @@ from openpts.device.targets.reading import has_unwritten_parts
 from openpts.device.targets.room import SpaceNeed, target_needs
 from openpts.device.way.kernel_threads import kernel_threads_fact, kernel_threads_note
 from openpts.device.way.link_settings import link_settings
-from openpts.device.way.way_tuning import way_changes
+from openpts.device.way.link_tuning import link_changes
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
@@ -130,7 +130,7 @@ class PhysicalDevice:
         """See the protocol."""
         disk = self._disk
         changes = host_changes(self.roots, scenario, lasting=False)
-        changes += () if disk is None else way_changes(disk, scenario)
+        changes += () if disk is None else link_changes(disk, scenario)
         with tuned_host(changes, scenario, self.roots, Journal.of_machine()) as reports:
             yield reports
 

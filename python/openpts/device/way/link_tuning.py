@@ -31,7 +31,7 @@ _QUEUE: Final = {
 }
 
 
-def way_changes(device: BlockDevice, scenario: Scenario) -> tuple[Change, ...]:
+def link_changes(device: BlockDevice, scenario: Scenario) -> tuple[Change, ...]:
     """All changes for the scenario, also those that are made already, in the order in which to make them.
 
     The scheduler comes after what it resets, so that putting back, which goes the other way, ends well.

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.way.nearby_cpus import parse_cpu_list
+from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.engine.options import CaptureOrder, CompletionWait, IoPath, NativeOptions
 from openpts.parameters.words import refuse
 from openpts.units import NS_PER_S

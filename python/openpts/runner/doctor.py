@@ -6,10 +6,10 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.health.self_test import self_test_fact
+from openpts.device.link.link_settings import link_settings
+from openpts.device.link.link_tuning import link_changes
+from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.target import BlockTarget, parse_target
-from openpts.device.way.link_settings import link_settings
-from openpts.device.way.link_tuning import link_changes
-from openpts.device.way.nearby_cpus import parse_cpu_list
 from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
 from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run

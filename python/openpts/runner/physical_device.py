@@ -13,14 +13,14 @@ from openpts.device.file_system import device_below
 from openpts.device.health.health import read_health
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
+from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
+from openpts.device.link.link_settings import link_settings
+from openpts.device.link.link_tuning import link_changes
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
 from openpts.device.targets.room import SpaceNeed, target_needs
-from openpts.device.way.kernel_threads import kernel_threads_fact, kernel_threads_note
-from openpts.device.way.link_settings import link_settings
-from openpts.device.way.link_tuning import link_changes
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge

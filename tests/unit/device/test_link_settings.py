@@ -1,7 +1,7 @@
 """Settings of the way to a drive, on made-up machines."""
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.way.link_settings import link_settings
+from openpts.device.link.link_settings import link_settings
 from openpts.system_files import SystemRoots
 
 

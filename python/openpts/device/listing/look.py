@@ -18,13 +18,13 @@ from openpts.device.guard.usage import Usage
 from openpts.device.health.health import read_health_of
 from openpts.device.identity.identity import drive_facts, identified_controller
 from openpts.device.identity.media import media
+from openpts.device.link.link import negotiated_link
 from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Verdict
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.target import BlockTarget, Target
-from openpts.device.way.link import negotiated_link
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.way.link_settings import drive_depth
-from openpts.device.way.power_files import (
+from openpts.device.link.link_settings import drive_depth
+from openpts.device.link.power_files import (
     apst_file,
     link_state_files,
     pci_power_control,

@@ -46,7 +46,7 @@ WRITES_TO_DESCRIPTORS = {
     "device/targets/allocation.py": "the size of a scratch file",
     "device/purge/marks.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
-    "device/listing/patience.py": "a pipe",
+    "device/listing/query_with_timeout.py": "a pipe",
     "device/cache/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "runner/data_check.py": "a list of written places in the run folder",
@@ -96,7 +96,7 @@ CALLS_THE_C_LIBRARY = {
 }
 STARTS_PROCESSES = {
     "programs.py": "all programs of others",
-    "device/listing/patience.py": "a copy of this process, to ask a drive",
+    "device/listing/query_with_timeout.py": "a copy of this process, to ask a drive",
     "engine/fio/installation.py": "fio --version",
     "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
     "host/sleep_inhibitor.py": "systemd-inhibit",

@@ -10,7 +10,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.cache.write_cache import UNKNOWN, read_write_cache
-from openpts.device.guard.at_work import at_work
+from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.guard import check, check_drive
 from openpts.device.guard.rules import SIGNATURE_RULE, quiet_refusals
 from openpts.device.guard.signatures import recorded_signatures

@@ -10,7 +10,7 @@ from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.md_array import read_array
 from openpts.device.purge.method import Progress
-from openpts.device.targets.room import SpaceNeed
+from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.target import BlockTarget
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions

@@ -18,9 +18,9 @@ from openpts.device.link.link_settings import link_settings
 from openpts.device.link.link_tuning import link_changes
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
+from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
-from openpts.device.targets.room import SpaceNeed, target_needs
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge

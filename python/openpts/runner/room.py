@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from openpts.device.targets.room import SpaceNeed, check_space
+from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.errors import TargetError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply

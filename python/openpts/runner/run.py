@@ -27,9 +27,9 @@ from openpts.runner.demand import captured, check_plan, demand_of, interval_ns
 from openpts.runner.ending import closing_record
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.findings import FINDINGS, findings
+from openpts.runner.free_space import check_room
 from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, path_deviations
-from openpts.runner.room import check_room
 from openpts.runner.rotational import rotational_deviations
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.surroundings import surroundings_kept

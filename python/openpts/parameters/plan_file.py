@@ -21,7 +21,7 @@ from openpts.parameters.demand_tables import CompositeParameters, DemandIntensit
 from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
 from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.fill_table import FillParameters
-from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.profile_tables import PreconParameters, ProfileParameters
 from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters

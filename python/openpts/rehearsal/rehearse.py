@@ -14,7 +14,7 @@ from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
 from openpts.rehearsal.promises import Promise, promises_of
-from openpts.rehearsal.subject import Subject
+from openpts.rehearsal.reference_drive import Subject
 from openpts.runner.events import Listener
 from openpts.runner.run import Order, run_test
 from openpts.runner.simulated_device import check_preset

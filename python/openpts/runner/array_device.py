@@ -35,7 +35,7 @@ from openpts.vocabulary.tuning import ChangeReport
 
 @dataclass(slots=True)
 class ArrayDevice:
-    """Implements openpts.runner.bench.DeviceUnderTest on an array of md that is open between its purges."""
+    """A DeviceUnderTest that is an md array, open between its purges."""
 
     path: BlockTarget
     consent: Consent

@@ -8,7 +8,7 @@ from openpts.errors import TargetError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply
 from openpts.planning.record_size import capture_bytes, record_bytes
-from openpts.runner.bench import DeviceUnderTest
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.facts import TargetFacts
 
 

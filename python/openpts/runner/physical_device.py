@@ -44,7 +44,7 @@ from openpts.vocabulary.tuning import ChangeReport
 # PTS-GEN-05
 @dataclass(frozen=True, slots=True)
 class PhysicalDevice:
-    """Implements openpts.runner.bench.DeviceUnderTest on a target that is open."""
+    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open."""
 
     target: OpenTarget
     roots: SystemRoots

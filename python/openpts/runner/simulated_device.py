@@ -43,7 +43,7 @@ _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDevice:
-    """Implements openpts.runner.bench.DeviceUnderTest: nothing that exists is touched."""
+    """Implements openpts.runner.device_under_test.DeviceUnderTest: nothing that exists is touched."""
 
     drive: SimulatedDrive
     preset: Preset

@@ -25,6 +25,7 @@ from openpts.runner.data_check import data_checks
 from openpts.runner.demand import captured, check_plan, demand_of, interval_ns
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.ending import closing_record
+from openpts.runner.environment_snapshot import surroundings_kept
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.free_space import check_room
@@ -32,7 +33,6 @@ from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.rotational import rotational_deviations
 from openpts.runner.stop_signals import terminate_as_interrupt
-from openpts.runner.surroundings import surroundings_kept
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Profile

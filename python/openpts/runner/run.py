@@ -21,10 +21,10 @@ from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.capture import kept_capture, place_for_capture
+from openpts.runner.close_run import closing_record
 from openpts.runner.data_check import data_checks
 from openpts.runner.demand import captured, check_plan, demand_of, interval_ns
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
-from openpts.runner.ending import closing_record
 from openpts.runner.environment_snapshot import surroundings_kept
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.findings import FINDINGS, findings

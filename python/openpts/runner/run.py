@@ -27,9 +27,9 @@ from openpts.runner.demand import captured, check_plan, demand_of, interval_ns
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.environment_snapshot import surroundings_kept
 from openpts.runner.events import Event, Healed, Listener, RunStarted
-from openpts.runner.findings import FINDINGS, findings
 from openpts.runner.free_space import check_room
 from openpts.runner.live import LiveDriver
+from openpts.runner.measured_deviations import FINDINGS, findings
 from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.rotational import rotational_deviations
 from openpts.runner.stop_signals import terminate_as_interrupt

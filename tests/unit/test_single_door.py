@@ -75,7 +75,7 @@ MAKES_FOLDERS = {
     "report/kept_files.py": "for what is kept",
     "report/write.py": "where the operator wants a report",
     "runner/capture.py": "a run's",
-    "runner/demand.py": "for a capture",
+    "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {
     "report/pdf.py": "a folder of its own",

@@ -42,7 +42,7 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
-    "cli/lasting_output.py": "standard output and the error channel",
+    "cli/broken_pipe.py": "standard output and the error channel",
     "device/targets/allocation.py": "the size of a scratch file",
     "device/purge/marks.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",

@@ -15,7 +15,7 @@ NOT_PINNED: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class EngineWords:
+class EngineArgs:
     """The options as given."""
 
     io_path: str | None = None

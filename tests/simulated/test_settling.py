@@ -14,7 +14,7 @@ from openpts.practice.settling import SettlingCourse, settle
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.times import default_date
-from openpts.runner.bench import device_under_test
+from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RunFailedError, UsageError
-from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.pts.registry import TESTS
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run

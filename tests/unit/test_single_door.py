@@ -42,11 +42,11 @@ OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
-    "cli/lasting_output.py": "standard output and the error channel",
+    "cli/broken_pipe.py": "standard output and the error channel",
     "device/targets/allocation.py": "the size of a scratch file",
     "device/purge/marks.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
-    "device/listing/patience.py": "a pipe",
+    "device/listing/query_with_timeout.py": "a pipe",
     "device/cache/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "runner/data_check.py": "a list of written places in the run folder",
@@ -74,7 +74,7 @@ MAKES_FOLDERS = {
     "plots/kept_files.py": "for what is kept",
     "report/write.py": "where the operator wants a report",
     "runner/capture.py": "a run's",
-    "runner/demand.py": "for a capture",
+    "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {
     "report/pdf.py": "a folder of its own",
@@ -95,7 +95,7 @@ CALLS_THE_C_LIBRARY = {
 }
 STARTS_PROCESSES = {
     "programs.py": "all programs of others",
-    "device/listing/patience.py": "a copy of this process, to ask a drive",
+    "device/listing/query_with_timeout.py": "a copy of this process, to ask a drive",
     "engine/fio/installation.py": "fio --version",
     "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
     "host/sleep_inhibitor.py": "systemd-inhibit",

@@ -11,7 +11,7 @@ import click
 
 from openpts.cli.io_consent import ConsentWords
 from openpts.cli.io_display import following
-from openpts.cli.io_engine import EngineWords
+from openpts.cli.io_engine import EngineArgs
 from openpts.cli.io_options import io_options
 from openpts.cli.io_pacing import PACINGS
 from openpts.cli.io_placement import PLACEMENTS
@@ -26,7 +26,7 @@ from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
 
-Words = TypeVar("Words", StimulusWords, StopWords, EngineWords, ConsentWords)
+Words = TypeVar("Words", StimulusWords, StopWords, EngineArgs, ConsentWords)
 
 
 @click.command()
@@ -66,7 +66,7 @@ def orders_of(targets: tuple[str, ...], options: Mapping[str, Any]) -> list[Meas
         placements={option: options[option.removeprefix("--")] for option in PLACEMENTS},
         pacings={option: options[option.removeprefix("--")] for option in PACINGS},
     ).stimulus()
-    engine = _words(EngineWords, options)
+    engine = _words(EngineArgs, options)
     engine_options = engine.options()
     stop = _words(StopWords, options).rule(engine_options.interval_ns)
     captured = options["capture"] is not None

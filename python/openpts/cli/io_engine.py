@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.way.nearby_cpus import parse_cpu_list
+from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.engine.options import CaptureOrder, CompletionWait, IoPath, NativeOptions
-from openpts.parameters.words import refuse
+from openpts.parameters.parsing import refuse
 from openpts.units import NS_PER_S
 
 NUMA: Final = "numa"
@@ -15,7 +15,7 @@ NOT_PINNED: Final = "none"
 
 
 @dataclass(frozen=True, slots=True)
-class EngineWords:
+class EngineArgs:
     """The options as given."""
 
     io_path: str | None = None

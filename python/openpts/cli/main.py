@@ -8,10 +8,10 @@ import sys
 
 import click
 
+from openpts.cli.broken_pipe import lasting
 from openpts.cli.commands_on_demand import CommandsOnDemand, Place
 from openpts.cli.complaints import fail, fail_for_lack_of_a_command, fail_for_words
 from openpts.cli.first_pages import FirstPages
-from openpts.cli.lasting_output import lasting
 from openpts.errors import OpenptsError
 from openpts.runner.stop_signals import terminate_as_interrupt
 

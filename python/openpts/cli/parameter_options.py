@@ -10,7 +10,7 @@ from msgspec import inspect
 
 from openpts.cli.finite import FiniteRange
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.given import Given
+from openpts.parameters.overrides import Given
 from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.pts.definition import TestDefinition

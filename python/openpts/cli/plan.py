@@ -16,7 +16,7 @@ from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.terminal import wrapped
 from openpts.cli.test_options import Choices, choices_of, options_of
-from openpts.device.listing.look import verdict_on
+from openpts.device.listing.inspect import verdict_on
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError

@@ -5,7 +5,7 @@ from openpts.cli.test_options import Choices
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan, plan_run
-from openpts.runner.demand import check_plan
+from openpts.runner.resource_check import check_plan
 from openpts.runner.unopened_target import UnopenedTarget
 
 

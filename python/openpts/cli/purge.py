@@ -12,8 +12,8 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from openpts.cli.broken_pipe import with_controls
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.lasting_output import with_controls
 from openpts.cli.log_lines import purge_lines
 from openpts.cli.option_group import together
 from openpts.cli.purge_words import purge_choice

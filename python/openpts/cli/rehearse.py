@@ -21,8 +21,8 @@ from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.practice.registry import ALL_TESTS
 from openpts.pts.definition import TestDefinition
+from openpts.rehearsal.reference_drive import Wishes, subject_of
 from openpts.rehearsal.rehearse import Plan, rehearse
-from openpts.rehearsal.subject import Wishes, subject_of
 from openpts.system_files import SystemRoots
 from openpts.units import MB, TB, parse_size_bytes
 

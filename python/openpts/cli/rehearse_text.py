@@ -8,7 +8,7 @@ from typing import IO, Any, Final
 import click
 
 from openpts.cli.verdict_lines import cycle_line
-from openpts.rehearsal.promises import Promise
+from openpts.rehearsal.datasheet import Promise
 from openpts.rehearsal.rehearse import Rehearsal
 from openpts.units import MB, format_capacity, format_duration
 

@@ -10,7 +10,7 @@ import click
 
 from openpts.cli.command_group import InOrder
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
-from openpts.cli.io_engine import NUMA, EngineWords
+from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.option_group import together
 from openpts.cli.plain_log import PlainLog
@@ -132,7 +132,7 @@ def order_of(
     describe: Path | None,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
-    engine = EngineWords(io_path=io_path, cpus=cpus)
+    engine = EngineArgs(io_path=io_path, cpus=cpus)
     on_simulated = choices.is_quick and names_simulated(target)
     return Order(
         target=target,

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 import click
 
+from openpts.cli.broken_pipe import with_controls
 from openpts.cli.finite import FiniteRange
-from openpts.cli.lasting_output import with_controls
 from openpts.cli.sim_serve import serve
 from openpts.cli.sim_tables import (
     preset_object,

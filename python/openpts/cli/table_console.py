@@ -8,7 +8,7 @@ from typing import IO, cast
 
 from rich.console import Console
 
-from openpts.cli.lasting_output import with_controls
+from openpts.cli.broken_pipe import with_controls
 from openpts.cli.visible_console import VisibleConsole
 
 _PIPE_COLUMNS = 200

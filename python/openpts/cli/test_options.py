@@ -11,7 +11,7 @@ from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.purge_words import purge_choice
 from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
-from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
 from openpts.parameters.quick import quick
 from openpts.parameters.tables import TABLES

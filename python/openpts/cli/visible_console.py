@@ -7,7 +7,7 @@ from typing import IO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from openpts.cli.lasting_output import with_controls
+from openpts.cli.broken_pipe import with_controls
 from openpts.visible_text import visible
 
 

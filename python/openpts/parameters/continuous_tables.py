@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from openpts.parameters import readers, several
+from openpts.parameters import list_settings, readers
 from openpts.parameters.annotations import (
     DEPTH_LIMITS,
     HISTOGRAM_SECONDS,
@@ -34,7 +34,7 @@ class WriteSaturationParameters(CommonParameters, kw_only=True, frozen=True, for
         Annotated[
             list[WorkloadWord | WorkloadTable],
             changes(
-                several.workload_list(),
+                list_settings.workload_list(),
                 f"Workloads, one after the other: {NAMES}, or order, size and mix as in RND 16KiB RW30.",
                 min_length=1,
                 max_length=64,
@@ -112,7 +112,7 @@ class IdleRecoveryParameters(CommonParameters, kw_only=True, frozen=True, forbid
         Annotated[
             list[Annotated[int, readers.WAIT_STATE]],
             changes(
-                several.wait_states(),
+                list_settings.wait_states(),
                 "Wait states, in their order; number n idles n times as long as number 1.",
                 min_length=1,
                 max_length=20,
@@ -124,7 +124,7 @@ class IdleRecoveryParameters(CommonParameters, kw_only=True, frozen=True, forbid
         Annotated[
             float,
             changes(
-                several.wait_state_unit(),
+                list_settings.wait_state_unit(),
                 "Idle time of wait state 1; that of the others is a multiple of it.",
                 **LENGTH_LIMITS,
             ),
@@ -141,7 +141,7 @@ class CrossStimulusParameters(CommonParameters, kw_only=True, frozen=True, forbi
         Annotated[
             list[Annotated[float, readers.LENGTH]],
             changes(
-                several.of_groups("duration_ns", readers.seconds_ns, readers.seconds_text),
+                list_settings.of_groups("duration_ns", readers.seconds_ns, readers.seconds_text),
                 "Lengths of the three access groups.",
                 min_length=3,
                 max_length=3,
@@ -153,7 +153,7 @@ class CrossStimulusParameters(CommonParameters, kw_only=True, frozen=True, forbi
         Annotated[
             list[Annotated[int, readers.THREADS]],
             changes(
-                several.of_groups("tc", as_it_is, str),
+                list_settings.of_groups("tc", as_it_is, str),
                 "Thread counts of the three access groups.",
                 min_length=3,
                 max_length=3,
@@ -165,7 +165,7 @@ class CrossStimulusParameters(CommonParameters, kw_only=True, frozen=True, forbi
         Annotated[
             list[Annotated[int, readers.DEPTH]],
             changes(
-                several.of_groups("qd", as_it_is, str),
+                list_settings.of_groups("qd", as_it_is, str),
                 "Queue depths of the three access groups.",
                 min_length=3,
                 max_length=3,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 from openpts.errors import UsageError
-from openpts.parameters.given import Given
+from openpts.parameters.overrides import Given
 from openpts.parameters.step_counts import too_many_steps
 from openpts.pts.workloads import WORKLOADS
 from openpts.units import format_block_size

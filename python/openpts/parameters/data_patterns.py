@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.parameters.words import number, refuse, transfer_size_bytes, whole_number
+from openpts.parameters.parsing import number, refuse, transfer_size_bytes, whole_number
 from openpts.vocabulary.data_pattern import (
     DataPattern,
     PatternData,

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from openpts.parameters import readers, several
+from openpts.parameters import list_settings, readers
 from openpts.parameters.annotations import (
     DEPTH_LIMITS,
     HISTOGRAM_SECONDS,
@@ -28,14 +28,14 @@ class DemandParameters(CommonParameters, kw_only=True, frozen=True, forbid_unkno
     tcs: (
         Annotated[
             list[Annotated[int, readers.THREADS]],
-            several.numbers("tcs", "Thread counts of the operating points."),
+            list_settings.numbers("tcs", "Thread counts of the operating points."),
         ]
         | UnsetType
     ) = UNSET
     qds: (
         Annotated[
             list[Annotated[int, readers.DEPTH]],
-            several.numbers("qds", "Queue depths of the operating points."),
+            list_settings.numbers("qds", "Queue depths of the operating points."),
         ]
         | UnsetType
     ) = UNSET

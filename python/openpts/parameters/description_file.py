@@ -5,7 +5,7 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from openpts.parameters.places import PlacedText
+from openpts.parameters.source_position import PlacedText
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.written_file import at, placed_text, read_written, shaped
 from openpts.system_files import printable

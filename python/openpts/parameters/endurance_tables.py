@@ -7,8 +7,8 @@ from msgspec import UNSET, UnsetType
 from openpts.parameters import readers
 from openpts.parameters.annotations import QD, TC, one_block_size, one_number, seconds, switch
 from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.parsing import amount_bytes
 from openpts.parameters.setting import as_it_is, sets
-from openpts.parameters.words import amount_bytes
 
 _COLDEST_C: Final = -60
 _HOTTEST_C: Final = 150

@@ -15,7 +15,7 @@ from openpts.parameters.annotations import (
     one_number,
 )
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.several import listed, numbers
+from openpts.parameters.list_settings import listed, numbers
 
 _ENTROPY = Meta(ge=0, le=100)
 

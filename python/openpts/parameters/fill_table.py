@@ -16,7 +16,7 @@ from openpts.parameters.annotations import (
     seconds,
 )
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.several import listed
+from openpts.parameters.list_settings import listed
 from openpts.units import NS_PER_S
 from openpts.vocabulary.fill_conditions import IdleTime
 

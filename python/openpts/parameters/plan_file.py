@@ -21,13 +21,13 @@ from openpts.parameters.demand_tables import CompositeParameters, DemandIntensit
 from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
 from openpts.parameters.entropy_table import EntropyParameters
 from openpts.parameters.fill_table import FillParameters
-from openpts.parameters.given import Given, conditions_of
-from openpts.parameters.places import Path as ValuePath
-from openpts.parameters.places import PlacedText
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.profile_tables import BenchmarksParameters, PreconParameters
 from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.setting import parameters_of
+from openpts.parameters.source_position import Path as ValuePath
+from openpts.parameters.source_position import PlacedText
 from openpts.parameters.sustained_table import SustainedParameters
 from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml

@@ -8,8 +8,8 @@ from msgspec.structs import replace
 from openpts.parameters import readers
 from openpts.parameters.annotations import LENGTH_LIMITS, QD, TC, TRACKING_SECONDS, one_number, seconds
 from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.parsing import refuse
 from openpts.parameters.setting import Setting, changes, sets
-from openpts.parameters.words import refuse
 from openpts.practice.profiles import BENCHMARKS
 from openpts.pts.time_scale import at_time_scale
 from openpts.units import NS_PER_S

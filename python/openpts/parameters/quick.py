@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from openpts.parameters.given import Given
+from openpts.parameters.overrides import Given
 
 # Elements of 0.4 s. A queue of 32 on a slow drive is answered in a tenth of that.
 _ROUNDS: Final = {"time_scale": "1/150", "max_rounds": 7, "precondition_passes": 1}

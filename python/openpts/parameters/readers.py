@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from openpts.errors import UsageError
 from openpts.parameters.data_patterns import data_pattern
-from openpts.parameters.words import amount_bytes, number, refuse, transfer_size_bytes
+from openpts.parameters.parsing import amount_bytes, number, refuse, transfer_size_bytes
 from openpts.units import GIB, KIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib
 from openpts.vocabulary.data_pattern import (
     DataPattern,

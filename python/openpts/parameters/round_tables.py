@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from openpts.parameters import readers, several
+from openpts.parameters import list_settings, readers
 from openpts.parameters.annotations import (
     DEPTH_LIMITS,
     HISTOGRAM_SECONDS,
@@ -57,7 +57,7 @@ class RoundParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknow
     read_pcts: (
         Annotated[
             list[Annotated[int, readers.SHARE]],
-            several.numbers(
+            list_settings.numbers(
                 "read_pcts", "R/W mixes of a round as per cent of reads, in the order of the loop."
             ),
         ]
@@ -66,7 +66,7 @@ class RoundParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknow
     block_sizes: (
         Annotated[
             list[str],
-            several.listed(
+            list_settings.listed(
                 "block_sizes_bytes",
                 "Block sizes of a round, in the order of the loop: 4KiB,64KiB.",
                 readers.block_sizes_bytes,
@@ -81,7 +81,9 @@ class RoundParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknow
         Annotated[
             float,
             changes(
-                several.round_length(), "Length of one round, shared out to its elements.", **LENGTH_LIMITS
+                list_settings.round_length(),
+                "Length of one round, shared out to its elements.",
+                **LENGTH_LIMITS,
             ),
         ]
         | UnsetType
@@ -103,7 +105,7 @@ class IopsParameters(RoundParameters, kw_only=True, frozen=True, forbid_unknown_
         Annotated[
             list[str],
             changes(
-                several.tracking(),
+                list_settings.tracking(),
                 "Elements on which steady state is judged: RND 4KiB RW0,RND 64KiB RW65.",
                 min_length=1,
                 max_length=64,
@@ -121,7 +123,7 @@ class ThroughputParameters(RoundParameters, kw_only=True, frozen=True, forbid_un
         Annotated[
             list[str],
             changes(
-                several.throughput_sizes(),
+                list_settings.throughput_sizes(),
                 "Block sizes, one test after the other, each from the purge on: 128KiB,1MiB.",
                 min_length=1,
                 max_length=64,

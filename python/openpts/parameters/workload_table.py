@@ -7,8 +7,8 @@ from msgspec import Meta, Struct
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
+from openpts.parameters.parsing import refuse
 from openpts.parameters.readers import block_size_bytes, point_of
-from openpts.parameters.words import refuse
 from openpts.pts.workloads import WORKLOADS
 from openpts.units import format_block_size
 from openpts.vocabulary.condition_text import workload_text

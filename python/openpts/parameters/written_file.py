@@ -8,8 +8,8 @@ import msgspec
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.parameters.places import Place, PlacedError, PlacedText
-from openpts.parameters.shape import wrong_values
+from openpts.parameters.schema_errors import wrong_values
+from openpts.parameters.source_position import Place, PlacedError, PlacedText
 from openpts.units import KIB
 
 _Shape = TypeVar("_Shape", bound=Struct)

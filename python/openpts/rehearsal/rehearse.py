@@ -12,9 +12,9 @@ from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.pts.definition import TestDefinition
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
-from openpts.rehearsal.concerns import PlanConcern, plan_concerns
-from openpts.rehearsal.promises import Promise, promises_of
-from openpts.rehearsal.subject import Subject
+from openpts.rehearsal.datasheet import Promise, promises_of
+from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
+from openpts.rehearsal.reference_drive import Subject
 from openpts.runner.events import Listener
 from openpts.runner.run import Order, run_test
 from openpts.runner.simulated_device import check_preset

@@ -10,7 +10,7 @@ from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.md_array import read_array
 from openpts.device.purge.method import Progress
-from openpts.device.targets.room import SpaceNeed
+from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.target import BlockTarget
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -35,7 +35,7 @@ from openpts.vocabulary.tuning import ChangeReport
 
 @dataclass(slots=True)
 class ArrayDevice:
-    """Implements openpts.runner.bench.DeviceUnderTest on an array of md that is open between its purges."""
+    """A DeviceUnderTest that is an md array, open between its purges."""
 
     path: BlockTarget
     consent: Consent

@@ -9,11 +9,11 @@ from typing import Final
 from openpts.analysis.crosscheck import PairedRatio, alternating_order, paired_ratio
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
+from openpts.device.link.kernel_threads import kernel_threads_note
+from openpts.device.link.nearby_cpus import cpus_near
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts, open_for_reading
 from openpts.device.targets.target import parse_target
-from openpts.device.way.kernel_threads import kernel_threads_note
-from openpts.device.way.nearby_cpus import cpus_near
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.fio.engine import FioEngine
 from openpts.engine.fio.installation import find_fio

@@ -6,10 +6,10 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.health.self_test import self_test_fact
+from openpts.device.link.link_settings import link_settings
+from openpts.device.link.link_tuning import link_changes
+from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.device.targets.target import BlockTarget, parse_target
-from openpts.device.way.nearby_cpus import parse_cpu_list
-from openpts.device.way.way_settings import way_settings
-from openpts.device.way.way_tuning import way_changes
 from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
 from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run
@@ -77,7 +77,7 @@ class Doctor:
     def _facts(self) -> Facts:
         if self.disk is None:
             return host_settings(self.roots, run=self.run)
-        facts = host_settings(self.roots, self.disk.number, self.run) | way_settings(self.disk, self.roots)
+        facts = host_settings(self.roots, self.disk.number, self.run) | link_settings(self.disk, self.roots)
         facts["self_test"] = self_test_fact(self.disk, self.run)
         node = facts[NUMA_NODE]
         if node.value is not None and (threads := _threads(node.value, self.roots)):
@@ -86,7 +86,7 @@ class Doctor:
 
     def _changes(self) -> tuple[Change, ...]:
         changes = host_changes(self.roots, self.scenario, lasting=True, run=self.run)
-        return changes if self.disk is None else (*changes, *way_changes(self.disk, self.scenario))
+        return changes if self.disk is None else (*changes, *link_changes(self.disk, self.scenario))
 
 
 def restore(journal: Journal, roots: SystemRoots, run: Run = run_program) -> tuple[Healing, ...]:

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
+from openpts.device.link.nearby_cpus import cpus_near
 from openpts.device.nvme.nvme_generic import open_nvme_generic
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.way.nearby_cpus import cpus_near
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.system_files import SystemRoots

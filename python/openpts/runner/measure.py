@@ -11,7 +11,7 @@ from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine, Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
-from openpts.runner.bench import DeviceUnderTest, device_under_test
+from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.hangs import HangWatch
 from openpts.runner.measurement_events import (
     CaptureEnded,

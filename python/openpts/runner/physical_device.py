@@ -13,14 +13,14 @@ from openpts.device.file_system import device_below
 from openpts.device.health.health import read_health
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
+from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
+from openpts.device.link.link_settings import link_settings
+from openpts.device.link.link_tuning import link_changes
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
+from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
-from openpts.device.targets.room import SpaceNeed, target_needs
-from openpts.device.way.kernel_threads import kernel_threads_fact, kernel_threads_note
-from openpts.device.way.way_settings import way_settings
-from openpts.device.way.way_tuning import way_changes
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
@@ -43,7 +43,7 @@ from openpts.vocabulary.tuning import ChangeReport
 
 @dataclass(frozen=True, slots=True)
 class PhysicalDevice:
-    """Implements openpts.runner.bench.DeviceUnderTest on a target that is open."""
+    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open."""
 
     target: OpenTarget
     roots: SystemRoots
@@ -122,14 +122,14 @@ class PhysicalDevice:
         facts = host_settings(self.roots, number)
         if disk is None:
             return facts
-        return facts | way_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
+        return facts | link_settings(disk, self.roots) | {"self_test": self_test_fact(disk)}
 
     @contextmanager
     def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:
         """See the protocol."""
         disk = self._disk
         changes = host_changes(self.roots, scenario, lasting=False)
-        changes += () if disk is None else way_changes(disk, scenario)
+        changes += () if disk is None else link_changes(disk, scenario)
         with tuned_host(changes, scenario, self.roots, Journal.of_machine()) as reports:
             yield reports
 

@@ -9,7 +9,7 @@ from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
 from openpts.engine.options import IoPath
 from openpts.errors import PurgeImpossibleError
-from openpts.runner.bench import DeviceUnderTest
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
 from openpts.vocabulary.purge_choice import PurgeChoice

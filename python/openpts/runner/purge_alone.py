@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.at_work import at_work
 from openpts.device.guard.consent import Consent
+from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.guard import open_target
 from openpts.device.guard.rules import quiet_refusals, refuse
 from openpts.device.guard.usage import read_usage

@@ -20,19 +20,19 @@ from openpts.pts.standard import deviations, shortened
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
-from openpts.runner.bench import DeviceUnderTest, device_under_test
 from openpts.runner.capture import kept_capture, place_for_capture
+from openpts.runner.close_run import closing_record
 from openpts.runner.data_check import data_checks
-from openpts.runner.demand import captured, check_plan, demand_of, interval_ns
-from openpts.runner.ending import closing_record
+from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
+from openpts.runner.environment_snapshot import surroundings_kept
 from openpts.runner.events import Event, Healed, Listener, RunStarted
-from openpts.runner.findings import FINDINGS, findings
+from openpts.runner.free_space import check_room
 from openpts.runner.live import LiveDriver
+from openpts.runner.measured_deviations import FINDINGS, findings
 from openpts.runner.preparation import Preparation, path_deviations
-from openpts.runner.room import check_room
+from openpts.runner.resource_check import captured, check_plan, demand_of, interval_ns
 from openpts.runner.rotational import rotational_deviations
 from openpts.runner.stop_signals import terminate_as_interrupt
-from openpts.runner.surroundings import surroundings_kept
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import DriveClass

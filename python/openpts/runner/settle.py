@@ -10,7 +10,7 @@ from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.practice.settling import SettlingCourse, probe_step, settle
-from openpts.runner.bench import DeviceUnderTest, device_under_test
+from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.io_errors import failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.vocabulary.facts import TargetFacts

@@ -10,7 +10,7 @@ from openpts.device.cache.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.device.health.health import simulated_health
 from openpts.device.identity.simulated_identity import simulated_facts
 from openpts.device.purge.method import Progress
-from openpts.device.targets.room import SpaceNeed
+from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
@@ -43,7 +43,7 @@ _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
 @dataclass(frozen=True, slots=True)
 class SimulatedDevice:
-    """Implements openpts.runner.bench.DeviceUnderTest: nothing that exists is touched."""
+    """Implements openpts.runner.device_under_test.DeviceUnderTest: nothing that exists is touched."""
 
     drive: SimulatedDrive
     preset: Preset

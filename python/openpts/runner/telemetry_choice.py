@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand
 from openpts.gauge import Gauge
-from openpts.runner.bench import DeviceUnderTest
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.telemetry import PERIOD_S, Sampler
 

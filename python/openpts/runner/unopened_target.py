@@ -8,7 +8,7 @@ from typing import Self
 from openpts.device.block_device import BlockDevice
 from openpts.device.cache.write_cache import read_write_cache
 from openpts.device.file_system import check_file_system, device_below
-from openpts.device.guard.at_work import at_work
+from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.usage import read_usage
 from openpts.device.purge.choose import choose
 from openpts.device.purge.file_blocks import FILE_METHOD

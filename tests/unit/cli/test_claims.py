@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.test_options import chosen
-from openpts.parameters.given import Given
+from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
 from openpts.parameters.tables import TABLES
 from openpts.parameters.written_file import WrittenFileError

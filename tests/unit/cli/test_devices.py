@@ -9,8 +9,8 @@ from openpts.cli import devices as devices_module
 from openpts.cli.devices import devices
 from openpts.device.guard.rules import Refusal
 from openpts.device.identity.media import Media
+from openpts.device.link.link import NegotiatedLink
 from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Verdict
-from openpts.device.way.link import NegotiatedLink
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading

@@ -8,7 +8,7 @@ from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.test_options import chosen
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
-from openpts.parameters.given import Given
+from openpts.parameters.overrides import Given
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.pts.registry import TESTS

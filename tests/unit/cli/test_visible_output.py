@@ -87,7 +87,7 @@ PRINTING = f"""
     from rich.table import Table
     from rich.text import Text
     from openpts.cli.io_display import following
-    from openpts.cli.lasting_output import lasting
+    from openpts.cli.broken_pipe import lasting
     from openpts.cli.live_display import LiveDisplay
     from openpts.cli.table_console import table_console
     with lasting("stdout"):

@@ -8,7 +8,7 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges.drive_gauges import drive_gauges
 from openpts.device.identity.interface import hardware_folder
-from openpts.device.way.pcie import pci_functions
+from openpts.device.link.pcie import pci_functions
 from openpts.gauge import Gauge, Values
 from openpts.system_files import SystemRoots
 

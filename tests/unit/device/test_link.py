@@ -1,7 +1,7 @@
 from pathlib import Path
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.way.link import negotiated_link
+from openpts.device.link.link import negotiated_link
 from openpts.system_files import SystemRoots
 from tests.support.identify_words import set_word
 

@@ -9,7 +9,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.guard.usage import read_usage
 from openpts.device.listing import look as look_module
 from openpts.device.listing.drive_listing import Safety
-from openpts.device.listing.look import look
+from openpts.device.listing.inspect import look
 from openpts.device.purge.method import Capability
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import RefusedError

@@ -4,7 +4,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.interface import hardware_folder
-from openpts.device.way.pcie import Link, pci_functions, pcie_link
+from openpts.device.link.pcie import Link, pci_functions, pcie_link
 from openpts.system_files import SystemRoots
 
 

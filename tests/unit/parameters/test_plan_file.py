@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.errors import UsageError
-from openpts.parameters.given import conditions_of
+from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import (
     Plan,
     WrittenFileError,

@@ -7,7 +7,7 @@ import pytest
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.conformance.catalogue import by_id
-from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.pts.definition import TestDefinition

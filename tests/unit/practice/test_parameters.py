@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.test_help import help_of
 from openpts.cli.test_options import chosen
-from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive

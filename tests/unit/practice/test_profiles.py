@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
-from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.practice.profile import benchmarks_test, possible_on, standard_conditions
 from openpts.practice.profile_rows import range_of
 from openpts.practice.profiles import BENCHMARKS, POPULAR, parse_benchmark

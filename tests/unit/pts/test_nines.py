@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.pts.nines import histogram_ns
 from openpts.record.reader import Run
-from openpts.runner.findings import findings
+from openpts.runner.measured_deviations import findings
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import LatencyConditions, WriteSaturationConditions
 from openpts.vocabulary.part import Part

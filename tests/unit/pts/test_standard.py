@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.parameters.given import Given, conditions_of
+from openpts.parameters.overrides import Given, conditions_of
 from openpts.pts.registry import TESTS
 from openpts.pts.standard import deviations, shortened
 from openpts.vocabulary.conditions import DriveClass

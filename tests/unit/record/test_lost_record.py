@@ -12,7 +12,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.suite import SuiteState
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.runner.ending import closing_record
+from openpts.runner.close_run import closing_record
 from openpts.runner.events import Event, RunEnded
 from openpts.runner.suite import _state
 from openpts.vocabulary.part import Part, StepPlace

@@ -9,7 +9,7 @@ from openpts.vocabulary.facts import WriteCacheReport
 from openpts.vocabulary.purge_choice import PurgeChoice
 
 if TYPE_CHECKING:
-    from openpts.runner.bench import DeviceUnderTest
+    from openpts.runner.device_under_test import DeviceUnderTest
 
 
 class Drive:

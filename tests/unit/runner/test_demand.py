@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.runner.demand import interval_ns
+from openpts.runner.resource_check import interval_ns
 
 SECOND_NS = 10**9
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import Run, read_run
-from openpts.runner.findings import findings
+from openpts.runner.measured_deviations import findings
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.part import Part

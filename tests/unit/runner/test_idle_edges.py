@@ -6,7 +6,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.record.reader import Run, StepRecord
-from openpts.runner.findings import findings
+from openpts.runner.measured_deviations import findings
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.part import Part
 from tests.support.made_up_run import made_up_run

@@ -8,7 +8,7 @@ import pytest
 from openpts.pages.model import Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.runner.findings import findings
+from openpts.runner.measured_deviations import findings
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.own_share import KERNEL_THREADS, own_latency_facts, own_latency_ns

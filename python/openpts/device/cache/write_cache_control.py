@@ -11,7 +11,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import Final
 
-from openpts.device.asking import open_to_ask
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.cache.write_cache import (
     DISABLED,
@@ -22,6 +21,7 @@ from openpts.device.cache.write_cache import (
 )
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive, is_same_drive
 from openpts.device.nvme.nvme_admin import NvmeCommandError, set_volatile_write_cache
+from openpts.device.open_for_query import open_to_ask
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind

@@ -12,7 +12,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.gauges.thermometers import thermometers
 from openpts.device.identity.interface import hardware_folder
-from openpts.device.way.pcie import pci_functions
+from openpts.device.link.pcie import pci_functions
 from openpts.gauge import Gauge, Growth, Values, known, whole_number
 from openpts.system_files import SystemRoots
 

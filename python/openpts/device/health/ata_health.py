@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from openpts.device.health.ata_logs import AtaLogs
+from openpts.device.health.conflicting_values import Told
 from openpts.device.health.smartctl import SmartctlAnswer
-from openpts.device.health.told_twice import Told
 from openpts.units import GB, GIB, MIB
 
 _ATTRIBUTES: Final = "SMART attributes"

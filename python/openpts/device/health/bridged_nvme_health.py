@@ -6,8 +6,8 @@ The kernel knows no NVMe drive there and its ioctl reaches none; smartctl knows 
 from typing import Final
 
 from openpts.device.health.ata_health import plausible_temperature_c
+from openpts.device.health.conflicting_values import Told
 from openpts.device.health.smartctl import SmartctlAnswer
-from openpts.device.health.told_twice import Told
 
 _LOG: Final = "nvme_smart_health_information_log"
 _DATA_UNIT_BYTES: Final = 512_000

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.device.asking import open_to_ask
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.health.ata_health import ata_health
 from openpts.device.health.bridged_nvme_health import bridged_nvme_health
@@ -25,6 +24,7 @@ from openpts.device.nvme.nvme_admin import (
     read_smart_log,
 )
 from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.open_for_query import open_to_ask
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.health import HealthReading

@@ -3,8 +3,8 @@
 from typing import Final
 
 from openpts.device.health.ata_health import plausible_temperature_c
+from openpts.device.health.conflicting_values import Told
 from openpts.device.health.smartctl import SmartctlAnswer
-from openpts.device.health.told_twice import Told
 
 # before it, smartctl's JSON told the length of the list in bytes under this name
 _COUNTS_DEFECTS_SINCE: Final = (7, 4)

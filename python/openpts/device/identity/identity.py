@@ -10,9 +10,9 @@ from openpts.device.identity.file_identity import file_facts
 from openpts.device.identity.interface import hardware_folder, host_bus_adapter, interface
 from openpts.device.identity.media import media
 from openpts.device.identity.serial_number import serial_number
+from openpts.device.link.pcie import pci_functions, pcie_link
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller
 from openpts.device.nvme.nvme_identify import NvmeController
-from openpts.device.way.pcie import pci_functions, pcie_link
 from openpts.system_files import SystemRoots, pci_name, read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind

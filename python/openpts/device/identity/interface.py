@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.link.pcie import pci_functions
 from openpts.device.nvme.nvme_identify import NvmeController
-from openpts.device.way.pcie import pci_functions
 from openpts.system_files import SystemRoots, pci_name, read_text
 from openpts.vocabulary.facts import Fact
 

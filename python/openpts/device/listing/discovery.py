@@ -9,10 +9,10 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.disks import whole_drives
 from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.identity.media import Media
+from openpts.device.link.link import NegotiatedLink
 from openpts.device.listing.drive_listing import DeviceListing, Verdict
-from openpts.device.listing.look import look
-from openpts.device.listing.patience import Reply, ask_each
-from openpts.device.way.link import NegotiatedLink
+from openpts.device.listing.inspect import look
+from openpts.device.listing.query_with_timeout import Reply, ask_each
 from openpts.errors import RefusedError
 from openpts.system_files import SystemRoots
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from openpts.device.guard.rules import Refusal
 from openpts.device.identity.media import Media
-from openpts.device.way.link import NegotiatedLink
+from openpts.device.link.link import NegotiatedLink
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.health import HealthReading
 

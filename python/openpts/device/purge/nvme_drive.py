@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.asking import open_to_ask
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
@@ -17,6 +16,7 @@ from openpts.device.nvme.nvme_admin import (
 )
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
+from openpts.device.open_for_query import open_to_ask
 from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability
 from openpts.device.purge.nvme_namespace import NvmeNamespace

@@ -7,8 +7,8 @@ An amount is dealt out to the threads beforehand. A run time is written in micro
 from collections.abc import Sequence
 from itertools import pairwise
 
+from openpts.engine.fio.offsets import Part, left_out_bytes
 from openpts.engine.fio.operations import FioOptions
-from openpts.engine.fio.places import Part, left_out_bytes
 from openpts.engine.fio.refusal import refusal
 from openpts.errors import UsageError
 from openpts.units import NS_PER_US

@@ -7,9 +7,9 @@ from typing import Final
 
 from openpts.engine.fio.data import data_options
 from openpts.engine.fio.ending import ending_options
+from openpts.engine.fio.offsets import parts, placement_options
 from openpts.engine.fio.operations import FioOptions, block_size_options, operation_options
 from openpts.engine.fio.pacing import pacing_options
-from openpts.engine.fio.places import parts, placement_options
 from openpts.engine.fio.refusal import refusal
 from openpts.errors import UsageError
 from openpts.units import KIB

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.cli.lasting_output import LastingOutput, lasting
+from openpts.cli.broken_pipe import LastingOutput, lasting
 
 MAIN = "from openpts.cli.main import main; main()"
 PLAN = (sys.executable, "-c", MAIN, "plan", "iops", "--capacity", "1TB", "--json")

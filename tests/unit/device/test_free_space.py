@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.targets import room
+from openpts.device.targets import free_space
+from openpts.device.targets.free_space import SpaceNeed, check_space, target_needs
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.room import SpaceNeed, check_space, target_needs
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import GB, MIB
@@ -141,7 +141,7 @@ def test_a_file_on_a_loop_device_needs_what_that_lacks(
 @pytest.fixture
 def free(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every file system has 100 GB free."""
-    monkeypatch.setattr(room, "_free_bytes", lambda place: 100 * GB)
+    monkeypatch.setattr(free_space, "_free_bytes", lambda place: 100 * GB)
 
 
 @pytest.mark.usefixtures("free")

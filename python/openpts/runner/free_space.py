@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from openpts.device.targets.room import SpaceNeed, check_space
+from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.errors import TargetError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply
 from openpts.planning.record_size import capture_bytes, record_bytes
-from openpts.runner.bench import DeviceUnderTest
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.facts import TargetFacts
 
 

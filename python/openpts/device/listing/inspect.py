@@ -10,7 +10,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.cache.write_cache import UNKNOWN, read_write_cache
-from openpts.device.guard.at_work import at_work
+from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.guard import check, check_drive
 from openpts.device.guard.rules import SIGNATURE_RULE, quiet_refusals
 from openpts.device.guard.signatures import recorded_signatures
@@ -18,13 +18,13 @@ from openpts.device.guard.usage import Usage
 from openpts.device.health.health import read_health_of
 from openpts.device.identity.identity import drive_facts, identified_controller
 from openpts.device.identity.media import media
+from openpts.device.link.link import negotiated_link
 from openpts.device.listing.drive_listing import DeviceListing, PurgeAbility, Verdict
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.purge.methods import capabilities
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.target import BlockTarget, Target
-from openpts.device.way.link import negotiated_link
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts

@@ -1,12 +1,12 @@
 """Settings of the way to a drive, on made-up machines."""
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.way.way_settings import way_settings
+from openpts.device.link.link_settings import link_settings
 from openpts.system_files import SystemRoots
 
 
 def _values(name: str, roots: SystemRoots) -> dict[str, str | None]:
-    facts = way_settings(BlockDevice.of_name(name, roots), roots)
+    facts = link_settings(BlockDevice.of_name(name, roots), roots)
     assert all(fact.source for fact in facts.values())
     return {key: fact.value for key, fact in facts.items()}
 

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from openpts.near_word import near_word
-from openpts.parameters.places import Path
+from openpts.parameters.source_position import Path
 
 _KINDS: Final = {
     "int": "a whole number",

@@ -7,8 +7,8 @@ import pytest
 from msgspec.structs import replace as with_conditions
 
 from openpts.record.reader import Run, read_run
-from openpts.rehearsal.concerns import PlanConcern, plan_concerns
-from openpts.rehearsal.subject import Subject
+from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
+from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.conditions import BaseConditions, CrossStimulusConditions
 from openpts.vocabulary.part import Part

@@ -9,7 +9,7 @@ from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.writer import CAPTURE_FOLDER
-from openpts.runner.places import check_places
+from openpts.runner.target_fit import check_places
 from openpts.units import NS_PER_S, format_block_size, format_capacity
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.stimulus import Step, Stimulus

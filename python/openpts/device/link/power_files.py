@@ -4,7 +4,7 @@ from pathlib import Path
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
-from openpts.device.way.pcie import pci_functions
+from openpts.device.link.pcie import pci_functions
 
 
 def link_state_files(device: BlockDevice) -> tuple[Path, ...]:

@@ -6,16 +6,16 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
-from openpts.device.way.nearby_cpus import numa_node
-from openpts.device.way.pcie import pci_functions, pcie_link
-from openpts.device.way.power_files import (
+from openpts.device.link.nearby_cpus import numa_node
+from openpts.device.link.pcie import pci_functions, pcie_link
+from openpts.device.link.power_files import (
     apst_file,
     link_state_files,
     sata_power_file,
     scsi_power_control,
     usb_power_control,
 )
-from openpts.device.way.storage_driver import storage_driver
+from openpts.device.link.storage_driver import storage_driver
 from openpts.system_files import SystemRoots, chosen_word, read_lines, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -27,7 +27,7 @@ _AER: Final = {
 }
 
 
-def way_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
+def link_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
     """Settings of a disk's queue and link, under the keys of the host audit; never raises."""
     folder = hardware_folder(device)
     functions = pci_functions(folder)

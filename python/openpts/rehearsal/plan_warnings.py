@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.record.reader import Run
-from openpts.rehearsal.subject import Subject
+from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.scale import ios_for_nines, nines_of, scale_concerns, times_text
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import NS_PER_S, format_capacity

@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.way.power_files import (
+from openpts.device.link.link_settings import drive_depth
+from openpts.device.link.power_files import (
     apst_file,
     link_state_files,
     pci_power_control,
@@ -13,7 +14,6 @@ from openpts.device.way.power_files import (
     scsi_power_control,
     usb_power_control,
 )
-from openpts.device.way.way_settings import drive_depth
 from openpts.system_files import read_text
 from openpts.vocabulary.host_advice.drive_queue import LARGEST_BLOCK_KIB
 from openpts.vocabulary.scenario import Scenario
@@ -31,7 +31,7 @@ _QUEUE: Final = {
 }
 
 
-def way_changes(device: BlockDevice, scenario: Scenario) -> tuple[Change, ...]:
+def link_changes(device: BlockDevice, scenario: Scenario) -> tuple[Change, ...]:
     """All changes for the scenario, also those that are made already, in the order in which to make them.
 
     The scheduler comes after what it resets, so that putting back, which goes the other way, ends well.

@@ -8,7 +8,7 @@ import pytest
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.errors import TargetError, UsageError
 from openpts.rehearsal.matching import Traits, matched_preset, traits_of
-from openpts.rehearsal.subject import Subject, Wishes, subject_of, subject_of_disk
+from openpts.rehearsal.reference_drive import Subject, Wishes, subject_of, subject_of_disk
 from openpts.system_files import SystemRoots
 
 SHEET = """

@@ -8,8 +8,8 @@ from openpts.device.cache.write_cache_control import write_cache_control
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
+from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.reading import open_for_reading
-from openpts.device.targets.room import SpaceNeed
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.engine.contract import CapturingEngine

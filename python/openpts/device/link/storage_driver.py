@@ -2,7 +2,7 @@
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.identity.interface import hardware_folder
-from openpts.device.way.pcie import pci_functions
+from openpts.device.link.pcie import pci_functions
 from openpts.system_files import SystemRoots, read_text
 from openpts.vocabulary.facts import Fact
 

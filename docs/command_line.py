@@ -1,4 +1,4 @@
-"""Writes docs/command-line.md from the commands themselves, so that the manual can't lag behind."""
+"""Writes docs/command-line.md from the commands themselves, so that the manual is always current."""
 
 from pathlib import Path
 
@@ -9,19 +9,19 @@ from openpts.cli.main import cli
 HEAD = """\
 # Command line
 
-`openpts` alone shows what to try first and ends with 0. A group alone, such as `openpts run`, shows its
-help on standard output, says on the error channel that a command is missing, and ends with 2, so that a
-script notices. A word that is missing or makes no sense ends with 2 as well; below the reason stand usage and
-an example, or the nearest word that there is. At a terminal long reasons are broken between words; in a pipe
-each is one line.
+This page is the output of `openpts help` for every command.
 
-Bash, zsh and fish complete commands and options after one line in the shell's start-up file:
+`openpts` alone shows what to try first and ends with 0. A group alone, such as `openpts run`, prints its
+help on standard output and the missing command on standard error, and ends with 2, so that a script
+notices. A missing or invalid word ends with 2 as well; the reason is followed by usage and an example, or
+by the nearest known word. At a terminal long reasons are wrapped between words; in a pipe each is one
+line.
+
+**Completion.** Bash, zsh and fish complete commands and options after one line in the shell's start-up file:
 
     eval "$(_OPENPTS_COMPLETE=bash_source openpts)"     # ~/.bashrc
     eval "$(_OPENPTS_COMPLETE=zsh_source openpts)"      # ~/.zshrc
     _OPENPTS_COMPLETE=fish_source openpts | source      # ~/.config/fish/config.fish
-
-What follows is what `openpts help` prints.
 """
 
 

@@ -107,7 +107,7 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
     chosen, steady, state = demand.results.chosen, summary_state(demand.results), _state(demand)
     if chosen is None:
         iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
-        return iops, replace(art, on_cover=False)
+        return replace(iops, cover_label=iops.label), replace(art, on_cover=False)
     named = [("MaxIOPS", "max", chosen.maximum), ("MinIOPS", "min", chosen.minimum)]
     named += [("MidIOPS", f"mid{number}", middle) for number, middle in enumerate(chosen.middles, start=1)]
     doubt = "" if chosen.below_art_limit else "ART not below its limit"

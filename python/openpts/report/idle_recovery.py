@@ -4,11 +4,11 @@ from dataclasses import replace
 from typing import Any, Final
 
 from openpts.analysis.idle_recovery import SegmentSummary
-from openpts.analysis.idle_recovery_results import IdleRecoveryResults, analyse_idle_recovery
+from openpts.analysis.idle_recovery_results import IdleRecoveryResults, Segment, analyse_idle_recovery
 from openpts.pages import cells
 from openpts.pages.kit import Required
 from openpts.pages.measure import Measure, Measured, Subject
-from openpts.pages.model import Page, Section
+from openpts.pages.model import Cell, Page, Section
 from openpts.record.reader import Run
 from openpts.report.content import TestContent
 from openpts.report.header import Rows, common_header
@@ -53,13 +53,8 @@ _LONGEST_WAIT_STATE: Final = 10
 _BASELINE: Final = Measure[SegmentSummary](
     "baseline_iops", "Baseline", "IOPS", lambda baseline: baseline.iops
 )
-_GAIN: Final = Measure[float](
-    "gain",
-    "Gain of WS {name} over the baseline",
-    "%",
-    lambda gain_pct: cells.percent(gain_pct, plus=True),
-    better=Better.HIGHER,
-    absent="not reached",
+_GAIN: Final = Measure[Cell](
+    "gain", "Gain of WS {name} over the baseline", "%", lambda gain: gain, better=Better.HIGHER
 )
 
 
@@ -152,10 +147,7 @@ def _measures(results: IdleRecoveryResults, tracked: TrackedPart) -> tuple[Measu
     segments = {segment.state.number: segment for segment in results.segments}
     gains = [
         replace(
-            _GAIN.of(
-                None if segment is None else results.gain_pct(segment),
-                Subject(str(number), key=f"ws{number}", steady=steady),
-            ),
+            _GAIN.of(_gain_cell(results, segment), Subject(str(number), f"ws{number}", steady=steady)),
             is_key=number == _LONGEST_WAIT_STATE,
             on_cover=segment is not None,
         )
@@ -163,6 +155,11 @@ def _measures(results: IdleRecoveryResults, tracked: TrackedPart) -> tuple[Measu
         for segment in (segments.get(number),)
     ]
     return (_BASELINE.of(results.baseline, Subject(steady=steady)), *gains)
+
+
+def _gain_cell(results: IdleRecoveryResults, segment: Segment | None) -> Cell:
+    gain_pct = None if segment is None else results.gain_pct(segment)
+    return cells.missing("not reached") if gain_pct is None else cells.percent(gain_pct, plus=True)
 
 
 def _steady_text(tracked: TrackedPart) -> str:

@@ -20,7 +20,7 @@ from openpts.vocabulary.conditions import DemandConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.test_conditions import TestConditions
-from tests.support.made_up_run import made_up_run
+from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.report_cases import Reports
 
 
@@ -88,6 +88,14 @@ def test_idle_recovery_gives_the_gain_of_the_longest_wait_state() -> None:
     assert covered == ["baseline_iops", *(f"ws{s['number']}.gain" for s in summarise(run)["wait_states"])]
 
 
+def test_a_wait_state_that_was_never_reached_says_so() -> None:
+    found = measures(made_up_run("hir", rate=restless_rate))
+    assert {key: (one.note, one.on_cover) for key, one in found.items()} == {
+        "baseline_iops": ("not measured", True),
+        "ws10.gain": ("not reached", False),
+    }
+
+
 def test_recovery_is_a_time() -> None:
     run = made_up_run("xsr")
     found = measures(run)
@@ -122,9 +130,9 @@ def test_without_a_round_there_is_no_operating_point() -> None:
     run = made_up_run("dirth")
     cut = replace(run, steps=tuple(step for step in run.steps if step.place.part is not Part.ROUND))
     found = measures(cut)
-    assert {key: (one.text, one.on_cover) for key, one in found.items()} == {
-        "max.iops": ("n/a", True),
-        "max.art": ("n/a", False),
+    assert {key: (one.text, one.cover_label, one.on_cover) for key, one in found.items()} == {
+        "max.iops": ("n/a", "MaxIOPS", True),
+        "max.art": ("n/a", "ART at MaxIOPS", False),
     }
 
 

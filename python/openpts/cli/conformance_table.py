@@ -33,7 +33,7 @@ def print_conformance(
     if not conditions.of_specification:
         console.print(
             f"{printable(manifest.test_id)}: {conditions.test.upper()} is not part of the specification: no "
-            "requirement applies to it, so it cannot be conformant"
+            "requirement binds it, and nothing in it can be conformant"
         )
         return
     console.print(

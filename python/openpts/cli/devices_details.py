@@ -45,7 +45,7 @@ _HEALTH: Final = {
 
 
 def print_details(listing: DeviceListing, console: Console) -> None:
-    """The facts, the log, the purge methods, and the verdict of each rule that speaks against it."""
+    """The facts, the log, the purge methods, and the verdict of each rule that refuses it."""
     table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_header=False)
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold", ratio=2)

@@ -30,7 +30,7 @@ class _Column:
 
 
 def print_table(listings: Sequence[DeviceListing], console: Console) -> None:
-    """One line for each drive, then what speaks against testing those that are not free."""
+    """One line for each drive, then the refusals of those that are not free."""
     if not listings:
         console.print(Text("no drives"))
         return

@@ -167,7 +167,7 @@ _engine = together(
     click.option(
         "--capture",
         type=click.Path(path_type=Path, file_okay=False),
-        help="Write every single I/O into Parquet files in this folder, which is made if it is not there.",
+        help="Record every I/O in Parquet files in this folder, which is created if missing.",
     ),
 )
 

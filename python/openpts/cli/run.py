@@ -41,7 +41,7 @@ def run() -> None:
 PURGE_OPTION = click.option(
     "--purge",
     metavar="METHOD",
-    help="Purge before the test: `auto` is the best method that the drive has, `none` is recorded in the "
+    help="Purge before the test: `auto` is the best method of the drive, `none` is recorded in the "
     "ledger; else a method as in `openpts purge --help`, or several with commas, each tried if the one "
     "before failed; auto.",
 )
@@ -64,7 +64,7 @@ RUN_OPTIONS = together(
     click.option(
         "--scenario",
         type=click.Choice([scenario.value for scenario in Scenario]),
-        help="What the figures are to show: the drive alone, or a machine as its users have it. The host "
+        help="Measure the drive alone, or a machine as its users have it. The host "
         "audit judges by it; synthetic.",
     ),
     click.option(

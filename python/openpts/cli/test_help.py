@@ -26,12 +26,12 @@ _PURPOSES: Final[Mapping[str, str]] = {
     At full length, for each workload: a purge, the workload until 4 x user capacity are written or for
     6 hours, and 20 minutes for the histogram of response times.
     """,
-    "hir": """What a drive makes of pauses between bursts of random writes.
+    "hir": """How pauses between bursts of random writes affect a drive.
 
     At full length: random writes until single minutes 30 minutes apart are steady, 5 at least (2 h 1 min) and
     25 at most (12 h 1 min), then five wait states with their returns to the baseline, 15 h 30 min.
     """,
-    "xsr": """How a drive takes the change from sequential to random writes and back.
+    "xsr": """How a drive recovers from changes between sequential and random writes.
 
     At full length: 8 hours of SEQ 1024 KiB writes, 6 hours of RND 8 KiB writes, 8 hours of SEQ 1024 KiB
     writes, without a pause: 22 hours.
@@ -54,7 +54,7 @@ _PURPOSES: Final[Mapping[str, str]] = {
     30 minutes of idle time; on the purged drive again the user capacity once more, with bursts of 30 seconds
     of random writes at five fill levels.
     """,
-    "sustained": """What a long load leaves of the figures of a fresh drive, and of its data sheet.
+    "sustained": """Figures of a drive before and after a long load, beside those of its data sheet.
 
     At full length: 2 minutes of short figures, RND 4 KiB writes until 4 x user capacity are written or for
     72 hours, and the short figures again at once.
@@ -67,10 +67,10 @@ _PURPOSES: Final[Mapping[str, str]] = {
     """,
     "benchmarks": """The figures that users of CrystalDiskMark, AS SSD or ATTO know, each with its definition.
 
-    Each benchmark lays its test file and measures its rows, with its own pauses, warm-ups and passes. It is
+    Each benchmark writes its test file and measures its rows, with its own pauses, warm-ups and passes. It is
     done on the purged drive unless preconditioning is asked for: what was only purged shows its best.
     """,
-    "precon": """What figures a drive has fresh, after sequential and after random writes.
+    "precon": """Figures of a drive fresh, after sequential and after random writes.
 
     At full length: the rows on the purged drive; a purge, the user capacity written twice in sequence, the
     rows, random writes until single minutes are steady; a purge, random writes until steady, twice, and the
@@ -99,7 +99,7 @@ _PURPOSES: Final[Mapping[str, str]] = {
 
 _TARGET: Final = """
     TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
-    simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N where its own shall not do. PRESET is the
+    simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N to override its own. PRESET is the
     name of one that ships or the path of a TOML file.
 
     Options name the specification's value behind a semicolon. Whatever differs from it is listed in the

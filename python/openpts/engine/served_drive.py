@@ -1,4 +1,4 @@
-"""A simulated drive behind NVMe over TCP, in the Rust module: what it is told, and what it served."""
+"""A simulated drive behind NVMe over TCP, in the Rust module: its order, and what it served."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -55,8 +55,8 @@ TIME_SCALE = changes(
         lambda name, value, conditions: at_time_scale(conditions, readers.time_scale(name, value)),
         lambda _conditions: "",
     ),
-    "Share of all durations and repetitions to run, such as 1/60. Amounts of data stay, and what is "
-    "given by another parameter.",
+    "Share of all durations and repetitions to run, such as 1/60; amounts of data and values given "
+    "separately stay.",
     examples=["1/60"],
 )
 STEP_SECONDS = seconds(

@@ -66,7 +66,7 @@ def _findings(run: Run, wanted: _Requirements) -> tuple[Deviation, ...]:
 
 
 def _of_preconditioning(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
-    """The specification orders no stop, so that the test goes on; on what, has to be told."""
+    """The specification orders no stop, so the test continues; the ledger states on what data."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
     tracked = analyse_tracking(

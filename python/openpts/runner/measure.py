@@ -95,7 +95,7 @@ def _finish_captures(
 
 
 def follow(engines: Sequence[Engine], emit: MeasurementListener, stop: StopSignals) -> None:
-    """Tell what the engines do until each of them has handed over its one sample.
+    """Report progress until each engine has returned its one sample.
 
     Raises InterruptedRunError if the operator wished a stop, RunFailedError if a sample never came.
     """

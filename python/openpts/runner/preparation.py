@@ -25,7 +25,7 @@ class Preparation:
     def check_purge(self) -> None:
         """Raise OpenptsError where the purge would be refused before it touches anything."""
         if not self.purge_choice.left_out:
-            with _told_how_to_do_without():
+            with _with_hint_to_run_unpurged():
                 self.device.check_purge(self.purge_choice)
 
     def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
@@ -33,7 +33,7 @@ class Preparation:
         if self.purge_choice.left_out:
             report = no_purge("the operator asked for none")
             return report, (purge_left_out(report),)
-        with _told_how_to_do_without():
+        with _with_hint_to_run_unpurged():
             return self.device.purge(self.purge_choice, progress)
 
     def write_cache(self, required_enabled: bool) -> tuple[WriteCacheReport, tuple[Deviation, ...]]:
@@ -53,7 +53,7 @@ class Preparation:
 
 
 @contextmanager
-def _told_how_to_do_without() -> Iterator[None]:
+def _with_hint_to_run_unpurged() -> Iterator[None]:
     try:
         yield
     except PurgeImpossibleError as error:

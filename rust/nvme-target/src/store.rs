@@ -34,7 +34,7 @@ impl Store {
     pub(super) fn in_file(file: File, capacity_bytes: u64) -> io::Result<Self> {
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         // Whatever else lies there is somebody's file.
         if metadata.len() != 0 && metadata.len() != capacity_bytes {

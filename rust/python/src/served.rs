@@ -63,8 +63,8 @@ impl PyServedDrive {
         secrets: BTreeMap<String, (Vec<u8>, Option<Vec<u8>>)>,
     ) -> PyResult<Self> {
         let address: SocketAddr = address.parse().map_err(value_error::<std::net::AddrParseError>)?;
-        let scale =
-            Scale::new(scale).ok_or_else(|| PyValueError::new_err("a scale of 0 stands for nothing"))?;
+        let scale = Scale::new(scale)
+            .ok_or_else(|| PyValueError::new_err("a scale of 0 is invalid: use 1 or more"))?;
         let order = Order {
             preset: Preset::parse(preset_toml).map_err(value_error::<PresetError>)?,
             capacity_bytes,

@@ -29,8 +29,8 @@ impl PySimulatedDrive {
     #[pyo3(signature = (preset_toml, *, capacity_bytes, scale, seed))]
     fn new(py: Python<'_>, preset_toml: &str, capacity_bytes: u64, scale: u32, seed: u64) -> PyResult<Self> {
         let preset = Preset::parse(preset_toml).map_err(value_error::<PresetError>)?;
-        let scale =
-            Scale::new(scale).ok_or_else(|| PyValueError::new_err("a scale of 0 stands for nothing"))?;
+        let scale = Scale::new(scale)
+            .ok_or_else(|| PyValueError::new_err("a scale of 0 is invalid: use 1 or more"))?;
         let bytes = openpts_sim::simulated_bytes(capacity_bytes, scale);
         let drive = py
             .detach(|| openpts_sim::open(&preset, bytes, scale, seed))

@@ -101,7 +101,7 @@ def test_no_count_is_made_of_a_test_beyond_the_specification() -> None:
     printed = io.StringIO()
     print_conformance(printed, run.manifest, everything, ())
     assert printed.getvalue() == (
-        "MADE-UP: PRECON is not part of the specification: no requirement applies to it, so it cannot be "
+        "MADE-UP: PRECON is not part of the specification: no requirement binds it, and nothing in it can be "
         "conformant\n"
     )
     assert conformance_object(run.manifest, everything, ())["revision"] is None

@@ -24,5 +24,5 @@ def test_anything_else_is_refused_with_what_to_write(text: str) -> None:
 
 def test_a_power_command_is_looked_for_before_anything_runs() -> None:
     assert telemetry_of("off", "sh -c 'echo 4.5'").power_command == "sh -c 'echo 4.5'"
-    with pytest.raises(UsageError, match="there is no program /no/such"):
+    with pytest.raises(UsageError, match="program /no/such not found"):
         telemetry_of("1s", "/no/such program")

@@ -142,7 +142,7 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
     with pytest.raises(UsageError, match=says):
         chosen.admit(wanted, ADVANCED)
     own = choices("dirth", "--workload", "RND 2KiB RW0")
-    with pytest.raises(UsageError, match="--workload: 2 KiB is no multiple"):
+    with pytest.raises(UsageError, match="--workload: 2 KiB is not a multiple"):
         own.admit(conditions("dirth", "--workload", "RND 2KiB RW0"), ADVANCED)
 
 

@@ -34,9 +34,7 @@ def with_stimulus(**changes: object) -> Step:
 
 
 EVERYWHERE = {
-    "block size 1000 B is no multiple of the sector size 512 B|1000 B is (no|not a) multiple": with_stimulus(
-        block_sizes=(BlockSize(1000),)
-    ),
+    "1000 B is (no|not a) multiple of the sector size 512 B": with_stimulus(block_sizes=(BlockSize(1000),)),
     "active range -5:50 is not within 0:100": with_stimulus(active_range=ActiveRange(-5, 50)),
     "active range 0:120 is not within 0:100": with_stimulus(active_range=ActiveRange(0, 120)),
     "active range 60:60 is not within 0:100": with_stimulus(active_range=ActiveRange(60, 60)),

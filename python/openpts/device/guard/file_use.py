@@ -1,4 +1,4 @@
-"""What speaks against writing to a regular file, whatever name it is known by."""
+"""Reasons not to write to a regular file, by whatever name it is known."""
 
 import errno
 import fcntl

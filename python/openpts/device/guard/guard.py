@@ -98,7 +98,7 @@ def open_contents(path: Path, consent: Consent, roots: SystemRoots) -> Iterator[
 
 
 def check(target: Target, roots: SystemRoots) -> tuple[Refusal, ...]:
-    """All that speaks against a target apart from the operator's confirmation; empty: it is free to use.
+    """All refusals of a target apart from the operator's confirmation; empty: it is free to use.
 
     Opens for reading at most, and a drive only if nothing is known against it. Raises TargetError
     where the target is missing or can't be opened, and RefusedError where the kernel's lists can't be

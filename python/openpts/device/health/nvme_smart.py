@@ -51,7 +51,7 @@ def parse_smart_log(data: bytes) -> dict[str, float]:
 
     Left out is what says nothing: sensors that aren't fitted, temperatures that can't be, counters that are
     full, and a time of throttling that is longer than the drive has been on. Raises ValueError if there are
-    not as many bytes, or if none of them is told.
+    not as many bytes, or if none of them is reported.
     """
     if len(data) != SMART_LOG_BYTES:
         raise ValueError(f"a SMART log has {SMART_LOG_BYTES} bytes, not {len(data)}")

@@ -6,7 +6,7 @@ from openpts.device.health.ata_health import plausible_temperature_c
 from openpts.device.health.conflicting_values import Told
 from openpts.device.health.smartctl import SmartctlAnswer
 
-# before it, smartctl's JSON told the length of the list in bytes under this name
+# before it, smartctl's JSON had the length of the list in bytes under this name
 _COUNTS_DEFECTS_SINCE: Final = (7, 4)
 _MINUTES_PER_HOUR: Final = 60
 _LARGEST_PERCENTAGE: Final = 255

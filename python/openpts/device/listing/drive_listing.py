@@ -22,7 +22,7 @@ class Safety(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """``refusals`` is all that speaks against the drive; ``unknown`` says why that can't be told."""
+    """``refusals`` are those of the guard's rules; ``unknown`` is the reason why they can't be judged."""
 
     refusals: tuple[Refusal, ...] = ()
     unknown: str = ""
@@ -116,7 +116,7 @@ class DeviceListing:
 
     @property
     def reason(self) -> str:
-        """Why not, or why that can't be told."""
+        """Why not, or why that is unknown."""
         return self.verdict.reason
 
     @property

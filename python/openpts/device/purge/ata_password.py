@@ -98,7 +98,7 @@ def _wwn_text(wwn: str | None) -> str:
 
 
 def password_state(entry: Entry, roots: SystemRoots, run: Run) -> str:
-    """Where the drive of an entry is now, and what it says of its security; why not, if it can't be told."""
+    """Where the drive of an entry is now, and its security state; or why that is unknown."""
     try:
         device = _find(entry.subject, roots, run)
         security = AtaDrive(device.node, run).identify().security

@@ -73,7 +73,7 @@ class ScsiDrive:
     run: Run
 
     def supports(self, operation_code: int, service_action: int | None = None) -> str | None:
-        """What speaks against a command, by REPORT SUPPORTED OPERATION CODES; None: the drive has it."""
+        """Why a command is not usable, by REPORT SUPPORTED OPERATION CODES; None: the drive has it."""
         code = f"0x{operation_code:02x}" + ("" if service_action is None else f",{service_action}")
         try:
             answer = self._ask(("sg_opcodes", "--no-inquiry", f"--opcode={code}"), _QUESTION_LIMIT_S)

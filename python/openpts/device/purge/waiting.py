@@ -39,7 +39,7 @@ class Status(Protocol):
 
     @property
     def share(self) -> float | None:
-        """Which share is done, 0 to 1; None: not told."""
+        """Which share is done, 0 to 1; None: not reported."""
 
 
 _Told = TypeVar("_Told", bound=Status)

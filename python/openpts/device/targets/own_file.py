@@ -27,7 +27,7 @@ class OwnFile:
 
 
 def file_refusals(path: Path, use: FileUse, usage: Usage, roots: SystemRoots) -> tuple[Refusal, ...]:
-    """What speaks against writing to this file; empty if it is free to use or not there yet.
+    """Reasons not to write to this file; empty if it is free to use or doesn't exist yet.
 
     Opens it for reading. ``usage`` must know who has it open. Raises TargetError if it can't be read.
     """

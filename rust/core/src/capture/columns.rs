@@ -62,7 +62,7 @@ impl Columns {
         if remainders == 0 {
             return Ok(());
         }
-        Err(ParquetError::General(format!("an I/O's offset is no multiple of {lba_bytes} bytes")))
+        Err(ParquetError::General(format!("an I/O's offset is not a multiple of {lba_bytes} bytes")))
     }
 }
 

@@ -127,7 +127,7 @@ fn an_offset_that_would_not_come_back_ends_the_capture() {
     taps[0].record(0, CapturedIo { offset_bytes: 511, ..numbered(100) });
     drop(taps);
     let Err(CaptureError::Write { reason, summary }) = capture.finish() else { panic!("accepted") };
-    assert_eq!(reason, "an I/O's offset is no multiple of 512 bytes");
+    assert_eq!(reason, "an I/O's offset is not a multiple of 512 bytes");
     assert_eq!((summary.ios_written, summary.ios_discarded), (100, 1));
     assert_eq!(read_sorted(&summary.files), first(100));
 }

@@ -165,7 +165,7 @@ impl VirtualSession {
             && !rule.window_ns.is_multiple_of(self.wishes.interval_ns)
         {
             return Err(format!(
-                "a steady-state window of {} ns is no multiple of the interval of {} ns",
+                "a steady-state window of {} ns is not a multiple of the interval of {} ns",
                 rule.window_ns, self.wishes.interval_ns
             ));
         }

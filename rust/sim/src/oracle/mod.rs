@@ -74,7 +74,7 @@ impl OracleDrive {
     ) -> Result<Self, PresetError> {
         if capacity_bytes == 0 || !capacity_bytes.is_multiple_of(preset.sector_bytes.into()) {
             return Err(PresetError(format!(
-                "a capacity of {capacity_bytes} bytes is no whole number of sectors of {}",
+                "a capacity of {capacity_bytes} bytes is not a whole number of sectors of {}",
                 preset.sector_bytes
             )));
         }

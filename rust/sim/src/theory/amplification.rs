@@ -39,10 +39,7 @@ pub fn write_amplification(
     seed: u64,
 ) -> Result<Amplification, PresetError> {
     let Some(model) = &preset.page_mapped else {
-        return Err(PresetError(format!(
-            "{} is not page-mapped: there is no theory of it here",
-            preset.name
-        )));
+        return Err(PresetError(format!("{} is not page-mapped: no theory covers it", preset.name)));
     };
     if !(over_provisioning > 0.0 && over_provisioning <= 10.0) {
         return Err(PresetError(format!(

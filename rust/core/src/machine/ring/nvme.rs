@@ -109,7 +109,7 @@ impl Limits {
         let pieces = bytes.div_ceil(PAGE_BYTES) + u64::from(!bytes.is_multiple_of(PAGE_BYTES));
         match self.pieces {
             Some(most) if pieces > most => Err(format!(
-                "a transfer of {bytes} B lies on {pieces} pages, and the device takes {most} in one command"
+                "a transfer of {bytes} B spans {pieces} pages, and the device takes {most} in one command"
             )),
             _ => Ok(()),
         }

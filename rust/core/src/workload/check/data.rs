@@ -23,7 +23,7 @@ fn check_granule(granule: u32, limits: &Limits) -> Result<(), String> {
     let (sector, buffer) = (limits.sector_bytes, limits.block_size_bytes);
     if granule == 0 || !granule.is_multiple_of(sector) {
         return Err(format!(
-            "reducible.granule_bytes {granule} is no multiple of the sector size {sector} B"
+            "reducible.granule_bytes {granule} is not a multiple of the sector size {sector} B"
         ));
     }
     if granule > buffer {

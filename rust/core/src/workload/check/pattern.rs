@@ -33,7 +33,7 @@ fn check_block_sizes(stimulus: &Stimulus, limits: &Limits) -> Result<(), String>
     let sector = limits.sector_bytes;
     for block in sizes.iter().map(|size| size.bytes) {
         if block == 0 || !block.is_multiple_of(sector) {
-            return Err(format!("block size {block} B is no multiple of the sector size {sector} B"));
+            return Err(format!("block size {block} B is not a multiple of the sector size {sector} B"));
         }
         if block > limits.block_size_bytes {
             return Err(format!("block size {block} B exceeds the buffers of {} B", limits.block_size_bytes));
@@ -55,11 +55,11 @@ fn check_distances(stimulus: &Stimulus, sector: u32) -> Result<(), String> {
     if let Some(alignment) = stimulus.alignment_bytes
         && (alignment == 0 || !alignment.is_multiple_of(sector))
     {
-        return Err(format!("alignment_bytes {alignment} is no multiple of the sector size {sector} B"));
+        return Err(format!("alignment_bytes {alignment} is not a multiple of the sector size {sector} B"));
     }
     if let Some(stride) = stimulus.stride_bytes {
         if !stride.is_multiple_of(u64::from(sector)) {
-            return Err(format!("stride_bytes {stride} is no multiple of the sector size {sector} B"));
+            return Err(format!("stride_bytes {stride} is not a multiple of the sector size {sector} B"));
         }
         let largest = stimulus.largest_block_bytes();
         if stride < u64::from(largest) {

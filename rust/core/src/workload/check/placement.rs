@@ -84,7 +84,7 @@ fn check_segments(stimulus: &Stimulus, count: u32, bytes: u64, sector_bytes: u32
         return Err(format!("segments.count {count} is not within 1 to {MOST_SEGMENTS}"));
     }
     if !bytes.is_multiple_of(alignment) {
-        return Err(format!("segments.bytes {bytes} is no multiple of the alignment {alignment} B"));
+        return Err(format!("segments.bytes {bytes} is not a multiple of the alignment {alignment} B"));
     }
     if bytes < u64::from(largest) {
         return Err(format!("segments.bytes {bytes} is less than the largest block size {largest} B"));

@@ -62,8 +62,8 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
         sizes.iter().map(|(bytes, weight)| json!({"bytes": bytes, "weight": weight})).collect::<Value>()
     };
     for (field, value, reason) in [
-        ("block_sizes", sizes(&[(1000, 1)]), "1000 B is no multiple of the sector size 512 B"),
-        ("block_sizes", sizes(&[(0, 1)]), "0 B is no multiple of the sector"),
+        ("block_sizes", sizes(&[(1000, 1)]), "1000 B is not a multiple of the sector size 512 B"),
+        ("block_sizes", sizes(&[(0, 1)]), "0 B is not a multiple of the sector"),
         ("block_sizes", sizes(&[(512, 1), (2_097_152, 1)]), "2097152 B exceeds the buffers of 1048576 B"),
         ("block_sizes", sizes(&[]), "block_sizes: 0 are not 1 to 64"),
         ("block_sizes", sizes(&[(512, 1); 65]), "block_sizes: 65 are not 1 to 64"),
@@ -82,9 +82,9 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
         ("range_start_bytes", json!(1_073_741_824), "does not lie within"),
         ("range_start_bytes", json!(100), "does not lie on sectors of 512 B"),
         ("range_end_bytes", json!(8192), "no block of 4096 B for each thread"),
-        ("alignment_bytes", json!(0), "alignment_bytes 0 is no multiple of the sector size 512 B"),
+        ("alignment_bytes", json!(0), "alignment_bytes 0 is not a multiple of the sector size 512 B"),
         ("alignment_bytes", json!(4000), "alignment_bytes 4000 is no multiple"),
-        ("stride_bytes", json!(5000), "stride_bytes 5000 is no multiple of the sector"),
+        ("stride_bytes", json!(5000), "stride_bytes 5000 is not a multiple of the sector"),
         ("stride_bytes", json!(3584), "stride_bytes 3584 is less than the largest block size 4096 B"),
         ("access_pattern", json!("random"), "unknown field"),
         ("colour", json!(1), "unknown field"),
@@ -198,8 +198,12 @@ fn each_nonsense_of_pacing_and_data_is_refused_by_name() {
         ("data", json!({"pattern": []}), "pattern: 0 bytes are not repeated"),
         ("data", reducible(-0.1, 0.0, 512), "reducible.entropy_pct -0.1 is not within 0 to 100"),
         ("data", reducible(50.0, 100.5, 512), "reducible.duplicate_pct 100.5 is not within 0 to 100"),
-        ("data", reducible(50.0, 0.0, 0), "reducible.granule_bytes 0 is no multiple of the sector size"),
-        ("data", reducible(50.0, 0.0, 100), "reducible.granule_bytes 100 is no multiple of the sector size"),
+        ("data", reducible(50.0, 0.0, 0), "reducible.granule_bytes 0 is not a multiple of the sector size"),
+        (
+            "data",
+            reducible(50.0, 0.0, 100),
+            "reducible.granule_bytes 100 is not a multiple of the sector size",
+        ),
         ("data", reducible(50.0, 0.0, 1 << 21), "reducible.granule_bytes 2097152 exceeds the buffers"),
         ("data", json!("noise"), "unknown variant"),
     ] {

@@ -8,7 +8,7 @@ from openpts.record.reader import read_run
 from openpts.units import MIB
 from tests.device.openpts_process import Ended, openpts
 
-# both in some seconds, and the client profile locks little memory
+# both in some seconds, and the client class locks little memory
 SHORT = ("--tests", "hir,xsr", "--time-scale", "1/20000", "--class", "client", "--no-report")
 
 

@@ -11,8 +11,8 @@ from openpts.units import format_block_size
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
 
-# Mixes are drawn, by some engines at random: so far a share strays by chance in one of ten thousand steps.
-_STANDARD_ERRORS: Final = 4
+# Mixes are drawn, by some engines at random: so far a share strays by chance in one of a million steps.
+_STANDARD_ERRORS: Final = 5
 # What simulated drives on a scale count is rounded.
 _SIZE_ERROR: Final = 0.001
 

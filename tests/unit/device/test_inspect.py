@@ -77,7 +77,7 @@ def test_a_drive_that_somebody_is_at_work_on_is_asked_nothing(
     sibling.mkdir()
     (sibling / "size").write_text("8\n")
     _open_in(server, program, node)
-    monkeypatch.setattr(inspect_module, "drive_facts", _never_twice(look_module.drive_facts))
+    monkeypatch.setattr(inspect_module, "drive_facts", _never_twice(inspect_module.drive_facts))
     *_, last = look(device, read_usage(server))
     assert last.silent.startswith("left alone: ")
     assert f"{node.removeprefix('/dev/')} is open in process 4711 ({program})" in last.silent

@@ -21,7 +21,7 @@ _MOST_PASSES: Final = 99
 
 def _benchmark(name: str, word: str) -> BenchmarkProfile:
     if (found := BENCHMARKS.get(word)) is None:
-        refuse(name, word, f"is none of {NAMES}")
+        refuse(name, word, f"is not one of {NAMES}")
     return found
 
 

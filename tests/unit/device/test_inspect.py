@@ -7,7 +7,7 @@ import pytest
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.usage import read_usage
-from openpts.device.listing import look as look_module
+from openpts.device.listing import inspect as inspect_module
 from openpts.device.listing.drive_listing import Safety
 from openpts.device.listing.inspect import look
 from openpts.device.purge.method import Capability
@@ -38,9 +38,9 @@ def test_first_the_kernel_then_the_drive_then_the_purge_methods(
         (_Method("format"), Capability(True, "OACS", 9.0, ("/dev/nvme0n2",))),
         (_Method("secure-erase"), Capability(False, "no ATA drive", foreign=True)),
     )
-    monkeypatch.setattr(look_module, "capabilities", lambda _device: methods)
+    monkeypatch.setattr(inspect_module, "capabilities", lambda _device: methods)
     log = HealthReading("log", {"temperature_c": 71.0, "warning_limit_c": 70.0, "critical_warning": 2.0})
-    monkeypatch.setattr(look_module, "read_health_of", lambda _device: log)
+    monkeypatch.setattr(inspect_module, "read_health_of", lambda _device: log)
     first, second, third = look(BlockDevice.of_name("nvme0n1", server), read_usage(server))
     assert (first.serial, first.safety, first.health.values) == ("S795NC0T100001", Safety.UNKNOWN, {})
     assert (second.safety, second.temperature_c, second.purge) == (Safety.FREE, 71.0, ())
@@ -77,7 +77,7 @@ def test_a_drive_that_somebody_is_at_work_on_is_asked_nothing(
     sibling.mkdir()
     (sibling / "size").write_text("8\n")
     _open_in(server, program, node)
-    monkeypatch.setattr(look_module, "drive_facts", _never_twice(look_module.drive_facts))
+    monkeypatch.setattr(inspect_module, "drive_facts", _never_twice(inspect_module.drive_facts))
     *_, last = look(device, read_usage(server))
     assert last.silent.startswith("left alone: ")
     assert f"{node.removeprefix('/dev/')} is open in process 4711 ({program})" in last.silent

@@ -53,11 +53,6 @@ def renderer() -> Any:
     return vl_convert
 
 
-def is_rendering() -> bool:
-    """Whether Vega runs in this process, with threads that no fork of it would have."""
-    return renderer.cache_info().currsize > 0
-
-
 def start_renderer() -> None:
     """Have Vega loaded before the first drawing is asked for."""
     drawing(_ANY_PLOT)

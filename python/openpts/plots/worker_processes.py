@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import Executor, Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.synchronize import Event
+from pathlib import Path
 from typing import Any, Final
-
-from openpts.plots.vega_svg import is_rendering
 
 _MOST_PROCESSES: Final = 8
 _OF_WORKER: Final[list[Event]] = []  # in a worker: whether the report was stopped
+_KERNEL_WORKERS: Final = ("iou-wrk-", "iou-sqp-")
 _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -55,7 +55,16 @@ def _processors() -> int:
 
 
 def _may_be_forked() -> bool:
-    return threading.active_count() == 1 and not is_rendering()
+    """Whether this is the only thread of the process, libraries' threads (Vega's) included.
+
+    The kernel lists its own workers for io_uring among them, which hold no locks of ours.
+    """
+    tasks = Path("/proc/self/task")
+    try:
+        names = [(task / "comm").read_text() for task in tasks.iterdir()]
+    except OSError:  # one ended meanwhile: there are several
+        return False
+    return sum(not name.startswith(_KERNEL_WORKERS) for name in names) == 1
 
 
 class _Processes(ProcessPoolExecutor):

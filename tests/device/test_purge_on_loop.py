@@ -137,7 +137,7 @@ def test_a_read_only_file_system(ext4: Path, run, roots: SystemRoots) -> None:
 
 def test_a_file_in_memory_is_no_drive(attach, mount, roots: SystemRoots) -> None:
     path = mount("none", "-t", "tmpfs") / "scratch"
-    with pytest.raises(TargetError, match="lies on tmpfs, which is memory and no drive"):
+    with pytest.raises(TargetError, match="is on tmpfs, which is memory, not a drive"):
         _scratch(path, MIB, roots).__enter__()
     assert not path.exists()
 

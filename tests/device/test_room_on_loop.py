@@ -55,7 +55,7 @@ def test_a_loop_device_on_a_sparse_file_that_can_not_grow_is_refused(
     ended = run_on(device, tmp_path)
     assert ended.exit_code == 3
     assert "needs 267 MB for what" in ended.complaint
-    assert "make room" in ended.complaint
+    assert "free space" in ended.complaint
     assert not (tmp_path / "run").exists()
     assert digest(image) == before
 
@@ -106,5 +106,5 @@ def test_a_file_inside_of_a_file_system_that_can_not_grow_is_refused(
         cwd=tmp_path,
     )
     assert ended.exit_code == 3
-    assert "make room" in ended.complaint
+    assert "free space" in ended.complaint
     assert not (inner / "scratch").exists()

@@ -7,7 +7,7 @@ from tests.support.syntax_trees import TREES
 
 
 def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() -> None:
-    """Presets are the drives' own parameters, and what reads them is there."""
+    """Presets are the drives' own parameters, and what reads them and their theory is there."""
     users = {
         name
         for name, tree in TREES
@@ -22,6 +22,7 @@ def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() ->
     assert {name for name in users if not name.startswith("engine/")} == {
         "analysis/latency.py",
         "simulation/presets.py",
+        "simulation/shape.py",
     }
 
 

@@ -325,7 +325,9 @@ def test_benchmarks_have_a_table_like_any_other_test() -> None:
     plan = parse_plan(text.encode(), "p.toml", read_toml)
     assert plan.settings == {"drive_class": "client"}
     assert plan.given("benchmarks").values == {"benchmarks": ["atto"], "passes": 3}
-    with pytest.raises(WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is none of anvil, as-ssd"):
+    with pytest.raises(
+        WrittenFileError, match=r"p\.toml:2:1: benchmarks 'attto': is not one of anvil, as-ssd"
+    ):
         parse_plan(b"[benchmarks]\nbenchmarks = ['attto']\n", "p.toml", read_toml)
 
 

@@ -1,1 +1,52 @@
-"""openpts measures what a solid-state drive really does once it has settled."""
+"""openpts measures what a solid-state drive really does once it has settled.
+
+From a notebook, with a run folder:
+
+    import openpts
+
+    run = openpts.read_run("openpts-runs/R1AL-20261120T220000Z-iops")
+    run.frame("steps").to_pandas()
+    openpts.measures(run)
+    openpts.build_report(run).title
+    openpts.compare(["runs/old-firmware", "runs/new-firmware"])
+
+All errors that these raise are subclasses of ``openpts.OpenptsError``.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from openpts.api import build_report, compare, measures, read_run
+    from openpts.errors import OpenptsError
+    from openpts.pages.measure import Measured
+    from openpts.pages.model import Report
+    from openpts.record.reader import Run
+    from openpts.report.compare.contenders import RunComparison
+
+__all__ = [
+    "Measured",
+    "OpenptsError",
+    "Report",
+    "Run",
+    "RunComparison",
+    "build_report",
+    "compare",
+    "measures",
+    "read_run",
+]
+
+# Loaded when first asked for: a command must not load what it does not need.
+_PLACES = {
+    "Measured": "pages.measure",
+    "OpenptsError": "errors",
+    "Report": "pages.model",
+    "Run": "record.reader",
+    "RunComparison": "report.compare.contenders",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_PLACES.get(name, 'api')}"), name)

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
@@ -16,6 +16,7 @@ from openpts.errors import RecordError
 from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions
 from openpts.record.decoding import Count, Finite, decode_json, rows_of
+from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
 from openpts.record.schema import READABLE_VERSIONS
@@ -25,6 +26,9 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import Sample
+
+if TYPE_CHECKING:
+    import pyarrow
 
 
 class _Query(NamedTuple):
@@ -89,6 +93,14 @@ class Run:
                 for t_ns, value in zip(series.t_ns, series.values, strict=True)
             )
         )
+
+    def frame(self, name: str) -> "pyarrow.Table":
+        """``steps``, ``intervals``, ``operations``, ``telemetry``, ``health`` or ``deviations``, as Arrow.
+
+        ``to_pandas()`` and ``polars.from_arrow()`` make data frames of it. Raises UsageError for another
+        name, and without pyarrow (``pip install 'openpts[frames]'``).
+        """
+        return frame(self, name)
 
     def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
         """The steps of a part, of all cycles and numbers or of one."""

@@ -17,6 +17,7 @@ from openpts.report.files_page import RecordFile, files_page
 from openpts.report.header import drive_name
 from openpts.report.merge import merged_page
 from openpts.report.run_part import RunPart, in_order, part_of
+from openpts.report.times import default_date
 
 _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"
@@ -57,9 +58,9 @@ _TERMS: Final = (
 )
 
 
-def build_report(run: Run, report_date: str) -> Report:
-    """The report of one run; see ``build_combined``."""
-    return build_combined((run,), report_date)
+def build_report(run: Run, report_date: str = "") -> Report:
+    """The report of one run, by default of the date on which it ended; see ``build_combined``."""
+    return build_combined((run,), report_date or default_date(run))
 
 
 def build_combined(runs: Sequence[Run], report_date: str) -> Report:

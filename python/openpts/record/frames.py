@@ -1,0 +1,230 @@
+"""A run as Arrow tables, for notebooks: pandas, polars, DuckDB and R read them without a copy.
+
+Times are ns on the engine's clock, as in the record. What was not measured is null.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.errors import UsageError
+from openpts.vocabulary.sample import Measured, OperationSample
+
+if TYPE_CHECKING:
+    import pyarrow
+
+    from openpts.record.reader import Run, StepRecord
+
+Row = dict[str, Any]
+_PERCENTILES: Final = {
+    "p50_ns": 50.0,
+    "p99_ns": 99.0,
+    "p99_9_ns": 99.9,
+    "p99_99_ns": 99.99,
+    "p99_999_ns": 99.999,
+}
+
+
+def frame(run: "Run", name: str) -> "pyarrow.Table":
+    """One of the run's tables; ``FRAMES`` has their names.
+
+    Raises UsageError for another name, and without pyarrow.
+    """
+    if (declared := FRAMES.get(name)) is None:
+        raise UsageError(f"no frame {name!r}: use one of {', '.join(FRAMES)}")
+    try:
+        import pyarrow as arrow  # noqa: PLC0415 a package that only notebooks need
+    except ImportError:
+        raise UsageError("frames need pyarrow: pip install 'openpts[frames]'") from None
+    columns, rows = declared
+    schema = arrow.schema([(column, arrow.type_for_alias(alias)) for column, alias in columns.items()])
+    return arrow.Table.from_pylist(list(rows(run)), schema=schema)
+
+
+def _steps(run: "Run") -> Iterator[Row]:
+    """A row for each step: its place, its stimulus, its figures; percentiles are of all transfers."""
+    for number, step in enumerate(run.steps):
+        sample, stimulus = step.sample, step.sample.step.stimulus
+        yield {
+            **_place(number, step),
+            "stimulus": str(sample.step),
+            "access_pattern": stimulus and str(stimulus.access_pattern),
+            "block_size_bytes": stimulus and stimulus.block_size_bytes,
+            "read_pct": stimulus and stimulus.read_pct,
+            "tc": stimulus and stimulus.tc,
+            "qd": stimulus and stimulus.qd,
+            "state": str(sample.state),
+            "ended_by": sample.ended_by,
+            "started_ns": sample.started_ns,
+            "gap_ns": sample.gap_ns,
+            **_figures(sample),
+            **_percentiles(sample),
+            "errors": sum(errors.count for errors in sample.errors),
+        }
+
+
+def _intervals(run: "Run") -> Iterator[Row]:
+    """A row for each interval of each step."""
+    for number, step in enumerate(run.steps):
+        for interval in step.sample.intervals:
+            yield {
+                **_place(number, step),
+                "interval": interval.index,
+                "started_ns": step.sample.started_ns + interval.index * step.sample.interval_ns,
+                **_figures(interval),
+                "in_flight": interval.in_flight,
+                "errors": interval.errors,
+                "temperature_c": interval.temperature_c,
+                "throttled": interval.throttled,
+            }
+
+
+def _operations(run: "Run") -> Iterator[Row]:
+    """A row for each kind of operation that a step had."""
+    for number, step in enumerate(run.steps):
+        for name, operation in step.sample.operations.items():
+            if operation.ios:
+                yield {**_place(number, step), "operation": name, **_counts(operation)}
+
+
+def _telemetry(run: "Run") -> Iterator[Row]:
+    for name, series in run.telemetry_series.items():
+        for t_ns, value in zip(series.t_ns, series.values, strict=True):
+            yield {"name": name, "t_ns": t_ns, "value": value}
+
+
+def _health(run: "Run") -> Iterator[Row]:
+    """A row for each value of each reading of the drive's own log."""
+    for record in run.health:
+        for name, value in record.reading.values.items():
+            yield {
+                "occasion": str(record.occasion),
+                "cycle": record.cycle,
+                "read_at": record.read_at,
+                "t_ns": record.t_ns,
+                "name": name,
+                "value": value,
+            }
+
+
+def _deviations(run: "Run") -> Iterator[Row]:
+    for deviation in run.ledger:
+        yield {name: getattr(deviation, name) for name in ("rule_id", "clause", "required", "used", "effect")}
+
+
+_INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
+_PLACE: Final = {"step": _INT, "cycle": _INT, "part": _TEXT, "number": _INT, "position": _INT}
+_FIGURES: Final = {
+    "elapsed_ns": _INT,
+    "ios": _INT,
+    "bytes": _INT,
+    "iops": _FLOAT,
+    "bytes_per_s": _FLOAT,
+    "mean_latency_ns": _FLOAT,
+    "max_latency_ns": _INT,
+}
+Frame = tuple[Mapping[str, str], Callable[["Run"], Iterator[Row]]]
+FRAMES: Final[Mapping[str, Frame]] = {
+    "steps": (
+        {
+            **_PLACE,
+            "stimulus": _TEXT,
+            "access_pattern": _TEXT,
+            "block_size_bytes": _INT,
+            "read_pct": _FLOAT,
+            "tc": _INT,
+            "qd": _INT,
+            "state": _TEXT,
+            "ended_by": _TEXT,
+            "started_ns": _INT,
+            "gap_ns": _INT,
+            **_FIGURES,
+            **dict.fromkeys(_PERCENTILES, _INT),
+            "errors": _INT,
+        },
+        _steps,
+    ),
+    "intervals": (
+        {
+            **_PLACE,
+            "interval": _INT,
+            "started_ns": _INT,
+            **_FIGURES,
+            "in_flight": _INT,
+            "errors": _INT,
+            "temperature_c": _FLOAT,
+            "throttled": _BOOL,
+        },
+        _intervals,
+    ),
+    "operations": (
+        {
+            **_PLACE,
+            "operation": _TEXT,
+            "ios": _INT,
+            "bytes": _INT,
+            "mean_latency_ns": _FLOAT,
+            "min_latency_ns": _INT,
+            "max_latency_ns": _INT,
+        },
+        _operations,
+    ),
+    "telemetry": ({"name": _TEXT, "t_ns": _INT, "value": _FLOAT}, _telemetry),
+    "health": (
+        {
+            "occasion": _TEXT,
+            "cycle": _INT,
+            "read_at": _TEXT,
+            "t_ns": _INT,
+            "name": _TEXT,
+            "value": _FLOAT,
+        },
+        _health,
+    ),
+    "deviations": (
+        dict.fromkeys(("rule_id", "clause", "required", "used", "effect"), _TEXT),
+        _deviations,
+    ),
+}
+
+
+def _place(number: int, step: "StepRecord") -> Row:
+    place = step.place
+    return {
+        "step": number,
+        "cycle": place.cycle,
+        "part": str(place.part),
+        "number": place.number,
+        "position": place.position,
+    }
+
+
+def _figures(measured: Measured) -> Row:
+    return {
+        "elapsed_ns": measured.elapsed_ns,
+        "ios": measured.ios,
+        "bytes": measured.bytes,
+        "iops": measured.iops,
+        "bytes_per_s": measured.bandwidth_bytes_per_s,
+        "mean_latency_ns": measured.mean_latency_ns,
+        "max_latency_ns": measured.max_latency_ns,
+    }
+
+
+def _percentiles(measured: Measured) -> Row:
+    """Null where the I/Os do not suffice for a percentile."""
+    latencies = LatencyDistribution.merged(part.histogram for part in measured.transfers if part.ios)
+    return {
+        name: latencies.percentile_ns(percentile) if latencies.supports(percentile) else None
+        for name, percentile in _PERCENTILES.items()
+    }
+
+
+def _counts(operation: OperationSample) -> Row:
+    return {
+        "ios": operation.ios,
+        "bytes": operation.bytes,
+        "mean_latency_ns": operation.latency_sum_ns / operation.ios,
+        "min_latency_ns": operation.latency_min_ns,
+        "max_latency_ns": operation.latency_max_ns,
+    }

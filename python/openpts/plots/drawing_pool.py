@@ -12,7 +12,7 @@ from openpts.pages.model import Figure, Page, Table
 from openpts.plots.drawing_cache import anything_kept, kept_drawing, made_drawing
 from openpts.plots.vega_bundle import javascript_bundle, libraries_are_kept
 from openpts.plots.vega_lite import vega_lite_spec
-from openpts.plots.vega_svg import can_draw_plots, of_figure, spec_json, start_renderer
+from openpts.plots.vega_svg import of_figure, spec_json, start_renderer
 
 
 class DrawingPool:
@@ -26,8 +26,6 @@ class DrawingPool:
 
     def prepare(self, *, libraries: bool) -> None:
         """Have the libraries of pages put together beside all else, and Vega started, as far as not kept."""
-        if not can_draw_plots():
-            return
         if libraries and not libraries_are_kept():
             self._libraries = self._workers.submit(javascript_bundle)
         if not anything_kept():
@@ -43,7 +41,7 @@ class DrawingPool:
         blocks = [block for page in pages for block in page.blocks]
         tables = {block.id: block for block in blocks if isinstance(block, Table)}
         for figure in blocks:
-            if isinstance(figure, Figure) and figure.kind != "columns3d" and can_draw_plots():
+            if isinstance(figure, Figure) and figure.kind != "columns3d":
                 self._plot(figure, tables)
 
     def plot_svg(self, figure: Figure, tables: Mapping[str, Table]) -> str:

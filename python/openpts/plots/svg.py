@@ -10,18 +10,11 @@ from openpts.plots.drawing_cache import kept_drawing, made_drawing
 from openpts.plots.drawing_pool import DrawingPool
 from openpts.plots.theme import LIGHT, Scheme
 from openpts.plots.vega_lite import vega_lite_spec
-from openpts.plots.vega_svg import can_draw_plots, of_figure, spec_json
-
-_PLOTS_NEED = "Plots need the package vl-convert-python: pip install vl-convert-python"
-
-
-def missing_plots_note() -> str:
-    """One line on how to get the plots; empty if they can be drawn."""
-    return "" if can_draw_plots() else _PLOTS_NEED
+from openpts.plots.vega_svg import of_figure, spec_json
 
 
 def draw_figures(report: Report, pool: DrawingPool | None = None) -> dict[str, str]:
-    """SVG of each figure by its id, in light colours; figures that can't be drawn are left out.
+    """SVG of each figure by its id, in light colours.
 
     With a ``pool`` its processes draw, else this one.
     """
@@ -32,7 +25,7 @@ def draw_figures(report: Report, pool: DrawingPool | None = None) -> dict[str, s
     for figure in report.figures():
         if figure.kind == "columns3d":
             drawn[figure.id] = columns_svg(figure, tables[figure.table_id], LIGHT)
-        elif can_draw_plots():
+        else:
             drawn[figure.id] = _plot_svg(figure, tables) if pool is None else pool.plot_svg(figure, tables)
     return drawn
 

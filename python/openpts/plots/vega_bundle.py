@@ -9,14 +9,12 @@ from functools import cache
 from importlib.metadata import version
 
 from openpts.plots.kept_files import keep, kept, kept_folder
-from openpts.plots.vega_svg import can_draw_plots, renderer
+from openpts.plots.vega_svg import renderer
 
 
 @cache
 def javascript_bundle() -> str:
-    """Vega, Vega-Lite and Vega-Embed as one script that sets ``window.vegaEmbed``; empty without Vega."""
-    if not can_draw_plots():
-        return ""
+    """Vega, Vega-Lite and Vega-Embed as one script that sets ``window.vegaEmbed``."""
     return _read() or _made()
 
 

@@ -8,12 +8,9 @@ from functools import cache
 from typing import Any
 
 import msgspec
+import vl_convert
 
-from openpts.plots.optional import optional_module
 from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
-
-# Without Vega a report holds its tables and the 3D columns, and says what is missing.
-vl_convert = optional_module("vl_convert")
 
 _ANY_PLOT = '{"mark":"point","data":{"values":[]},"encoding":{"x":{"field":"x"}}}'
 _COORDINATES = re.compile(r' (?:d|transform|[xy][12]?|width|height)="[^"]*"')
@@ -25,11 +22,6 @@ _DOT = re.compile(
 _DOTS = re.compile(rf"(?:{_DOT.pattern}){{20,}}")
 _DEFINED = re.compile(r'<\w+ id="([^"]+)"')
 _IDENTIFIED = re.compile(r'(<\w+ id="|="url\(#)([^")]+)')
-
-
-def can_draw_plots() -> bool:
-    """Whether Vega is at hand."""
-    return vl_convert is not None
 
 
 def drawing(spec: str) -> str:

@@ -7,24 +7,16 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+import typst
 from msgspec.structs import replace
 
 from openpts.pages.model import Page, Report, Table
 from openpts.plots.font_coverage import showable_json
-from openpts.plots.optional import optional_module
 from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT
-
-typst = optional_module("typst")
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "report.typ"
 _STANDARDS: Final = ("a-2a", "ua-1")
 _EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-_PDF_NEEDS: Final = "The PDF needs the package typst: pip install typst"
-
-
-def missing_pdf_note() -> str:
-    """One line on how to get the PDF; empty if it can be made."""
-    return "" if typst is not None else _PDF_NEEDS
 
 
 def render_pdf(report: Report, drawings: Mapping[str, str]) -> bytes:

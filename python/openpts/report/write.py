@@ -17,7 +17,7 @@ from openpts.folder_files import check_folder, open_file, write_files
 from openpts.pages.model import Report
 from openpts.pages.printable import printable
 from openpts.plots.drawing_pool import DrawingPool
-from openpts.plots.svg import draw_figures, missing_plots_note
+from openpts.plots.svg import draw_figures
 from openpts.plots.worker_processes import worker_processes
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.report.build import report_of
@@ -26,7 +26,7 @@ from openpts.report.earlier_report import left_behind, remove_unchanged
 from openpts.report.files_page import RecordFile
 from openpts.report.html import render_html
 from openpts.report.part_reader import begin_parts, packed_part, parts_as_made, unpacked_part
-from openpts.report.pdf import missing_pdf_note, render_pdf
+from openpts.report.pdf import render_pdf
 from openpts.report.redaction import redacted
 from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
@@ -70,10 +70,9 @@ _DEFAULTS: Final = ReportOptions()
 
 @dataclass(frozen=True, slots=True)
 class WrittenReport:
-    """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted or can't be made.
+    """Where a report's files are. ``html`` and ``pdf`` are None if they were not wanted.
 
-    ``notes`` are a line for each thing that can't, for want of a package, with the way to get it, and one for
-    files of an earlier report that were removed.
+    ``notes`` has a line on files of an earlier report that were removed.
     """
 
     json: Path
@@ -94,17 +93,15 @@ def write_report(
 ) -> WrittenReport:
     """Write the report of a run folder, or of several of one drive, into ``out`` or beside the record.
 
-    Beside the record the files are called report.*, elsewhere after drive, date and tests. A PDF is left out
-    if typst is not installed; ``notes`` say so then. Raises RecordError if a record can't be read, runs
-    don't go together, or a file can't be written.
+    Beside the record the files are called report.*, elsewhere after drive, date and tests. Raises RecordError
+    if a record can't be read, runs don't go together, or a file can't be written.
     """
     with _without_collections(), worker_processes() as workers:
         pool = _pool(options, workers)
         report = make_report(source, options, workers, pool)
         contents = _contents(report, options, pool)
     beside = REPORT_NAME if options.style is Style.FULL else f"{REPORT_NAME}-{options.style}"
-    written = _write(out or source.folder, report.stem if out else beside, contents)
-    return replace(written, notes=(*written.notes, *_missing_parts(options)))
+    return _write(out or source.folder, report.stem if out else beside, contents)
 
 
 def make_report(
@@ -146,15 +143,7 @@ def write_model(report: Report, folder: Path, options: ReportOptions = _DEFAULTS
     """Write a report that was made elsewhere, under its own name. Raises RecordError."""
     with worker_processes() as workers:
         contents = _contents(report, options, _pool(options, workers))
-    written = _write(folder, report.stem, contents)
-    return replace(written, notes=(*written.notes, *_missing_parts(options)))
-
-
-def _missing_parts(options: ReportOptions) -> tuple[str, ...]:
-    """One line for each package that is missing for what was wanted."""
-    plots = missing_plots_note() if options.html or options.pdf else ""
-    pdf = missing_pdf_note() if options.pdf else ""
-    return tuple(note for note in (plots, pdf) if note)
+    return _write(folder, report.stem, contents)
 
 
 def _pool(options: ReportOptions, workers: Executor) -> DrawingPool | None:
@@ -178,7 +167,7 @@ def _contents(report: Report, options: ReportOptions, pool: DrawingPool | None) 
     """Endings of the files, or names below the data folder, with what is in them."""
     drawings = draw_figures(report, pool) if options.html or options.pdf else {}
     with ThreadPoolExecutor(1) as beside:  # typst needs no interpreter, so that the HTML is made meanwhile
-        pdf = beside.submit(render_pdf, report, drawings) if options.pdf and not missing_pdf_note() else None
+        pdf = beside.submit(render_pdf, report, drawings) if options.pdf else None
         contents = {".json": msgspec.json.format(msgspec.json.encode(report), indent=1)}
         if options.html:
             if pool is not None:

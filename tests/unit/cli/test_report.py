@@ -13,7 +13,6 @@ from click.testing import CliRunner, Result
 from openpts.cli.main import cli
 from openpts.errors import RecordError, UsageError
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, write_suite
-from openpts.report import pdf
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
 FAST = ("--no-html", "--no-pdf")
@@ -50,17 +49,6 @@ def test_the_paths_of_documents_and_data_are_told(run_folder: Path, tmp_path: Pa
     assert Path(first.removeprefix("report: ")).is_file()
     assert second.endswith("-data")
     assert len(list(Path(second.split(" in ")[1]).glob("*.csv"))) == int(second.split()[1])
-
-
-def test_what_a_report_lacks_is_told_beside_its_paths(
-    run_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pdf, "typst", None)
-    for words in ((), ("--json",)):
-        done = run_cli("report", run_folder, "--no-html", "--no-csv", *words, "--out", tmp_path)
-        assert done.exit_code == 0
-        assert done.stderr == "openpts: The PDF needs the package typst: pip install typst\n"
-        assert "typst" not in done.stdout
 
 
 def test_json_has_the_figures_of_the_run_and_the_paths(run_folder: Path, tmp_path: Path) -> None:

@@ -13,10 +13,9 @@ import pytest
 
 from openpts.errors import RecordError
 from openpts.pages.model import Report
-from openpts.plots import vega_svg
 from openpts.plots.svg import draw_figures
 from openpts.plots.theme import PLOT_WIDTH_PX
-from openpts.report import pdf, write
+from openpts.report import write
 from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
 from openpts.report.sources import ReportSource
@@ -205,29 +204,6 @@ def test_long_words_are_found_in_the_pdf_as_they_are(reports: Reports, tmp_path:
     printed = pdf_text(render_pdf(report, draw_figures(report)), tmp_path)
     assert "SYN1-20250114T081100Z-iops" in printed
     assert "\u200b" not in printed
-
-
-def test_without_typst_the_rest_is_written(
-    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(pdf, "typst", None)
-    written = write_report(ReportSource.of((reports.folder("two rounds"),)), out=tmp_path)
-    assert written.documents == (written.json, written.html)
-    assert written.notes == ("The PDF needs the package typst: pip install typst",)
-
-
-def test_without_vega_tables_and_columns_are_left(
-    reports: Reports, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(vega_svg, "vl_convert", None)
-    written = write_report(ReportSource.of((reports.folder("steady"),)), out=tmp_path)
-    assert written.html is not None
-    assert written.pdf is not None
-    html = written.html.read_text()
-    assert Page(html).tags.count("svg") == 1
-    assert "Plot not drawn" in html
-    assert "not drawn" in pdf_text(written.pdf.read_bytes(), tmp_path)
-    assert "vl-convert-python" in written.notes[0]
 
 
 @pytest.mark.parametrize(

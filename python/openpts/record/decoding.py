@@ -13,6 +13,9 @@ Decoded = TypeVar("Decoded")
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 """What SQLite holds of a number that is never negative."""
 
+Moment = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+"""ns on the engine's clock, which begins when the engine opens: what was sampled before is negative."""
+
 Finite = Annotated[float, Meta(ge=-sys.float_info.max, le=sys.float_info.max)]
 """Neither infinite nor NaN, which no bound takes."""
 

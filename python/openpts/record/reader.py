@@ -15,7 +15,7 @@ import msgspec
 from openpts.errors import RecordError
 from openpts.folder_files import check_files
 from openpts.record.contradictions import refuse_contradictions
-from openpts.record.decoding import Count, Finite, decode_json, rows_of
+from openpts.record.decoding import Count, Finite, Moment, decode_json, rows_of
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
@@ -43,12 +43,12 @@ _MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
 _DEVIATIONS: Final = _Query(
     "deviation", "rule_id, clause, required, used, effect", tuple[str, str, str, str, str]
 )
-_TELEMETRY: Final = _Query("telemetry", "t_ns, name, value", tuple[Count, str, Finite])
+_TELEMETRY: Final = _Query("telemetry", "t_ns, name, value", tuple[Moment, str, Finite])
 _HEALTH: Final = _Query("health", "position, name, value", tuple[int, str, Finite])
 _HEALTH_READINGS: Final = _Query(
     "health_reading",
     "position, occasion, cycle, part, number, read_at, t_ns, source",
-    tuple[int, Occasion, Count, Part | None, Count | None, str, Count | None, str],
+    tuple[int, Occasion, Count, Part | None, Count | None, str, Moment | None, str],
 )
 
 

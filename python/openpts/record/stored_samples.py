@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from msgspec import Struct, ValidationError
 
-from openpts.record.decoding import Count, Finite, decode_json, rows_of
+from openpts.record.decoding import Count, Finite, Moment, decode_json, rows_of
 from openpts.record.schema import REPEATED
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import (
@@ -58,7 +58,7 @@ _IntervalRow = tuple[
     int, Count, Count, Count, Count, _Share, _Share, _Share, Count | None, Finite | None, _Flag | None
 ]
 _ErrorRow = tuple[int, str, str, Count, str]
-_StandstillRow = tuple[int, Count, Count]
+_StandstillRow = tuple[int, Moment, Count]
 
 
 class _StepRow(Struct, frozen=True, array_like=True):

@@ -61,6 +61,12 @@ def test_any_readings_come_back_the_same_and_in_order(health: list[HealthRecord]
     assert kept(health=health).health == tuple(health)
 
 
+def test_what_was_sampled_before_the_engine_opened_is_kept() -> None:
+    """The clock of an array's engine begins with its first program, telemetry before it."""
+    early = TelemetryPoint(-5_961_509_593, "foreign_bytes", 7_892_992.0)
+    assert kept(telemetry=[[early]]).telemetry == (early,)
+
+
 @WITH_A_DISK
 @given(st.lists(st.lists(values_of(TelemetryPoint), max_size=5), max_size=3))
 def test_samples_come_back_by_time_and_of_two_at_once_the_later(batches: list[list[TelemetryPoint]]) -> None:

@@ -61,10 +61,12 @@ def test_what_the_kernel_counts_beyond_the_engines_own_is_foreign(server: System
     (device.folder / "stat").write_bytes(stat(0, 0, 0))
     gauge = foreign_gauge(device, lambda: own, 4096)
     assert gauge.resolution == 4096
-    assert gauge.understand([stat(100, 200, 300)], 0) == {"foreign_bytes": 600 * 512}
     own = 600 * 512
     assert gauge.understand([stat(100, 200, 300)], 0) == {"foreign_bytes": 0}
     assert gauge.understand([stat(100, 200, 308)], 0) == {"foreign_bytes": 4096}
+    own = 700 * 512  # asked for later than the kernel's count was read
+    assert gauge.understand([stat(100, 200, 308)], 0) == {"foreign_bytes": 4096}
+    assert gauge.understand([stat(200, 200, 316)], 0) == {"foreign_bytes": 8192}
     assert gauge.understand([b"1 2 3"], 0) == {}
 
 

@@ -1,5 +1,6 @@
 """I/O that is not the test's: of others on other drives of the host, and of others on the drive itself."""
 
+import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -103,18 +104,29 @@ def foreign_gauge(device: BlockDevice, own_bytes: Callable[[], int], in_flight_b
         f"foreign_bytes: what the kernel counted less the engine's own, right to {in_flight_bytes:,} bytes",
         str(path),
         (path,),
-        lambda contents, _: _foreign(contents[0], own_bytes()),
+        ForeignBytes(own_bytes),
         resolution=float(in_flight_bytes),
     )
 
 
-def _foreign(content: bytes, own_bytes: int) -> Values:
-    counts = _numbers(content.decode("ascii", errors="replace").split())
-    if len(counts) <= _WRITTEN_SECTORS:
-        return {}
-    discarded = counts[_DISCARDED_SECTORS] if len(counts) > _DISCARDED_SECTORS else 0
-    sectors = counts[_READ_SECTORS] + counts[_WRITTEN_SECTORS] + discarded
-    return {"foreign_bytes": float(sectors * _SECTOR_BYTES - own_bytes)}
+@dataclass(slots=True)
+class ForeignBytes:
+    """The engine is asked after the kernel: on a busy host it has completed more by then, and the difference
+    is too small, never too large. What others have done does not become less, so the largest counts.
+    """
+
+    own_bytes: Callable[[], int]
+    _most: float = -math.inf
+
+    def __call__(self, contents: Sequence[bytes], _at_ns: int) -> Values:
+        """``foreign_bytes``."""
+        counts = _numbers(contents[0].decode("ascii", errors="replace").split())
+        if len(counts) <= _WRITTEN_SECTORS:
+            return {}
+        discarded = counts[_DISCARDED_SECTORS] if len(counts) > _DISCARDED_SECTORS else 0
+        sectors = counts[_READ_SECTORS] + counts[_WRITTEN_SECTORS] + discarded
+        self._most = max(self._most, float(sectors * _SECTOR_BYTES - self.own_bytes()))
+        return {"foreign_bytes": self._most}
 
 
 def _numbers(fields: Sequence[str]) -> list[int]:

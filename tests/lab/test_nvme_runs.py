@@ -118,7 +118,8 @@ def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
 
 def test_the_rings_themselves_on_an_nvme_drive(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    build = ["cargo", "test", "--quiet", "--locked", "--lib", "--no-run", "--message-format=json"]
+    build = ["cargo", "test", "-p", "openpts-core", "--quiet", "--locked", "--lib"]
+    build += ["--no-run", "--message-format=json"]
     built = subprocess.run(build, cwd=root, capture_output=True, text=True, check=True)
     artifacts = [json.loads(line) for line in built.stdout.splitlines() if '"executable"' in line]
     (program,) = {artifact["executable"] for artifact in artifacts if artifact.get("executable")}

@@ -197,7 +197,7 @@ mod tests {
         assert!(
             check(Some(512 << 10), Some(256), (512 << 10) + 512, 512).unwrap_err().contains("(524288 B)")
         );
-        assert!(check(Some(512 << 10), Some(127), 512 << 10, 512).unwrap_err().contains("on 128 pages"));
+        assert!(check(Some(512 << 10), Some(127), 512 << 10, 512).unwrap_err().contains("spans 128 pages"));
         // One sector more than 126 pages may begin and end inside of pages.
         assert_eq!(check(Some(512 << 10), Some(127), 126 * 4096, 512), Ok(()));
         assert!(check(Some(512 << 10), Some(127), 126 * 4096 + 512, 512).is_err());

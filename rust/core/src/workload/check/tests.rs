@@ -83,7 +83,7 @@ fn each_nonsense_of_a_pattern_is_refused_by_name() {
         ("range_start_bytes", json!(100), "does not lie on sectors of 512 B"),
         ("range_end_bytes", json!(8192), "no block of 4096 B for each thread"),
         ("alignment_bytes", json!(0), "alignment_bytes 0 is not a multiple of the sector size 512 B"),
-        ("alignment_bytes", json!(4000), "alignment_bytes 4000 is no multiple"),
+        ("alignment_bytes", json!(4000), "alignment_bytes 4000 is not a multiple"),
         ("stride_bytes", json!(5000), "stride_bytes 5000 is not a multiple of the sector"),
         ("stride_bytes", json!(3584), "stride_bytes 3584 is less than the largest block size 4096 B"),
         ("access_pattern", json!("random"), "unknown field"),
@@ -137,7 +137,7 @@ fn each_nonsense_of_a_placement_is_refused_by_name() {
         (json!({"normal": {"mean_pct": 50.0, "deviation_pct": 1e6}}), "normal.deviation_pct 1000000 is not"),
         (json!({"segments": {"count": 0, "bytes": 4096}}), "segments.count 0 is not within 1 to 65536"),
         (json!({"segments": {"count": 65_537, "bytes": 4096}}), "segments.count 65537 is not within"),
-        (json!({"segments": {"count": 1, "bytes": 6144}}), "segments.bytes 6144 is no multiple"),
+        (json!({"segments": {"count": 1, "bytes": 6144}}), "segments.bytes 6144 is not a multiple"),
         (json!({"segments": {"count": 1, "bytes": 0}}), "segments.bytes 0 is less than the largest"),
         (
             json!({"segments": {"count": 3, "bytes": 1 << 29}}),

@@ -240,7 +240,7 @@ fn a_program_that_the_path_cannot_do_is_refused_before_anything_runs() {
         slope_pct: 10.0,
     });
     let refused = session.submit(vec![step]).unwrap_err().to_string();
-    assert!(refused.contains("no multiple of the interval"), "{refused}");
+    assert!(refused.contains("not a multiple of the interval"), "{refused}");
     assert_eq!(session.progress().steps_begun, 0);
 }
 

@@ -115,7 +115,7 @@ fn a_steady_figure_ends_the_step_with_its_last_window() {
     assert!(
         setup
             .refusal(step(reads(1, 1), Stop { steady: Some(odd), ..Stop::default() }))
-            .contains("no multiple")
+            .contains("not a multiple")
     );
 }
 

@@ -28,7 +28,6 @@ def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool
     in which files the long ones lie. Of longer series it holds 5,000 points, or all with ``embed_full``.
     """
     model, thinned = embeddable(report, full=embed_full)
-    bundle = javascript_bundle()
     return _template().render(
         report=report,
         tables=report.tables(),
@@ -44,7 +43,7 @@ def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool
         drawings={figure.id: inline_svg(drawings[figure.id], figure) for figure in _drawn(report, drawings)},
         style=Markup(_style()),  # noqa: S704 - our own file
         script=Markup(_script()),  # noqa: S704 - our own files
-        vega=packed(bundle) if bundle else "",
+        vega=packed(javascript_bundle()),
         plots=packed(plots_of(report, thinned)),
         model=packed(model),
     )

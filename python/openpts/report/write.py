@@ -5,7 +5,7 @@ import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Final
@@ -199,8 +199,8 @@ def _write(folder: Path, name: str, contents: dict[str, bytes]) -> WrittenReport
         raise RecordError(f"can't write the report into {folder}: {error.strerror}") from error
     paths = {ending: folder / name for ending, name in names.items()}
     data = tuple(path for ending, path in paths.items() if ending.startswith(f"{FOLDER}/"))
-    written = WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, folder / sums)
-    return replace(written, notes=(_removed_note(removed),)) if removed else written
+    notes = (_removed_note(removed),) if removed else ()
+    return WrittenReport(paths[".json"], paths.get(".html"), paths.get(".pdf"), data, folder / sums, notes)
 
 
 def _removed_note(names: list[str]) -> str:

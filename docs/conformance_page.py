@@ -10,8 +10,8 @@ from typing import Final
 from docs.conformance_marks import Proofs, marked_proofs
 
 from openpts.conformance.catalogue import SECTION_TITLES, Level, Requirement, catalogue
-from openpts.conformance.checks.table import CHECKS
 from openpts.conformance.reasons import ReasonKind, reasons
+from openpts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]
 PAGE: Final = "docs/conformance.md"

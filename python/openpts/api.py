@@ -6,11 +6,11 @@ from pathlib import Path
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.pages.measure import Measured
+from openpts.procedures.reports import read_for_report, reported_test
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.contenders import RunComparison, compare_runs
 from openpts.report.compare.sources import read_entries
-from openpts.report.tests import read_for_report, reported_test
 
 __all__ = ["build_report", "compare", "measures", "read_run"]
 

@@ -5,15 +5,16 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
-from openpts.pts.iops import TRACKING
-from openpts.pts.registry import TESTS
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.iops.script import TRACKING
+from openpts.procedures.pts.registry import TESTS
 from openpts.record.manifest import People
 from openpts.runner.events import Listener
 from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass, IopsConditions
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.verdict import TrackingVariable
 
 POINT = TRACKING[0]

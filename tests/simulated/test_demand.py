@@ -6,18 +6,19 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.pts.time_scale import at_time_scale
-from openpts.pts.workloads import WORKLOADS
+from openpts.fields.time_scale import at_time_scale
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DemandIntensityConditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
@@ -13,8 +15,6 @@ from openpts.simulation.presets import load_preset
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.fill_conditions import FillConditions
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

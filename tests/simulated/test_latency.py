@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass, LatencyConditions
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

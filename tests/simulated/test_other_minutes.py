@@ -7,12 +7,12 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.pages.model import Verdict
+from openpts.procedures.conditions import TestConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

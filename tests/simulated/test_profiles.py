@@ -5,18 +5,19 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.practice.profiles import BENCHMARKS
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
+from openpts.procedures.extended.precon.states import comparison_of
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.report.build import build_report
-from openpts.report.practice.precon_states import comparison_of
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import BenchmarksConditions, DriveState, PreconConditions
 from openpts.vocabulary.sample import StepState
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

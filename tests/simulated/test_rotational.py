@@ -4,6 +4,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.pages.model import Verdict
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -11,8 +13,6 @@ from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.rotational_conditions import RotationalConditions
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

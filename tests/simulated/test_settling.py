@@ -10,7 +10,9 @@ from openpts.analysis.settling import Look
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
 from openpts.pages.model import Verdict
-from openpts.practice.settling import SettlingCourse, settle
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.shared.settling import SettlingCourse, settle
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.times import default_date
@@ -18,13 +20,11 @@ from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.requests import Answer, Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount
-from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.workload import simple_workload
 from tests.simulated.whole_tests import run_whole
 

@@ -12,7 +12,7 @@ from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RunFailedError, UsageError
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite

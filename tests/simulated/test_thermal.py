@@ -7,6 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.pages.model import Verdict
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -14,8 +16,6 @@ from openpts.report.times import default_date
 from openpts.units import KIB, MB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.test_conditions import TestConditions
-from openpts.vocabulary.thermal_conditions import ThermalConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import THROTTLED_FACTOR, WRITE_COMMAND_S, write_hot_drive
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.guard.consent import Consent
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.report.build import build_report

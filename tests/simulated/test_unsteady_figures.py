@@ -8,18 +8,19 @@ from msgspec.structs import replace
 
 from openpts.pages.measure import Measured
 from openpts.pages.model import Report, Row
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.reports import reported_test
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import Entry, compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.summary import summarise
-from openpts.report.tests import reported_test
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
-from openpts.vocabulary.test_conditions import TestConditions
+from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

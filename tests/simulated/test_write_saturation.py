@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.pages.model import Report
-from openpts.pts.workloads import WORKLOADS
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
 from openpts.report.sources import ReportSource
@@ -16,9 +17,9 @@ from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from openpts.device.guard.consent import Consent
-from openpts.practice.registry import ALL_TESTS
+from openpts.procedures.registry import ALL_TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.runner.run import Adjust, Order, run_test

@@ -6,7 +6,8 @@ from pathlib import Path
 
 from msgspec.structs import replace as with_changes
 
-from openpts.practice.registry import ALL_TESTS
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.registry import ALL_TESTS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
@@ -32,7 +33,6 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.sample import CpuShares, Sample
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.unit.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30

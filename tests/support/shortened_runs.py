@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from openpts.pts.time_scale import at_time_scale
+from openpts.fields.time_scale import at_time_scale
 from openpts.record.reader import Run
 from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole

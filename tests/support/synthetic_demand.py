@@ -12,11 +12,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from openpts._native import Histogram
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.cbw.conditions import CompositeConditions
+from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
+from openpts.procedures.pts.registry import TESTS
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import CompositeConditions, DemandIntensityConditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import CaptureReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.placement import Zones

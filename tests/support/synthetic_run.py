@@ -14,10 +14,11 @@ from pathlib import Path
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
+from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass, IopsConditions
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import (
     Fact,

@@ -8,7 +8,7 @@ from pathlib import Path
 from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
-from openpts.pts.throughput import standard_conditions
+from openpts.procedures.pts.tp.script import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S

@@ -2,7 +2,7 @@
 
 import ast
 
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from tests.support.syntax_trees import TREES
 
 

@@ -13,7 +13,7 @@ from openpts.analysis.rounds import (
     judge_window,
     measurement_window,
 )
-from openpts.vocabulary.conditions import RoundConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import SteadyStateReport, TestPoint

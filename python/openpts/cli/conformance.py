@@ -9,7 +9,7 @@ import click
 from openpts.cli.conformance_table import conformance_object, print_conformance
 from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import conformance_of
-from openpts.conformance.finding import Status
+from openpts.evidence.finding import Status
 from openpts.record.reader import read_run
 
 _STATUS_WORDS = {status.value.replace(" ", "-"): status for status in Status}

@@ -9,7 +9,7 @@ from rich.text import Text
 from openpts.cli.table_console import table_console
 from openpts.conformance.catalogue import SECTION_TITLES, Level
 from openpts.conformance.conformance import Conformance, count_line, counts_by_level
-from openpts.conformance.finding import STATUS_TITLES, Status
+from openpts.evidence.finding import STATUS_TITLES, Status
 from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest
 from openpts.report.conformance_page import finding_text

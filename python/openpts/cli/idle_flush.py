@@ -10,8 +10,8 @@ import msgspec
 from openpts.analysis.settling import Look, Settling
 from openpts.cli.finite import FiniteRange
 from openpts.errors import NotSettledError, UsageError
-from openpts.parameters import readers
-from openpts.practice.settling import SettlingCourse
+from openpts.fields import readers
+from openpts.procedures.shared.settling import SettlingCourse
 from openpts.runner.settle import Looked, SettlingOrder, SettlingStarted, wait_until_settled
 from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.settling import SettlingRule

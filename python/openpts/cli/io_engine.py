@@ -7,7 +7,7 @@ from typing import Final
 
 from openpts.device.link.nearby_cpus import parse_cpu_list
 from openpts.engine.options import CaptureOrder, CompletionWait, IoPath, NativeOptions
-from openpts.parameters.parsing import refuse
+from openpts.fields.parsing import refuse
 from openpts.units import NS_PER_S
 
 NUMA: Final = "numa"

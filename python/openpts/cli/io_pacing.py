@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from openpts.parameters.parsing import number, pair, refuse, the_one_given, whole_number
+from openpts.fields.parsing import number, pair, refuse, the_one_given, whole_number
 from openpts.units import NS_PER_MS, NS_PER_US
 from openpts.vocabulary.pacing import Burst, ClosedLoop, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
 

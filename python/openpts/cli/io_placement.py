@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from openpts.parameters.parsing import amount_bytes, number, pair, refuse, the_one_given, whole_number
+from openpts.fields.parsing import amount_bytes, number, pair, refuse, the_one_given, whole_number
 from openpts.vocabulary.placement import (
     Normal,
     Pareto,

@@ -7,8 +7,8 @@ from typing import Final
 from openpts.cli.io_pacing import pacing
 from openpts.cli.io_placement import placement
 from openpts.errors import UsageError
-from openpts.parameters.data_patterns import data_pattern
-from openpts.parameters.parsing import named_values, number, pair, refuse, transfer_size_bytes, whole_number
+from openpts.fields.data_patterns import data_pattern
+from openpts.fields.parsing import named_values, number, pair, refuse, transfer_size_bytes, whole_number
 from openpts.vocabulary.data_pattern import DataPattern, RandomData, VerifiedData
 from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Stimulus

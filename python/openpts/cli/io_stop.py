@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.errors import UsageError
-from openpts.parameters.parsing import amount_bytes, named_values, number, refuse, whole_number
+from openpts.fields.parsing import amount_bytes, named_values, number, refuse, whole_number
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stop import (
     ByteAmount,

@@ -9,6 +9,10 @@ from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_state_lines
 from openpts.engine.contract import OutstandingIo
 from openpts.planning.dry_run import PlannedApply
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.record.manifest import Manifest
 from openpts.runner.disturbed_steps import standstill_text, what_to_do
 from openpts.runner.events import (
@@ -30,14 +34,12 @@ from openpts.runner.events import (
 from openpts.runner.hangs import HANG_NS
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.conditions import IdleRecoveryConditions, RoundConditions, WriteSaturationConditions
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.host_advice.table import ADVICE_OF
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.tuning import ChangeReport
 
 # Those of many rounds say enough when they end.

@@ -9,11 +9,11 @@ import msgspec
 from msgspec import inspect
 
 from openpts.cli.finite import FiniteRange
+from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.overrides import Given
-from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.kit.procedure import TestDefinition
 from openpts.vocabulary.conditions import DriveClass
 
 Table = type[CommonParameters]

@@ -3,18 +3,17 @@
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from openpts.analysis.profile_rows import passes_of, row_figure
 from openpts.cli.progress import RunProgress
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.extended.hdd.conditions import RotationalConditions
+from openpts.procedures.extended.precon.conditions import PreconConditions
+from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared.benchmark.results import passes_of, row_figure
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms
-from openpts.vocabulary.conditions import (
-    DemandConditions,
-    IdleRecoveryConditions,
-    RoundConditions,
-    WriteSaturationConditions,
-)
 from openpts.vocabulary.part import Part, part_text
-from openpts.vocabulary.profile_conditions import BenchmarksConditions, PreconConditions
-from openpts.vocabulary.rotational_conditions import RotationalConditions
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure

@@ -21,8 +21,8 @@ from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.practice.registry import ALL_TESTS
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.registry import ALL_TESTS
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from openpts.cli.step_length import StepCounts, done_fraction, longest_left_s
 from openpts.cli.time_left import PlanFollower, TimeLeft
 from openpts.engine.contract import EngineProgress, OutstandingIo
+from openpts.procedures.conditions import TestConditions
 from openpts.runner.events import (
     Event,
     PurgeFinished,
@@ -28,7 +29,6 @@ from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.test_conditions import TestConditions
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
 _RATE_SPAN_NS = NS_PER_S

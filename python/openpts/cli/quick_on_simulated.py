@@ -7,18 +7,18 @@ from msgspec.structs import replace
 
 from openpts.cli.test_options import Choices
 from openpts.device.targets.simulated_target import SimulatedTarget
-from openpts.parameters.setting import parameters_of
+from openpts.fields.setting import parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.pts.hir.conditions import WaitState
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import settled_step_ns
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import WaitState
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.test_conditions import TestConditions
 
 _GRAIN_NS: Final = NS_PER_S // 10
 

@@ -16,11 +16,11 @@ from openpts.cli.report import report_on
 from openpts.cli.run import display_on
 from openpts.cli.test_options import choices_of, options_of
 from openpts.device.targets.simulated_target import MOST_SCALE
+from openpts.fields.setting import parameters_of
 from openpts.host.memory import available_memory_bytes
-from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES
-from openpts.practice.registry import ALL_TESTS
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.registry import ALL_TESTS
 from openpts.rehearsal.reference_drive import Wishes, subject_of
 from openpts.rehearsal.rehearse import Plan, rehearse
 from openpts.system_files import SystemRoots

@@ -24,8 +24,8 @@ from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
-from openpts.practice.registry import ALL_TESTS
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.registry import ALL_TESTS
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted

@@ -28,8 +28,8 @@ from openpts.errors import OpenptsError
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.pts.definition import TestDefinition
-from openpts.pts.registry import TESTS
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.pts.registry import TESTS
 from openpts.record.suite import Suite, SuiteEntry, write_suite
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.kit.procedure import TestDefinition
 
 _PURPOSES: Final[Mapping[str, str]] = {
     "iops": """IOPS of random I/O over 7 R/W mixes x 8 block sizes, in steady state.

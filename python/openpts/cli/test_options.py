@@ -15,14 +15,14 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
 from openpts.parameters.quick import quick
 from openpts.parameters.tables import TABLES
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.kit.procedure import TestDefinition
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
 from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.test_conditions import TestConditions
 
 CLASS_OPTION = click.option(
     "--class",

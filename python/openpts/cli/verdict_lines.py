@@ -4,18 +4,19 @@ from typing import Final
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.progress import RunProgress
-from openpts.vocabulary.conditions import CrossStimulusConditions, RoundConditions
-from openpts.vocabulary.entropy_conditions import EntropyConditions
-from openpts.vocabulary.fill_conditions import FillConditions
-from openpts.vocabulary.lifetime_conditions import LifetimeConditions
-from openpts.vocabulary.outcome_text import reached_text
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.extended.entropy.conditions import EntropyConditions
+from openpts.procedures.extended.fill.conditions import FillConditions
+from openpts.procedures.extended.hdd.conditions import RotationalConditions
+from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
+from openpts.procedures.extended.sustained.conditions import SustainedConditions
+from openpts.procedures.extended.thermal.conditions import ThermalConditions
+from openpts.procedures.kit.outcome_text import reached_text
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.rotational_conditions import RotationalConditions
-from openpts.vocabulary.sustained_conditions import SustainedConditions
-from openpts.vocabulary.test_conditions import TestConditions
-from openpts.vocabulary.thermal_conditions import ThermalConditions
 from openpts.vocabulary.verdict import SteadyStateReport
 
 _WITHOUT_STEADY_STATE: Final = (

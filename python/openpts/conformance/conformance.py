@@ -11,10 +11,13 @@ from collections.abc import Iterable
 import msgspec
 
 from openpts.conformance.catalogue import Level, Requirement, catalogue
-from openpts.conformance.checks.facts import DISCLOSURE
-from openpts.conformance.checks.table import CASES, CHECKS
-from openpts.conformance.evidence import Evidence
-from openpts.conformance.finding import (
+from openpts.conformance.needs import missing
+from openpts.conformance.proofs import proofs
+from openpts.conformance.reasons import ReasonKind, reasons
+from openpts.conformance.table import CASES, CHECKS
+from openpts.evidence.evidence import Evidence
+from openpts.evidence.facts import DISCLOSURE
+from openpts.evidence.finding import (
     Finding,
     Status,
     built_in,
@@ -22,9 +25,6 @@ from openpts.conformance.finding import (
     not_applicable,
     unverified,
 )
-from openpts.conformance.needs import missing
-from openpts.conformance.proofs import proofs
-from openpts.conformance.reasons import ReasonKind, reasons
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 

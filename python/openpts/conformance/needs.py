@@ -2,9 +2,9 @@
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.conformance.catalogue import Need
-from openpts.conformance.checks.tracking import minutes_of, tracking_part
-from openpts.conformance.evidence import Evidence
-from openpts.conformance.finding import Finding, not_applicable, not_reached
+from openpts.evidence.evidence import Evidence
+from openpts.evidence.finding import Finding, not_applicable, not_reached
+from openpts.evidence.tracking import minutes_of, tracking_part
 from openpts.vocabulary.part import Part
 
 _TRACKED_TESTS = frozenset({"wsat", "hir"})

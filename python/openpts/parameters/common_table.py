@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 
-from openpts.parameters import readers
-from openpts.parameters.annotations import STEP_SECONDS, TIME_SCALE, switch
-from openpts.parameters.setting import sets
+from openpts.fields import readers
+from openpts.fields.annotations import STEP_SECONDS, TIME_SCALE, switch
+from openpts.fields.setting import sets
 
 
 class CommonParameters(Struct, kw_only=True, frozen=True, forbid_unknown_fields=True):

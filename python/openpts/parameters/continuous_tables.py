@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from openpts.parameters import list_settings, readers
-from openpts.parameters.annotations import (
+from openpts.fields import list_settings, readers
+from openpts.fields.annotations import (
     DEPTH_LIMITS,
     HISTOGRAM_SECONDS,
     LENGTH_LIMITS,
@@ -21,9 +21,9 @@ from openpts.parameters.annotations import (
     seconds,
     switch,
 )
+from openpts.fields.setting import as_it_is, changes
+from openpts.fields.workload_table import NAMES, WorkloadTable, WorkloadWord
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import as_it_is, changes
-from openpts.parameters.workload_table import NAMES, WorkloadTable, WorkloadWord
 
 
 class WriteSaturationParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):

@@ -6,19 +6,17 @@ from typing import Any, Final
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given
 from openpts.parameters.step_counts import too_many_steps
-from openpts.pts.workloads import WORKLOADS
+from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
+from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import format_block_size
-from openpts.vocabulary.conditions import (
-    DemandConditions,
-    DemandIntensityConditions,
-    IdleRecoveryConditions,
-    IopsConditions,
-    LatencyConditions,
-    RoundConditions,
-    ThroughputConditions,
-    WriteSaturationConditions,
-)
 from openpts.vocabulary.facts import TargetFacts
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.placement import Uniform
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import Workload

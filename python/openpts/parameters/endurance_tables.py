@@ -4,11 +4,11 @@ from typing import Annotated, Final
 
 from msgspec import UNSET, UnsetType
 
-from openpts.parameters import readers
-from openpts.parameters.annotations import QD, TC, one_block_size, one_number, seconds, switch
+from openpts.fields import readers
+from openpts.fields.annotations import QD, TC, one_block_size, one_number, seconds, switch
+from openpts.fields.parsing import amount_bytes
+from openpts.fields.setting import as_it_is, sets
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.parsing import amount_bytes
-from openpts.parameters.setting import as_it_is, sets
 
 _COLDEST_C: Final = -60
 _HOTTEST_C: Final = 150

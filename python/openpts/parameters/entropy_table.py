@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import UNSET, Meta, UnsetType
 
-from openpts.parameters import readers
-from openpts.parameters.annotations import (
+from openpts.fields import readers
+from openpts.fields.annotations import (
     DEPTH_LIMITS,
     QD,
     SEGMENTS,
@@ -14,8 +14,8 @@ from openpts.parameters.annotations import (
     one_block_size,
     one_number,
 )
+from openpts.fields.list_settings import listed, numbers
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.list_settings import listed, numbers
 
 _ENTROPY = Meta(ge=0, le=100)
 

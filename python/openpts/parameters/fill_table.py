@@ -5,8 +5,8 @@ from typing import Annotated, Any
 
 from msgspec import UNSET, Meta, UnsetType
 
-from openpts.parameters import readers
-from openpts.parameters.annotations import (
+from openpts.fields import readers
+from openpts.fields.annotations import (
     DEPTH_LIMITS,
     QD,
     TC,
@@ -15,10 +15,10 @@ from openpts.parameters.annotations import (
     one_number,
     seconds,
 )
+from openpts.fields.list_settings import listed
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.list_settings import listed
+from openpts.procedures.extended.fill.conditions import IdleTime
 from openpts.units import NS_PER_S
-from openpts.vocabulary.fill_conditions import IdleTime
 
 _IDLE = Meta(ge=0, le=365 * 24 * 3600)
 _LEVEL = Meta(ge=0, le=100)

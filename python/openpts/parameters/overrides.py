@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from openpts.parameters.setting import parameters_of
+from openpts.fields.setting import parameters_of
 from openpts.parameters.tables import TABLES
 
 _ALTERNATIVES: Final = ({"step_seconds", "round_seconds"},)

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from openpts.errors import UsageError
+from openpts.fields.setting import parameters_of
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.continuous_tables import (
     CrossStimulusParameters,
@@ -25,7 +26,6 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.profile_tables import BenchmarksParameters, PreconParameters
 from openpts.parameters.rotational_table import RotationalParameters
 from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
-from openpts.parameters.setting import parameters_of
 from openpts.parameters.source_position import Path as ValuePath
 from openpts.parameters.source_position import PlacedText
 from openpts.parameters.sustained_table import SustainedParameters
@@ -33,7 +33,7 @@ from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.yaml_text import read_yaml
-from openpts.practice.registry import ALL_TESTS
+from openpts.procedures.registry import ALL_TESTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PATTERN as PURGE_PATTERN
 

@@ -5,13 +5,13 @@ from typing import Annotated, Any, Final
 from msgspec import UNSET, UnsetType
 from msgspec.structs import replace
 
-from openpts.parameters import readers
-from openpts.parameters.annotations import LENGTH_LIMITS, QD, TC, TRACKING_SECONDS, one_number, seconds
+from openpts.fields import readers
+from openpts.fields.annotations import LENGTH_LIMITS, QD, TC, TRACKING_SECONDS, one_number, seconds
+from openpts.fields.parsing import refuse
+from openpts.fields.setting import Setting, changes, sets
+from openpts.fields.time_scale import at_time_scale
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.parsing import refuse
-from openpts.parameters.setting import Setting, changes, sets
-from openpts.practice.profiles import BENCHMARKS
-from openpts.pts.time_scale import at_time_scale
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.units import NS_PER_S
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile
 

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from openpts.parameters import list_settings, readers
-from openpts.parameters.annotations import (
+from openpts.fields import list_settings, readers
+from openpts.fields.annotations import (
     DEPTH_LIMITS,
     HISTOGRAM_SECONDS,
     LENGTH_LIMITS,
@@ -18,8 +18,8 @@ from openpts.parameters.annotations import (
     one_block_size,
     one_number,
 )
+from openpts.fields.setting import changes
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import changes
 
 
 class RoundParameters(CommonParameters, kw_only=True, frozen=True, forbid_unknown_fields=True):

@@ -8,18 +8,16 @@ from collections.abc import Iterator
 from typing import Any
 
 from openpts.planning.dry_run import MOST_STEPS
-from openpts.pts.continuous import MINUTES_PER_STEP
-from openpts.vocabulary.conditions import (
-    CrossStimulusConditions,
-    DemandConditions,
-    IdleRecoveryConditions,
-    LatencyConditions,
-    RoundConditions,
-    WriteSaturationConditions,
-)
-from openpts.vocabulary.lifetime_conditions import LifetimeConditions
-from openpts.vocabulary.profile_conditions import BenchmarksConditions
-from openpts.vocabulary.thermal_conditions import ThermalConditions
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
+from openpts.procedures.extended.thermal.conditions import ThermalConditions
+from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.shared.continuous import MINUTES_PER_STEP
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 
 Counted = Iterator[tuple[tuple[str, ...], int]]
 """Parameters that a number of steps follows from, the likeliest to blame first, and the number."""

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 from msgspec import UNSET, Meta, Struct, UnsetType
 from msgspec.structs import replace
 
-from openpts.parameters.annotations import (
+from openpts.fields.annotations import (
     DEPTH_LIMITS,
     QD,
     SEGMENTS,
@@ -16,10 +16,10 @@ from openpts.parameters.annotations import (
     one_workload,
     seconds,
 )
+from openpts.fields.setting import Setting, changes
+from openpts.fields.workload_table import WorkloadTable, WorkloadWord
 from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.setting import Setting, changes
-from openpts.parameters.workload_table import WorkloadTable, WorkloadWord
-from openpts.vocabulary.short_figures import SHORT_FIGURES, Claim
+from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES, Claim
 
 _Value = Annotated[float, Meta(gt=0)]
 

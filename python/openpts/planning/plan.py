@@ -8,13 +8,13 @@ import msgspec
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.planning.repetition import Repeated, collapsed
-from openpts.pts.definition import TestDefinition
-from openpts.pts.standard import deviations, shortened
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.kit.procedure import TestDefinition
 from openpts.vocabulary.data_pattern import VerifiedData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Step, Stimulus
-from openpts.vocabulary.test_conditions import TestConditions
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from openpts.procedures.conditions import TestConditions
 from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.tuning import ChangeReport
 
 

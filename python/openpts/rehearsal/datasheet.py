@@ -8,9 +8,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.analysis.round_test import analyse_round_test
+from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.record.reader import Run
 from openpts.units import KIB
-from openpts.vocabulary.conditions import IopsConditions, RoundConditions, ThroughputConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern

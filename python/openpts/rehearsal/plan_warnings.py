@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.record.reader import Run
 from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.scale import ios_for_nines, nines_of, scale_concerns, times_text
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import NS_PER_S, format_capacity
-from openpts.vocabulary.conditions import CrossStimulusConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step

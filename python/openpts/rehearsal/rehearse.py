@@ -9,7 +9,8 @@ from openpts.device.targets.simulated_target import SimulatedTarget
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.kit.procedure import TestDefinition
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.datasheet import Promise, promises_of
@@ -25,7 +26,6 @@ from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.test_conditions import TestConditions
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,11 +10,11 @@ import msgspec
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import SCHEMA_VERSION, Page, Report
 from openpts.pages.printable import brief, fact_text, printable
+from openpts.procedures.kit.header import drive_name
 from openpts.record.reader import Run
 from openpts.report.cover_page import cover_page
 from openpts.report.executive_page import executive_page
 from openpts.report.files_page import RecordFile, files_page
-from openpts.report.header import drive_name
 from openpts.report.merge import merged_page
 from openpts.report.run_part import RunPart, in_order, part_of
 from openpts.report.times import default_date

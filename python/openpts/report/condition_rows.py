@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from openpts.pages.printable import printable
+from openpts.procedures.conditions import TestConditions
 from openpts.vocabulary.condition_text import condition_text
-from openpts.vocabulary.test_conditions import TestConditions
 
 # What the set-up page shows elsewhere, or what is no condition of the stimulus.
 _ELSEWHERE: Final = {"drive_class", "write_cache_enabled"}

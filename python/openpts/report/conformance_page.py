@@ -2,12 +2,12 @@
 
 from openpts.conformance.catalogue import Level
 from openpts.conformance.conformance import Conformance, counts_by_level
-from openpts.conformance.finding import STATUS_TITLES, Finding, Status
+from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import printable
+from openpts.procedures.kit.standing import Standing
 from openpts.record.reader import Run
 from openpts.report.readings import readings_for
-from openpts.report.standing import Standing
 
 _OPEN = frozenset({Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED})
 _TONES = {Status.MET: "pass", Status.DEVIATED: "fail"}

@@ -8,10 +8,10 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Section, Table, Verdict
 from openpts.pages.printable import capitalised, fact_text, person_text, printable
 from openpts.pages.summary_table import cover_table
+from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
+from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import Manifest, RunState
-from openpts.report.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.report.run_part import RunPart
-from openpts.report.standing import state_sentence
 from openpts.report.trend_figures import trend_figures
 
 

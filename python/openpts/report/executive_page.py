@@ -8,6 +8,8 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import printable
 from openpts.pages.summary_table import key_values_table
+from openpts.procedures.kit.header import date_and_time
+from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import RunState
 from openpts.report.cover_page import (
     health_verdicts,
@@ -15,9 +17,7 @@ from openpts.report.cover_page import (
     purge_and_cache,
     with_pages,
 )
-from openpts.report.header import date_and_time
 from openpts.report.run_part import RunPart
-from openpts.report.standing import state_sentence
 from openpts.report.trend_figures import trend_figures
 
 

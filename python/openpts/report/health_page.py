@@ -9,9 +9,9 @@ from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import NOT_REPORTED, capitalised, fact_text, printable
+from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
-from openpts.report.header import date_and_time
 from openpts.units import GB, MIB
 
 

@@ -19,18 +19,19 @@ from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
 from openpts.pages.printable import capitalised, fact_text, printable
 from openpts.plots.stacked_panels import with_aligned_panels
+from openpts.procedures.kit.header import KINDS, drive_name
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.reports import REPORTS, reported_test
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.report.conformance_page import conformance_page
-from openpts.report.header import KINDS, drive_name
 from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page, no_audit
 from openpts.report.merge import prefixed
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.report.setup_page import setup_page
 from openpts.report.simulated_drive import simulation_items
-from openpts.report.standing import Standing, requirements_of, standing_of
-from openpts.report.tests import REPORTS, reported_test
+from openpts.report.standing import requirements_of, standing_of
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
 

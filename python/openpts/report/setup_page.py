@@ -3,11 +3,11 @@
 from openpts.pages.facts_table import remaining, sourced, sourced_table
 from openpts.pages.model import Page, Table
 from openpts.pages.printable import person_text, printable
+from openpts.procedures.kit.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time, of_cycle
+from openpts.procedures.shared.data_checks_table import data_checks_table
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.condition_rows import condition_rows
-from openpts.report.data_checks_table import data_checks_table
-from openpts.report.header import KINDS, NO_REFERENCE_PLATFORM, date_and_time, of_cycle
 from openpts.report.simulated_drive import is_shown_as_geometry, simulation_tables
 from openpts.units import format_capacity
 

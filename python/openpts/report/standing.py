@@ -1,11 +1,11 @@
 """What a run is not: the red line of every page, and when a report may call itself conformant."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from openpts.conformance.conformance import Conformance, conformance_of, count_line, deviated_shalls
 from openpts.pages.printable import printable
-from openpts.record.manifest import Manifest, RunState
+from openpts.procedures.kit.standing import Standing
+from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.facts import TargetKind
@@ -17,20 +17,6 @@ _UNFINISHED = {
     RunState.INTERRUPTED: "INTERRUPTED",
     RunState.FAILED: "FAILED",
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """How far a run may be taken as a measurement after PTS; ``red_line`` is empty if nothing is wrong.
-
-    ``requirements`` counts how many of the requirements that bind the run are met; of a test beyond the
-    specification it is empty.
-    """
-
-    red_line: str
-    conformant: bool
-    bottom_line: str
-    requirements: str = ""
 
 
 def requirements_of(run: Run) -> tuple[Conformance, ...]:
@@ -55,18 +41,6 @@ def standing_of(run: Run, requirements: tuple[Conformance, ...] | None = None) -
         bottom_line=_bottom_line(run, red_line, broken),
         requirements=count_line(everything),
     )
-
-
-def state_sentence(manifest: Manifest) -> str:
-    """How the run ended, with its reason."""
-    sentence = {
-        RunState.COMPLETE: "The run was completed",
-        RunState.RUNNING: "The run was not finished: its record was never closed (killed, or power lost)",
-        RunState.INTERRUPTED: "The run was interrupted before its end",
-        RunState.FAILED: "The run failed before its end",
-    }[manifest.state]
-    reason = f": {printable(manifest.state_reason)}" if manifest.state_reason else ""
-    return f"{sentence}{reason}."
 
 
 def _red_line(run: Run) -> str:

@@ -10,13 +10,13 @@ import jinja2
 from openpts.errors import RecordError
 from openpts.folder_files import write_files
 from openpts.pages.printable import printable
+from openpts.procedures.kit.outcome_text import reached_text
+from openpts.procedures.reports import read_for_report, reported_test
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.standing import standing_of
-from openpts.report.tests import read_for_report, reported_test
-from openpts.vocabulary.outcome_text import reached_text
 
 INDEX_NAME = "index.html"
 _TEMPLATES: Final = Path(__file__).parent / "templates"

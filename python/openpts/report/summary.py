@@ -6,9 +6,9 @@ from typing import Any
 import msgspec
 
 from openpts.pages.measure import measure_figures
+from openpts.procedures.reports import reported_test
 from openpts.record.reader import Run
 from openpts.report.simulated_drive import simulation_mark
-from openpts.report.tests import reported_test
 
 
 def summarise(run: Run) -> dict[str, Any]:

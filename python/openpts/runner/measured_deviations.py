@@ -6,12 +6,12 @@ One function per test that has any; it reads the record as a report would.
 from collections.abc import Callable, Mapping
 from typing import Final
 
+from openpts.procedures.extended.precon.findings import precon_findings
+from openpts.procedures.pts.hir.findings import idle_edge_findings
+from openpts.procedures.pts.lat.findings import own_share_findings
+from openpts.procedures.shared.demand.findings import composite_findings, demand_intensity_findings
+from openpts.procedures.shared.nines_findings import nines_findings
 from openpts.record.reader import Run
-from openpts.runner.demand_findings import composite_findings, demand_intensity_findings
-from openpts.runner.idle_edges import idle_edge_findings
-from openpts.runner.nines_findings import nines_findings
-from openpts.runner.own_share_findings import own_share_findings
-from openpts.runner.precon_findings import precon_findings
 from openpts.vocabulary.deviation import Deviation
 
 _lat_nines_findings: Final = nines_findings("PTS-LAT-19", "9.2 (3.3.3)")

@@ -15,8 +15,9 @@ from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.pts.definition import TestDefinition
-from openpts.pts.standard import deviations, shortened
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.kit.procedure import TestDefinition
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
@@ -41,7 +42,6 @@ from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.test_conditions import TestConditions
 
 Adjust = Callable[[TestConditions], TestConditions]
 Admit = Callable[[TestConditions, TargetFacts], None]

@@ -9,7 +9,7 @@ from openpts.device.guard.consent import Consent
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.practice.settling import SettlingCourse, probe_step, settle
+from openpts.procedures.shared.settling import SettlingCourse, probe_step, settle
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.io_errors import failure_text
 from openpts.runner.stop_signals import StopSignals

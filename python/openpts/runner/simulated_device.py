@@ -18,6 +18,7 @@ from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
+from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES
 from openpts.runner.healing import Healing
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
@@ -28,7 +29,6 @@ from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, Writ
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.short_figures import SHORT_FIGURES
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
-from openpts.pts.definition import TestDefinition
+from openpts.procedures.kit.procedure import TestDefinition
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Listener

@@ -3,6 +3,8 @@
 from fractions import Fraction
 from typing import Final
 
+from openpts.procedures.pts.hir.conditions import WaitState
+from openpts.procedures.pts.xsr.conditions import AccessGroup
 from openpts.units import (
     NS_PER_MS,
     NS_PER_S,
@@ -11,7 +13,6 @@ from openpts.units import (
     format_capacity,
     format_duration,
 )
-from openpts.vocabulary.conditions import AccessGroup, WaitState
 from openpts.vocabulary.data_pattern import (
     PatternData,
     RandomData,

@@ -1,7 +1,7 @@
 """The conditions of each test: what the operator may set, and what section 5 and the header report.
 
 Durations are nanoseconds in fields that end in ``_ns``, repetitions are in ``max_rounds`` and ``cycles``:
-pts/time_scale.py shortens exactly those.
+fields/time_scale.py shortens exactly those.
 """
 
 from enum import StrEnum
@@ -12,7 +12,6 @@ from msgspec import Struct, field
 from openpts.vocabulary.data_pattern import DataPattern, RandomData
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
-from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import Workload
 
 
@@ -73,139 +72,7 @@ class BaseConditions(Struct, frozen=True, kw_only=True):
         )
 
 
-class RoundConditions(BaseConditions, frozen=True, kw_only=True):
-    """A test of rounds over R/W mixes and block sizes: IOPS, throughput, latency (PTS 7, 8, 9).
+class PracticeConditions(BaseConditions, frozen=True, kw_only=True):
+    """What these tests have in common: no specification to deviate from."""
 
-    Sizes in bytes, mixes as per cent of reads, in the order of the loops. ``skipped_block_sizes_bytes`` are
-    those that the device's sector size makes impossible. ``precondition_passes`` counts in user capacities
-    written; ``precondition_tc`` and ``precondition_qd`` None are those of the test.
-    """
-
-    tc: int
-    qd: int
-    precondition_block_size_bytes: int
-    precondition_passes: float
-    precondition_tc: int | None = None
-    precondition_qd: int | None = None
-    read_pcts: tuple[int, ...]
-    block_sizes_bytes: tuple[int, ...]
-    skipped_block_sizes_bytes: tuple[int, ...] = ()
-    max_rounds: int
-    tracking: tuple[TrackingVariable, ...]
-
-
-class IopsConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="iops"):
-    """IOPS test (PTS 7.2)."""
-
-
-class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="tp"):
-    """Throughput test (PTS 8.2): one cycle from purge to steady state for each of ``block_sizes_bytes``.
-
-    ``precondition_block_size_bytes`` counts for nothing: each cycle preconditions with its own size.
-    """
-
-
-class LatencyConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="lat"):
-    """Latency test (PTS 9.2). ``nines`` None leaves the histogram at its length."""
-
-    histogram_ns: int
-    nines: int | None = None
-
-
-class WriteSaturationConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="wsat"):
-    """Write saturation (PTS 10.2): one cycle from the purge on for each of ``workloads``.
-
-    Sequential workloads have a demand of their own. ``tracking_period_ns`` lies between the starts of the
-    tracked minutes. ``impossible`` says in words which sizes the device's sectors rule out, of which
-    workload.
-    """
-
-    workloads: tuple[Workload, ...]
-    impossible: tuple[str, ...] = ()
-    tc: int
-    qd: int
-    sequential_tc: int
-    sequential_qd: int
-    drive_fills: float
-    longest_ns: int
-    tracking_period_ns: int
-    stop_when_steady: bool = False
-    steady_after_drive_fills: float = 1
-    histogram_ns: int
-    nines: int | None = None
-
-
-class WaitState(Struct, frozen=True):
-    """Idle time after each access A (PTS 11.2); ``number`` is the name: 1, 2, 3, 5, 10."""
-
-    number: int
-    idle_ns: int
-
-
-class IdleRecoveryConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="hir"):
-    """Host idle recovery (PTS 11.2): ``cycles`` accesses of ``access_ns`` in each segment."""
-
-    workload: Workload
-    tc: int
-    qd: int
-    tracking_period_ns: int
-    max_rounds: int
-    access_ns: int
-    cycles: int
-    wait_states: tuple[WaitState, ...]
-
-
-class AccessGroup(Struct, frozen=True):
-    """One of the three long stimuli of XSR, with its own demand (PTS 12.2)."""
-
-    workload: Workload
-    tc: int
-    qd: int
-    duration_ns: int
-
-
-class CrossStimulusConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="xsr"):
-    """Cross stimulus recovery (PTS 12.2)."""
-
-    groups: tuple[AccessGroup, ...]
-
-
-class DemandConditions(BaseConditions, frozen=True, kw_only=True):
-    """Demand variation: CBW and DIRTH (PTS 13.2, 14.2), with the demand of preconditioning and pre-writes.
-
-    ``tcs`` and ``qds`` make the operating points. ``precondition_passes`` counts in user capacities of the
-    optional WIPC. An inter-round pre-write ends after ``prewrite_longest_ns`` or
-    ``prewrite_capacity_pct`` of the user capacity, but not before ``prewrite_shortest_ns``. The MaxIOPS
-    point has an ART below ``art_limit_ns``; that field is a limit of response times and is never scaled.
-    ``capture`` keeps every completion time of the histograms. ``skipped_block_sizes_bytes`` were left out of
-    the workload because of the device's sector size.
-    """
-
-    unscaled: ClassVar[tuple[str, ...]] = ("art_limit_ns",)
-
-    workload: Workload
-    skipped_block_sizes_bytes: tuple[int, ...] = ()
-    tcs: tuple[int, ...]
-    qds: tuple[int, ...]
-    precondition_tc: int
-    precondition_qd: int
-    precondition_passes: float = 0
-    tracking_period_ns: int
-    max_rounds: int
-    prewrite_shortest_ns: int
-    prewrite_longest_ns: int
-    prewrite_capacity_pct: float
-    art_limit_ns: int
-    plateau_pct: float
-    mid_points: int
-    histogram_prewrite_ns: int
-    histogram_ns: int
-    capture: bool = True
-
-
-class CompositeConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="cbw"):
-    """Composite block size workload (PTS 13.2)."""
-
-
-class DemandIntensityConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="dirth"):
-    """Demand intensity and response time histogram (PTS 14.2)."""
+    of_specification: ClassVar[bool] = False

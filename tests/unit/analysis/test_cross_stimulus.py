@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.cross_stimulus import analyse_cross_stimulus
+from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, CpuShares, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

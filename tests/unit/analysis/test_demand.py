@@ -5,9 +5,14 @@ from collections.abc import Callable, Iterator
 import pytest
 from msgspec.structs import replace
 
-from openpts.analysis.demand import DemandResults, analyse_demand, measure_point
-from openpts.analysis.operating_points import MeasuredPoint, OperatingPoint, choose_points, operating_points
-from openpts.pts.demand_intensity import standard_conditions
+from openpts.procedures.pts.dirth.script import standard_conditions
+from openpts.procedures.shared.demand.operating_points import (
+    MeasuredPoint,
+    OperatingPoint,
+    choose_points,
+    operating_points,
+)
+from openpts.procedures.shared.demand.results import DemandResults, analyse_demand, measure_point
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState

@@ -6,7 +6,7 @@ import pytest
 from scipy import stats
 
 from openpts.analysis.distribution import compare_shares, has_shares, period_shares
-from openpts.pts.workloads import COMPOSITE, WORKLOADS
+from openpts.vocabulary.named_workloads import COMPOSITE, WORKLOADS
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration

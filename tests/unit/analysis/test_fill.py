@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.fill import Course, Returned, course_of, returned
+from openpts.procedures.extended.fill.results import Course, Returned, course_of, returned
 from openpts.units import MB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

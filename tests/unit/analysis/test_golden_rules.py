@@ -9,8 +9,13 @@ import pytest
 import yaml
 
 from openpts.analysis.latency import ios_needed
-from openpts.analysis.operating_points import MeasuredPoint, OperatingPoint, choose_points, operating_points
-from openpts.pts.nines import histogram_ns
+from openpts.procedures.shared.demand.operating_points import (
+    MeasuredPoint,
+    OperatingPoint,
+    choose_points,
+    operating_points,
+)
+from openpts.procedures.shared.nines import histogram_ns
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

@@ -4,7 +4,7 @@ import numpy
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.idle_recovery import accesses, late_edges, summarise_segment
+from openpts.procedures.pts.hir.results import accesses, late_edges, summarise_segment
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

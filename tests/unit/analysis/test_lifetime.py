@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.analysis.lifetime import (
+from openpts.procedures.extended.lifetime.results import (
     DriveCycle,
     drive_cycle,
     stretches,

@@ -4,8 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
-from openpts.analysis.other_minutes import OtherMinutes, other_minutes
 from openpts.analysis.steady_state import window_ending_at
+from openpts.procedures.shared.tracking.other_minutes import OtherMinutes, other_minutes
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample

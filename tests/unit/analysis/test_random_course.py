@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openpts.analysis.random_course import analyse_course, reached_at, rounds_of
+from openpts.procedures.extended.precon.results import analyse_course, reached_at, rounds_of
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

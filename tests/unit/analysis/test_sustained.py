@@ -3,10 +3,10 @@
 import pytest
 
 from openpts.analysis.minutes import Piece
-from openpts.analysis.sustained import HELD_INTERVALS, ClaimResult, Pair, held_ns, pairs_of
+from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES, Claim
+from openpts.procedures.extended.sustained.results import HELD_INTERVALS, ClaimResult, Pair, held_ns, pairs_of
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING, Interval, OperationSample, Sample, StepState
-from openpts.vocabulary.short_figures import SHORT_FIGURES, Claim
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts.analysis.sweep import (
+from openpts.procedures.extended.entropy.results import (
     EntropyEffect,
     Level,
     Reduction,

@@ -4,7 +4,7 @@ from fractions import Fraction
 
 import pytest
 
-from openpts.analysis.throttling import (
+from openpts.procedures.extended.thermal.results import (
     Evidence,
     HeatPoint,
     counters_rose,

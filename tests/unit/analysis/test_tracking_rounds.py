@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.analysis.tracking_rounds import TrackedStep, TrackingResults, analyse_tracking
+from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyse_tracking
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

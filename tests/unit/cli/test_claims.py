@@ -13,9 +13,9 @@ from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
 from openpts.parameters.tables import TABLES
 from openpts.parameters.written_file import WrittenFileError
-from openpts.practice.registry import PRACTICE_TESTS
+from openpts.procedures.extended.sustained.conditions import Claim
+from openpts.procedures.registry import PRACTICE_TESTS
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.short_figures import Claim
 
 SUSTAINED = PRACTICE_TESTS["sustained"]
 

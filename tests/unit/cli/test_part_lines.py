@@ -8,25 +8,24 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
-from openpts.practice import precon, profile, sustained
-from openpts.pts import iops
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.benchmarks import script as profile
+from openpts.procedures.extended.precon import script as precon
+from openpts.procedures.extended.sustained import script as sustained
+from openpts.procedures.pts.cbw.conditions import CompositeConditions
+from openpts.procedures.pts.iops import script as iops
+from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.conditions import (
-    BaseConditions,
-    CompositeConditions,
-    CrossStimulusConditions,
-    DriveClass,
-    LatencyConditions,
-    ThroughputConditions,
-    WriteSaturationConditions,
-)
+from openpts.vocabulary.conditions import BaseConditions, DriveClass
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration, SteadyFigure
-from openpts.vocabulary.test_conditions import TestConditions
 from openpts.vocabulary.verdict import TrackingVariable
 from openpts.vocabulary.workload import simple_workload
 from tests.unit.cli.told_run import log_of

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from openpts.cli.plan import plan_command
 from openpts.errors import OpenptsError, TargetError, UsageError
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.units import KIB
 
 SIZES = (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)

@@ -11,8 +11,8 @@ from openpts.errors import UsageError
 from openpts.parameters.overrides import Given
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
-from openpts.pts.registry import TESTS
-from openpts.pts.standard import shortened
+from openpts.procedures.kit.ledger import shortened
+from openpts.procedures.pts.registry import TESTS
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset, shipped_presets
 from openpts.simulation.scale import Severity, scale_concerns

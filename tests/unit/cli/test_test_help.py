@@ -8,7 +8,7 @@ import pytest
 from openpts.cli.test_help import help_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 

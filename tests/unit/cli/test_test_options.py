@@ -11,7 +11,7 @@ from openpts.cli.option_group import together
 from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.written_file import WrittenFileError
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import ReducibleData

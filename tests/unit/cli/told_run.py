@@ -12,7 +12,7 @@ from openpts.cli import progress as progress_module
 from openpts.cli.plain_log import PlainLog
 from openpts.engine.contract import EngineProgress
 from openpts.planning.dry_run import PlannedApply
-from openpts.pts.iops import standard_conditions
+from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted, Ticked
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass

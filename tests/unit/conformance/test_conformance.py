@@ -8,18 +8,18 @@ from msgspec.structs import replace as with_changes
 
 from openpts.conformance import conformance
 from openpts.conformance.catalogue import TESTS, Level, by_id, catalogue
-from openpts.conformance.checks.table import CASES, CHECKS
 from openpts.conformance.conformance import Conformance, conformance_of, count_line
-from openpts.conformance.finding import Finding, Status, met
 from openpts.conformance.proofs import proofs
 from openpts.conformance.reasons import ReasonKind, reasons
-from openpts.pts.workloads import WORKLOADS
+from openpts.conformance.table import CASES, CHECKS
+from openpts.evidence.finding import Finding, Status, met
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import ZeroData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange

@@ -14,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.errors import UsageError
+from openpts.fields.setting import parameters_of
 from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import (
     Plan,
@@ -22,11 +23,10 @@ from openpts.parameters.plan_file import (
     plan_schema,
     read_plan,
 )
-from openpts.parameters.setting import parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge_choice import PurgeChoice

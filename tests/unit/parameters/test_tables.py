@@ -7,12 +7,12 @@ import pytest
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.conformance.catalogue import by_id
+from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
-from openpts.pts.definition import TestDefinition
-from openpts.pts.registry import TESTS
-from openpts.pts.standard import HARMLESS, RULES_OF_ALL, deviations
+from openpts.procedures.kit.ledger import HARMLESS, RULES_OF_ALL, deviations
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.pts.registry import TESTS
 from openpts.vocabulary.conditions import DriveClass
 from tests.unit.parameters.changed_values import CHANGED, changed_value
 

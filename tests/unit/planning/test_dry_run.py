@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_conditions
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
@@ -17,7 +17,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, S
 from openpts.vocabulary.stop import Duration
 
 if TYPE_CHECKING:
-    from openpts.vocabulary.test_conditions import TestConditions
+    from openpts.procedures.conditions import TestConditions
 
 CAPACITY_BYTES = 1_600 * GB
 MINUTE_NS = 60 * NS_PER_S

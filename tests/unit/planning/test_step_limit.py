@@ -11,8 +11,8 @@ from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import MOST_STEPS, Ending, dry_run
 from openpts.planning.plan import plan_run
-from openpts.practice.registry import ALL_TESTS
-from openpts.pts.continuous import continuous
+from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.shared.continuous import continuous
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.practice.entropy import entropy_test, standard_conditions
+from openpts.procedures.extended.entropy.script import entropy_test, standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, ReducibleData

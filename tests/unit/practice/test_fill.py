@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.practice.fill import REWRITE_STEPS, fill_test, standard_conditions
-from openpts.pts.time_scale import at_time_scale
+from openpts.fields.time_scale import at_time_scale
+from openpts.procedures.extended.fill.conditions import IdleTime
+from openpts.procedures.extended.fill.script import REWRITE_STEPS, fill_test, standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.fill_conditions import IdleTime
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus

@@ -7,7 +7,12 @@ import pytest
 from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
-from openpts.practice.lifetime import A_HANDFUL, lifetime_test, standard_conditions, without_data
+from openpts.procedures.extended.lifetime.script import (
+    A_HANDFUL,
+    lifetime_test,
+    standard_conditions,
+    without_data,
+)
 from openpts.units import GB, KIB, NS_PER_S, TB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, VerifiedData, ZeroData

@@ -8,14 +8,14 @@ from msgspec.structs import replace
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.test_help import help_of
 from openpts.cli.test_options import chosen
+from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.parameters.setting import Parameter, parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.practice.registry import PRACTICE_TESTS
-from openpts.pts.definition import TestDefinition
-from openpts.pts.standard import deviations, shortened
+from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.registry import PRACTICE_TESTS
 from openpts.vocabulary.conditions import DriveClass
 from tests.unit.parameters.changed_values import changed_value
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.practice.precon import order_of, possible_on, precon_test, standard_conditions
-from openpts.practice.profiles import BENCHMARKS, SHORT
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
+from openpts.procedures.extended.precon.script import order_of, possible_on, precon_test, standard_conditions
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.units import GB, GIB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import DriveState, PreconConditions
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf

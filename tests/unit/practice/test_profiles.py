@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.practice.profile import benchmarks_test, possible_on, standard_conditions
-from openpts.practice.profile_rows import range_of
-from openpts.practice.profiles import BENCHMARKS, POPULAR, parse_benchmark
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.extended.benchmarks.script import benchmarks_test, possible_on, standard_conditions
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR, parse_benchmark
+from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf

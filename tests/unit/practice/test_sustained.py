@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.practice.sustained import span_of, standard_conditions, sustained_test
-from openpts.pts.workloads import WORKLOADS
+from openpts.procedures.extended.sustained.script import span_of, standard_conditions, sustained_test
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus

@@ -6,7 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.practice.thermal import COLD, DUTY_CYCLE, WARM, standard_conditions, thermal_test
+from openpts.procedures.extended.thermal.script import (
+    COLD,
+    DUTY_CYCLE,
+    WARM,
+    standard_conditions,
+    thermal_test,
+)
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.health import HealthReading

@@ -6,14 +6,16 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
+from openpts.fields.time_scale import at_time_scale
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.pts.registry import TESTS
-from openpts.pts.standard import deviations, shortened
-from openpts.pts.time_scale import at_time_scale
-from openpts.pts.workloads import WORKLOADS
-from openpts.vocabulary.conditions import CompositeConditions, DemandIntensityConditions, DriveClass
+from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.pts.cbw.conditions import CompositeConditions
+from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
+from openpts.procedures.pts.registry import TESTS
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import PatternData
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 
 BOTH = pytest.mark.parametrize("name", ["cbw", "dirth"])

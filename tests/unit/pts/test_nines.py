@@ -5,13 +5,14 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
-from openpts.pts.nines import histogram_ns
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared.nines import histogram_ns
 from openpts.record.reader import Run
 from openpts.runner.measured_deviations import findings
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import LatencyConditions, WriteSaturationConditions
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run
 

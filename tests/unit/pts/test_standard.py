@@ -6,8 +6,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.pts.registry import TESTS
-from openpts.pts.standard import deviations, shortened
+from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.pts.registry import TESTS
 from openpts.vocabulary.conditions import DriveClass
 
 

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from msgspec import Struct
 
 from openpts.errors import UsageError
-from openpts.pts.definition import TestDefinition
-from openpts.pts.registry import TESTS
-from openpts.pts.time_scale import at_time_scale
+from openpts.fields.time_scale import at_time_scale
+from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.pts.registry import TESTS
 from openpts.vocabulary.conditions import DriveClass
 
 MINUTE_NS = 60 * 10**9

@@ -7,12 +7,13 @@ from msgspec.structs import replace
 from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
-from openpts.pts.registry import TESTS
-from openpts.pts.standard import deviations, shortened
-from openpts.pts.workloads import COMPOSITE, WORKLOADS
-from openpts.pts.write_saturation import possible_on, standard_conditions, write_saturation_test
+from openpts.procedures.kit.ledger import deviations, shortened
+from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat.script import possible_on, standard_conditions, write_saturation_test
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.named_workloads import COMPOSITE, WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
 from tests.unit.pts.trace.player import Drive

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
+from openpts.procedures.conditions import TestConditions
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
@@ -25,7 +26,6 @@ from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, IoErrors, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration, StopRule
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.vocabulary_values import values_of
 from tests.unit.record.test_run_folder import manifest, sample
 

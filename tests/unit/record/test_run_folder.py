@@ -17,8 +17,8 @@ from msgspec.structs import replace as with_changes
 
 from openpts._native import Histogram
 from openpts.errors import RecordError
-from openpts.practice import profile
-from openpts.pts.iops import standard_conditions
+from openpts.procedures.extended.benchmarks import script as profile
+from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of

@@ -6,10 +6,10 @@ import pytest
 
 from openpts.errors import RecordError
 from openpts.pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
+from openpts.procedures.reports import REPORTS, reported_test
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
 from openpts.report.merge import merged_page
-from openpts.report.tests import REPORTS, reported_test
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-11-21T08:00:00Z"

@@ -6,7 +6,7 @@ import pytest
 from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.pages.kit import PlotName
 from openpts.pages.model import Cell, Figure, Page, Table, Verdict, points_of
-from openpts.report.confidence_page import Applied, confidence_page
+from openpts.procedures.shared.confidence_page import Applied, confidence_page
 from openpts.units import NS_PER_MS
 from tests.support.interval_samples import step_of
 

@@ -2,11 +2,12 @@
 
 import pytest
 
-from openpts.analysis.cross_stimulus import analyse_cross_stimulus
 from openpts.pages.model import Figure, Table, points_of
-from openpts.pts.registry import TESTS
-from openpts.report.cross_stimulus_pages import transition_page
-from openpts.vocabulary.conditions import CrossStimulusConditions, DriveClass
+from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.pts.xsr.pages import transition_page
+from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
+from openpts.vocabulary.conditions import DriveClass
 from tests.unit.analysis.test_cross_stimulus import MINUTE_NS, group
 
 

@@ -5,7 +5,7 @@ import pytest
 from openpts.pages.model import Report
 from openpts.plots.svg import draw_figures
 from openpts.plots.theme import PLOT_WIDTH_PX
-from openpts.practice.registry import ALL_TESTS
+from openpts.procedures.registry import ALL_TESTS
 from openpts.report.build import build_report
 from tests.support.drawn_texts import Box, outside, overlapping, smallest_text_px, text_boxes
 from tests.support.made_up_run import made_up_run

@@ -12,18 +12,19 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.latency import encode_counts
 from openpts.pages.model import Figure, Report, Table, points_of
 from openpts.plots.svg import draw_figures
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.reports import REPORTS
+from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.manifest import People
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
-from openpts.report.tests import REPORTS
-from openpts.vocabulary.conditions import DemandConditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.synthetic_run import HOSTILE
 from tests.unit.pts.trace.player import Rate

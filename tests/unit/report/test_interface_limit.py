@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from openpts.pages.model import Figure, Verdict
+from openpts.procedures.shared.interface_limit import interface_limit
 from openpts.report.build import build_report
-from openpts.report.interface_limit import interface_limit
 from openpts.vocabulary.facts import Fact
 from tests.support.made_up_run import made_up_run
 

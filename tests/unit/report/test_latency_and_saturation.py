@@ -8,15 +8,15 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
 from openpts.pages.model import Figure, Report, Verdict, points_of
-from openpts.pts.workloads import WORKLOADS
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
-from openpts.vocabulary.conditions import WriteSaturationConditions
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample, StepState
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
 
 REPORT_DATE = "2026-02-03T04:05:06Z"

@@ -12,13 +12,15 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.reports import REPORTS, reported_test
 from openpts.report.build import build_report
 from openpts.report.run_part import REQUIRED_PLOTS, missing_plots
-from openpts.report.standing import Standing
-from openpts.report.tests import REPORTS, reported_test
-from openpts.vocabulary.conditions import DriveClass, IopsConditions, WriteSaturationConditions
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run
 
 CLASSES = (DriveClass.ENTERPRISE, DriveClass.CLIENT)

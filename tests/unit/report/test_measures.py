@@ -10,16 +10,16 @@ from msgspec.structs import replace as with_changes
 
 from openpts import report
 from openpts.pages.measure import Measured
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.reports import REPORTS, reported_test
+from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
 from openpts.report.compare.metrics import metrics_of
 from openpts.report.summary import summarise
-from openpts.report.tests import REPORTS, reported_test
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.conditions import DemandConditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.report_cases import Reports
 

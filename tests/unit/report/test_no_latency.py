@@ -12,7 +12,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.latency import encode_counts
 from openpts.pages import ticks
 from openpts.pages.model import Axis, Figure
-from openpts.practice.registry import ALL_TESTS
+from openpts.procedures.registry import ALL_TESTS
 from openpts.record.reader import Run
 from openpts.report.run_part import RunPart, part_of
 from openpts.vocabulary.sample import OperationSample

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from openpts.pages.model import Report, Verdict
+from openpts.procedures.kit.header import purge_method
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.header import purge_method
 from openpts.vocabulary.facts import Fact, PurgeAttempt, PurgeReport
 from tests.support.made_up_run import made_up_run
 from tests.support.synthetic_run import purge_report

@@ -10,10 +10,10 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.steady_state import judge
 from openpts.pages.model import Figure, Report, Table, Verdict, points_of
 from openpts.plots.vega_lite import vega_lite_spec
+from openpts.procedures.shared.metric import IOPS
+from openpts.procedures.shared.window_page import _judgements, determination_table
 from openpts.record.reader import StepRecord, read_run
 from openpts.report.build import build_report
-from openpts.report.metric import IOPS
-from openpts.report.window_page import _judgements, determination_table
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import NOTHING, IoFailure
 from openpts.vocabulary.stimulus import Step

@@ -7,15 +7,17 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.pages.model import Report, Table, Verdict
-from openpts.practice.registry import ALL_TESTS
-from openpts.pts.registry import TESTS
-from openpts.pts.standard import deviations
+from openpts.procedures.kit.ledger import deviations
+from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.reports import REPORTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.condition_rows import LABELS
-from openpts.report.tests import REPORTS
 from openpts.units import KIB
-from openpts.vocabulary.conditions import CrossStimulusConditions, DriveClass, IopsConditions
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, ZeroData
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.placement import Segments

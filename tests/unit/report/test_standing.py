@@ -3,9 +3,10 @@ from dataclasses import replace
 import pytest
 
 from openpts.pages.model import Verdict
+from openpts.procedures.kit.standing import state_sentence
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
-from openpts.report.standing import standing_of, state_sentence
+from openpts.report.standing import standing_of
 from openpts.vocabulary.deviation import Deviation
 from tests.support.report_cases import Reports
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
+from openpts.procedures.reports import reported_test
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.report.suite_index import write_suite_index
-from openpts.report.tests import reported_test
 from tests.support.report_cases import CASES
 from tests.support.synthetic_run import HOSTILE, write_synthetic_run
 

@@ -3,8 +3,8 @@
 import pytest
 
 from openpts.pages.measure import Measured
+from openpts.procedures.reports import reported_test
 from openpts.record.reader import Run
-from openpts.report.tests import reported_test
 from tests.support.made_up_run import made_up_run, restless_rate
 
 

@@ -2,9 +2,9 @@
 
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.pages.model import Verdict
-from openpts.practice.sustained import standard_conditions
-from openpts.report.practice.sustained import claims_of
-from openpts.report.practice.sustained_claims import claims_page
+from openpts.procedures.extended.sustained.claims import claims_page
+from openpts.procedures.extended.sustained.report import claims_of
+from openpts.procedures.extended.sustained.script import standard_conditions
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
 from openpts.vocabulary.conditions import DriveClass

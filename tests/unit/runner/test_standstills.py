@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.steady_state import disturbed_rounds, window_ending_at
 from openpts.cli.log_lines import event_lines
 from openpts.cli.progress import RunProgress
-from openpts.pts.tracking import Tracking, until_steady
+from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import SteadyStateJudged, StoodStill

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import brief, fact_text, printable
+from openpts.procedures.kit.header import date_and_time
 from openpts.report.compare.conditions import Conditions, Field
 from openpts.report.compare.contenders import RunComparison
-from openpts.report.header import date_and_time
 
 PAGE_ID = "conformance"  # the badge of every HTML report leads there
 

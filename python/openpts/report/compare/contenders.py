@@ -14,11 +14,12 @@ from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.printable import fact_text, printable
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.reports import REPORTS, reported_test
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
-from openpts.report.content import TestContent
-from openpts.report.standing import Standing, standing_of
-from openpts.report.tests import REPORTS, reported_test
+from openpts.report.standing import standing_of
 
 # What differs between repeats by its nature, or concerns the report alone.
 _NO_CONDITION = ("seed", "secondary_metrics")

@@ -12,11 +12,11 @@ from openpts.analysis.response_times import ResponseTimes, nines_supported, resp
 from openpts.pages import cells, ticks
 from openpts.pages.kit import PlotName
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Series, Table, Verdict
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.report.compare.colors import color_of
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric, typical_run
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.conditions import WriteSaturationConditions
 from openpts.vocabulary.part import Part
 
 _PRINTED_VALUES = 60

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from openpts.errors import UsageError
+from openpts.procedures.reports import read_for_report
 from openpts.report.compare.contenders import Entry
 from openpts.report.sources import ReportSource
-from openpts.report.tests import read_for_report
 
 
 def read_entries(

@@ -6,8 +6,8 @@ from typing import Final
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Page, Table, Verdict
 from openpts.pages.printable import fact_text, printable
+from openpts.procedures.kit.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
 from openpts.record.manifest import Manifest
-from openpts.report.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
 from openpts.report.run_part import RunPart
 from openpts.report.short.words import STEADY_STATE, TERMS
 from openpts.units import format_capacity

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part

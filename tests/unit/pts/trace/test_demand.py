@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from openpts.pts.registry import TESTS
-from openpts.pts.workloads import WORKLOADS
+from openpts.procedures.pts.registry import TESTS
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from tests.unit.pts.trace.player import Drive, Rate, lines, mean_block_bytes

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
 from openpts.units import NS_PER_S
 from openpts.vocabulary.data_pattern import RandomData
 from openpts.vocabulary.part import Part

@@ -6,16 +6,16 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.pages.model import Page, Report, Table, Verdict
-from openpts.practice.profiles import BENCHMARKS, SHORT
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
+from openpts.procedures.extended.precon.report import report as content_of
+from openpts.procedures.extended.precon.states import comparison_of
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.practice.precon import report as content_of
-from openpts.report.practice.precon_states import comparison_of
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import DriveState, PreconConditions
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
 
 DATE = "2026-02-03T04:05:06Z"

@@ -6,15 +6,15 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.pages.model import Page, Report, Table, Verdict
-from openpts.practice.profiles import BENCHMARKS
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.extended.benchmarks.report import report as content_of
+from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.practice.profile import report as content_of
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.profile_conditions import BenchmarksConditions
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-02-03T04:05:06Z"

@@ -7,13 +7,12 @@ import pytest
 from msgspec.structs import replace as changed
 
 from openpts.pages.model import Figure, Report, Verdict
+from openpts.procedures.conditions import TestConditions
+from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.short_figures import Claim
 from openpts.vocabulary.stimulus import Stimulus
-from openpts.vocabulary.sustained_conditions import SustainedConditions
-from openpts.vocabulary.test_conditions import TestConditions
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-02-03T04:05:06Z"

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace as with_fields
 
 from openpts.pages.model import Report, Verdict
-from openpts.practice.thermal import COLD
+from openpts.procedures.extended.thermal.script import COLD
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from openpts.pages.model import Page, Report, Verdict
-from openpts.practice.registry import ALL_TESTS
-from openpts.pts.registry import TESTS
+from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import ALL_TESTS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run

@@ -1,0 +1,25 @@
+"""The forms of a check, and of the case in which a requirement binds."""
+
+from collections.abc import Callable, Mapping
+
+from openpts.evidence.evidence import Evidence
+from openpts.evidence.finding import Finding, Status
+
+Check = Callable[[Evidence], Finding]
+Checks = Mapping[str, Check]
+"""By the requirement's ID."""
+
+Case = Callable[[Evidence], Finding | None]
+"""Of a requirement that tests prove: why it does not bind a run, or was not reached; None where it binds."""
+Cases = Mapping[str, Case]
+"""By the requirement's ID."""
+
+
+def binds_where(check: Check) -> Case:
+    """A requirement that binds a run of which a check is met; elsewhere it stands as the check found."""
+
+    def case(evidence: Evidence) -> Finding | None:
+        finding = check(evidence)
+        return None if finding.status is Status.MET else finding
+
+    return case

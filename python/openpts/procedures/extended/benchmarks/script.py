@@ -1,0 +1,87 @@
+"""Profiles of popular benchmarks (benchmarks).
+
+Purpose
+    The figures that users of a benchmark know, measured on the raw drive, each with its exact definition and
+    the range of its passes.
+Clause
+    None: practice beyond the specification. The definitions are those of the tools' sources and pages.
+Steps
+    Purge; on request sequential preconditioning; for each benchmark its test file, then its rows in the
+    tool's order: the pause, the warm-up whose result is thrown away, the passes. On request the drive is left
+    alone before the first row until it has come to rest.
+Pass rule
+    None.
+Reported
+    Of each row the statistic that the tool shows, and the median of the passes with minimum and maximum;
+    a score only where its formula is known.
+"""
+
+from itertools import count
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.shared.benchmark.profiles import POPULAR
+from openpts.procedures.shared.benchmark.rows import file_steps, possible_rows, row_steps, sequential_writes
+from openpts.procedures.shared.settling import settle
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
+from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stop import ByteAmount
+
+LONGEST_NS: Final = 60 * NS_PER_S
+
+
+def standard_conditions(drive_class: DriveClass, seed: int) -> BenchmarksConditions:
+    """The popular benchmarks as they come, on a purged drive."""
+    return BenchmarksConditions(
+        drive_class=drive_class,
+        write_cache_enabled=drive_class is DriveClass.CLIENT,
+        active_range=ActiveRange(0, 100),
+        benchmarks=POPULAR,
+        precondition_passes=0,
+        precondition_block_size_bytes=128 * KIB,
+        precondition_tc=1,
+        precondition_qd=32,
+        longest_pass_ns=LONGEST_NS,
+        longest_pause_ns=LONGEST_NS,
+        seed=seed,
+    )
+
+
+def possible_on(conditions: BenchmarksConditions, sector_bytes: int) -> BenchmarksConditions:
+    """Leave out sizes that are no multiple of the sector; what was left out is kept in words.
+
+    Raises UsageError where no row of a benchmark is left.
+    """
+    possible = [possible_rows(benchmark, sector_bytes) for benchmark in conditions.benchmarks]
+    return replace(
+        conditions,
+        benchmarks=tuple(benchmark for benchmark, _ in possible),
+        impossible=tuple(text for _, texts in possible for text in texts),
+    )
+
+
+def benchmarks_test(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script:
+    """Benchmark by benchmark, row by row; rows are numbered through."""
+    yield Purge()
+    yield SetWriteCache(conditions.write_cache_enabled)
+    conditionings = count(1)
+    if conditions.precondition_passes:
+        amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
+        step = Step(sequential_writes(conditions), ByteAmount(amount_bytes))
+        yield Apply(Part.CONDITIONING, next(conditionings), (step,))
+    number, rows = 0, sum(len(benchmark.rows) for benchmark in conditions.benchmarks)
+    for place, benchmark in enumerate(conditions.benchmarks, start=1):
+        if file := file_steps(benchmark, conditions, user_capacity_bytes):
+            yield Apply(Part.CONDITIONING, next(conditionings), file)
+        if (rule := conditions.settling) is not None:
+            yield from settle(rule, conditions.active_range, place)
+        for position, row in enumerate(benchmark.rows):
+            number += 1
+            steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
+            yield Apply(Part.PROFILE, number, steps, rows, repeatable=True)
+    yield CycleFinished(Outcome(steady_round=None, last_round=0))

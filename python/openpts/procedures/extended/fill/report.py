@@ -1,0 +1,216 @@
+"""The report of the test that fills a drive once.
+
+Implements: HYP-FILL-01, HYP-FILL-02.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, page, table
+from openpts.pages.measure import Measure, measured
+from openpts.pages.model import Axis, Cell, Page, Section, Series, Verdict
+from openpts.procedures.extended.fill.conditions import FillConditions
+from openpts.procedures.extended.fill.idle_table import Rewrite, idle_page
+from openpts.procedures.extended.fill.pages import FillRun, breaks_sentence, curve_page, fall_cell
+from openpts.procedures.extended.fill.rate_fall import Fall
+from openpts.procedures.extended.fill.results import Course, course_of, returned
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.header import Rows
+from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.methodology import methodology_section, nothing_page, state_page
+from openpts.procedures.kit.standing import Standing
+from openpts.record.reader import Run
+from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import Sample, StepState
+
+_CURVE, _LEVELS = 1, 2
+_TITLE: Final = "Fill Curve"
+_BURST_COLOR: Final = 2
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    found = fill_run(run)
+    return TestContent(
+        verdicts=(breaks_sentence(found),),
+        measures=measured(_MEASURES, found.fill),
+        sections=lambda standing, report_date: (_section(found, standing, report_date),),
+        figures=_figures(found),
+    )
+
+
+def fill_run(run: Run) -> FillRun:
+    """The courses and bursts as far as they were measured."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, FillConditions)  # noqa: S101 the registry calls by test
+    rewrites = [
+        Rewrite(time, course_of(_whole(run, Part.BURST, _CURVE, number)))
+        for number, time in enumerate(conditions.idle_times, start=1)
+    ]
+    bursts = [
+        (level, samples[0])
+        for number, level in enumerate(conditions.levels_pct, start=1)
+        if (samples := _whole(run, Part.BURST, _LEVELS, number))
+    ]
+    return FillRun(
+        run=run,
+        conditions=conditions,
+        fill=course_of(_whole(run, Part.FILL, _CURVE, 1)),
+        rewrites=tuple(rewrite for rewrite in rewrites if rewrite.course.points),
+        bursts=tuple(bursts),
+    )
+
+
+def _whole(run: Run, part: Part, cycle: int, number: int) -> list[Sample]:
+    steps = run.part(part, cycle=cycle, number=number)
+    return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
+
+
+def _fall(fall: Fall | None) -> Cell:
+    return cells.missing("no such break") if fall is None else fall_cell(fall)
+
+
+_MEASURES: Final[tuple[Measure[Course], ...]] = (
+    Measure("cache_end", "Cache ends at", "GB", lambda fill: _fall(fill.cache_end)),
+    Measure(
+        "collection_start", "Garbage collection starts at", "GB", lambda fill: _fall(fill.collection_start)
+    ),
+    Measure(
+        "first_segment",
+        "First segment of the fill",
+        "MB/s",
+        lambda fill: fill.segments[0].bytes_per_s if fill.segments else None,
+        per=MB,
+    ),
+    Measure(
+        "last_segment",
+        "Last segment of the fill",
+        "MB/s",
+        lambda fill: fill.segments[-1].bytes_per_s if fill.segments else None,
+        per=MB,
+    ),
+)
+
+
+def _section(measured: FillRun, standing: Standing, report_date: str) -> Section:
+    return methodology_section(
+        measured.run,
+        standing,
+        report_date,
+        title=_TITLE,
+        test_rows=_test_rows(measured),
+        pages=(
+            curve_page(measured),
+            idle_page(measured.rewrites, measured.without_idle),
+            bursts_page(measured.bursts, _burst_name(measured.conditions), measured.conditions.burst_ns),
+            state_page(measured.run, "Purge", ("Fill curve", "Bursts by fill level")),
+        ),
+    )
+
+
+def _burst_name(conditions: FillConditions) -> str:
+    return f"RND {format_block_size(conditions.random_block_size_bytes)} W"
+
+
+def _test_rows(measured: FillRun) -> Rows:
+    conditions = measured.conditions
+    sequential = demand_text(conditions.sequential_tc, conditions.sequential_qd)
+    times = ", ".join(str(time) for time in conditions.idle_times)
+    levels = ", ".join(f"{level:g}" for level in conditions.levels_pct)
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(measured.run)),
+        (
+            "Test Stimulus 1",
+            f"SEQ {format_block_size(conditions.sequential_block_size_bytes)} W, the range once",
+        ),
+        ("TOIO - TC/QD", sequential),
+        ("Test Stimulus 2", f"Idle {times}, then {conditions.rewrite_pct:g} %"),
+        ("TOIO - TC/QD", sequential),
+        ("Test Stimulus 3", f"{_burst_name(conditions)} bursts"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Fill Levels", f"{levels} %"),
+        ("Duration", f"{format_duration(conditions.burst_ns)} per burst"),
+    )
+
+
+def _figures(measured: FillRun) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    fill = measured.fill
+    without_idle = measured.without_idle
+    return {
+        "written_bytes": fill.written_bytes,
+        **_fall_figures("cache_end", fill.cache_end),
+        **_fall_figures("collection_start", fill.collection_start),
+        "last_rate_from_bytes": fill.last_rate_from_bytes,
+        "segments": _segments(fill),
+        "idle_times": [
+            {
+                "idle_s": rewrite.time.idle_ns / NS_PER_S,
+                "returned_bytes": None
+                if without_idle is None
+                else returned(rewrite.course, without_idle).bytes,
+                "segments": _segments(rewrite.course),
+            }
+            for rewrite in measured.rewrites
+        ],
+        "bursts": [{"level_pct": level, "iops": sample.iops} for level, sample in measured.bursts],
+    }
+
+
+def _fall_figures(name: str, fall: Fall | None) -> dict[str, Any]:
+    return {
+        f"{name}_bytes": None if fall is None else fall.at_bytes,
+        f"{name}_between_bytes": None if fall is None else [fall.low_bytes, fall.high_bytes],
+    }
+
+
+def _segments(course: Course) -> list[dict[str, float]]:
+    return [
+        {
+            "start_bytes": segment.start_bytes,
+            "end_bytes": segment.end_bytes,
+            "mb_per_s": segment.bytes_per_s / MB,
+        }
+        for segment in course.segments
+    ]
+
+
+def bursts_page(bursts: Sequence[tuple[float, Sample]], workload: str, burst_ns: int) -> Page:
+    """IOPS of a burst at each fill level; ``workload`` names what it is of: ``RND 4 KiB W``."""
+    name = PlotName("fill-bursts", "Plot X-FILL-3", f"{workload} Bursts by Fill Level")
+    if not bursts:
+        return nothing_page(name.id, name.title, "no burst was measured")
+    first = bursts[0][1].iops
+    columns: list[Col[tuple[float, Sample]]] = [
+        Col("IOPS", lambda burst: cells.number(burst[1].iops, 0)),
+        Col("Of the first (%)", lambda burst: _share_of(first, burst[1].iops)),
+        Col("ART (ms)", lambda burst: cells.latency(burst[1].mean_latency_ns)),
+        Col("MRT (ms)", lambda burst: cells.latency(burst[1].max_latency_ns)),
+        Col("Written (GB)", lambda burst: cells.number(burst[1].write.bytes / GB, 2)),
+    ]
+    shown = table(
+        f"{name.id}-values",
+        f"{workload}, {format_duration(burst_ns)} at each fill level",
+        Col("Fill level (%)", lambda burst: Cell(f"{burst[0]:g}", burst[0])),
+        columns,
+        bursts,
+    )
+    plot = Plot(
+        x=Axis("Fill level (%)", "linear", (-3, 103), tuple(float(n) for n in range(0, 101, 10))),
+        y=lambda rates: ticks.linear_axis("IOPS", 0, max(rates)),
+        series=(Series("IOPS of the burst", "column", (0,), _BURST_COLOR, emphasis=True),),
+        alt="{count} levels, from {low} to {high}.",
+        height_px=300,
+    )
+    rule = Verdict(
+        "The drive was purged again and filled in sequence up to each level. The burst goes to what is "
+        "filled; on the empty drive, to what is filled next."
+    )
+    return page(name, plot.over(name, shown), rule, shown)
+
+
+def _share_of(first: float, iops: float) -> Cell:
+    return cells.percent(100 * iops / first) if first else cells.missing("no I/O")

@@ -1,0 +1,95 @@
+"""Rotational disks (hdd).
+
+Purpose
+    Throughput and IOPS over the zones of a disk: outer tracks pass more sectors under the head in a turn than
+    inner ones, and random access costs the way of the arm and half a turn, the more so the longer the way.
+Source
+    Practice beyond the PTS: TKperf tests rotational disks by their regions as well.
+Steps
+    In each zone from the first LBA on: SEQ 1024 KiB writes and reads, then RND 4 KiB reads and writes with 1
+    and 32 I/Os outstanding, 30 seconds each; after the last zone the random stimuli over the whole range.
+    There is no purge and no preconditioning: a platter is overwritten in place and has no history.
+Pass rule
+    None.
+Reported
+    MB/s and IOPS over the position, the ratio of the last zone to the first, and the mean access time.
+"""
+
+from typing import Final
+
+from openpts.procedures.extended.hdd.conditions import RotationalConditions
+from openpts.units import KIB, MIB, NS_PER_S
+from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script, SetWriteCache
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
+from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.workload import simple_workload
+
+_STEP_NS: Final = 30 * NS_PER_S
+
+
+def standard_conditions(drive_class: DriveClass, seed: int) -> RotationalConditions:
+    """Sixteen zones, and the two queue depths between which a disk sorts its accesses or does not."""
+    return RotationalConditions(
+        drive_class=drive_class,
+        write_cache_enabled=drive_class is DriveClass.CLIENT,
+        active_range=ActiveRange(0, 100),
+        zones=16,
+        sequential_block_size_bytes=MIB,
+        sequential_tc=1,
+        sequential_qd=4,
+        random_block_size_bytes=4 * KIB,
+        qds=(1, 32),
+        minute_ns=_STEP_NS,
+        seed=seed,
+    )
+
+
+def rotational_test(conditions: RotationalConditions, user_capacity_bytes: int) -> Script:  # noqa: ARG001
+    """Zone by zone, then the whole range."""
+    yield SetWriteCache(conditions.write_cache_enabled)
+    for number, (first_pct, last_pct) in enumerate(conditions.zone_spans_pct, start=1):
+        zone = ActiveRange(first_pct, last_pct)
+        steps = (*_sequential(conditions, zone), *_random(conditions, zone))
+        yield Apply(Part.SWEEP, number, steps, conditions.zones)
+    yield Apply(Part.PROFILE, 1, _random(conditions, conditions.active_range))
+    yield CycleFinished(Outcome(None, 0))
+
+
+def _sequential(conditions: RotationalConditions, zone: ActiveRange) -> tuple[Step, ...]:
+    """Writes before reads: what was never written may be answered without a look at the platter."""
+    return tuple(
+        _step(
+            conditions,
+            zone,
+            (AccessPattern.SEQUENTIAL, conditions.sequential_block_size_bytes, read_pct),
+            (conditions.sequential_tc, conditions.sequential_qd),
+        )
+        for read_pct in (0, 100)
+    )
+
+
+def _random(conditions: RotationalConditions, zone: ActiveRange) -> tuple[Step, ...]:
+    return tuple(
+        _step(
+            conditions,
+            zone,
+            (AccessPattern.RANDOM, conditions.random_block_size_bytes, read_pct),
+            (1, qd),
+        )
+        for qd in conditions.qds
+        for read_pct in (100, 0)
+    )
+
+
+def _step(
+    conditions: RotationalConditions,
+    zone: ActiveRange,
+    what: tuple[AccessPattern, int, int],
+    demand: tuple[int, int],
+) -> Step:
+    (order, size_bytes, read_pct), (tc, qd) = what, demand
+    workload = simple_workload(order.short.lower(), order, size_bytes, read_pct)
+    stimulus = workload.stimulus(tc=tc, qd=qd, active_range=zone, data=conditions.data)
+    return Step(stimulus, Duration(conditions.minute_ns))

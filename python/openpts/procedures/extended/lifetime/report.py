@@ -1,0 +1,137 @@
+"""The report of the lifetime test (HYP-LIFE-01 to 04)."""
+
+from typing import Any, Final
+
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Section
+from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
+from openpts.procedures.extended.lifetime.cycles import (
+    LifetimeRun,
+    end_verdict,
+    errors_verdict,
+    forecast_verdict,
+)
+from openpts.procedures.extended.lifetime.pages import course_page, forecast_page, stretches_page
+from openpts.procedures.extended.lifetime.results import DriveCycle, stretches, write_amplification
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.header import Rows
+from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.methodology import methodology_section, state_page
+from openpts.procedures.kit.standing import Standing
+from openpts.record.reader import Run
+from openpts.units import MB, NS_PER_S, TB, format_block_size, format_duration
+from openpts.vocabulary.better import Better
+
+_TITLE: Final = "Lifetime"
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the record."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, LifetimeConditions)  # noqa: S101 the registry calls by test
+    lifetime = LifetimeRun(run, conditions)
+    return TestContent(
+        verdicts=(end_verdict(lifetime), errors_verdict(lifetime), forecast_verdict(lifetime)),
+        measures=_measures(lifetime),
+        sections=lambda standing, report_date: (_section(lifetime, standing, report_date),),
+        figures=_figures(lifetime),
+    )
+
+
+def _measures(run: LifetimeRun) -> tuple[Measured, ...]:
+    whole = run.whole
+    return (
+        *measured(_RUN, run),
+        *measured(_CYCLE, whole[0] if whole else None, Subject("First cycle")),
+        *measured(_CYCLE, whole[-1] if whole else None, Subject("Last cycle")),
+        _FORECAST.of(run),
+    )
+
+
+_RUN: Final[tuple[Measure[LifetimeRun], ...]] = (
+    Measure("whole_cycles", "Whole drive cycles", "cycles", lambda run: len(run.whole)),
+    Measure("written", "Written", "TB", lambda run: run.written_bytes, per=TB, decimals=3),
+)
+_CYCLE: Final[tuple[Measure[DriveCycle], ...]] = (
+    Measure("write", "{name}, write", "MB/s", lambda cycle: cycle.write.bytes_per_s, per=MB),
+    Measure("read", "{name}, read", "MB/s", lambda cycle: cycle.read.bytes_per_s, per=MB),
+)
+_FORECAST: Final = Measure[LifetimeRun](
+    "rated_life_used_after",
+    "Rated life used up after",
+    "cycles",
+    lambda run: None if run.forecast is None else run.forecast.likely,
+    better=Better.HIGHER,
+    absent="no forecast",
+)
+
+
+def _section(measured: LifetimeRun, standing: Standing, report_date: str) -> Section:
+    return methodology_section(
+        measured.run,
+        standing,
+        report_date,
+        title=_TITLE,
+        test_rows=_test_rows(measured),
+        pages=(
+            state_page(measured.run, "Purge"),
+            course_page(measured),
+            stretches_page(measured),
+            forecast_page(measured),
+        ),
+    )
+
+
+def _test_rows(measured: LifetimeRun) -> Rows:
+    conditions = measured.conditions
+    size = format_block_size(conditions.block_size_bytes)
+    limit = conditions.write_limit_bytes
+    return (
+        (
+            "Data Pattern",
+            "verified, one generation per cycle" if conditions.compares else data_text(conditions),
+        ),
+        ("AR & Amount", active_range_amount_text(measured.run)),
+        ("Test Stimulus 1", f"SEQ {size} W, whole range once"),
+        ("Test Stimulus 2", f"SEQ {size} R, whole range once"),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Whole cycles", str(len(measured.whole))),
+        ("Limit: cycles", str(conditions.drive_cycles)),
+        ("Limit: written", "none" if limit is None else f"{limit / TB:g} TB"),
+        ("Limit: life used", f"{conditions.wear_limit_pct:g} %"),
+        ("Limit: time", format_duration(conditions.longest_ns)),
+    )
+
+
+def _figures(measured: LifetimeRun) -> dict[str, Any]:
+    """Key numbers, JSON-ready."""
+    forecast, cycles = measured.forecast, measured.cycles
+    return {
+        "ended_by": measured.ended_by or None,
+        "whole_cycles": len(measured.whole),
+        "written_bytes": measured.written_bytes,
+        "io_errors": sum(cycle.errors for cycle in cycles),
+        "compared": measured.conditions.compares,
+        "write_amplification": write_amplification(measured.before, cycles[-1].log) if cycles else None,
+        "cycles": [
+            {
+                "number": cycle.number,
+                "complete": cycle.complete,
+                "write_bytes_per_s": cycle.write.bytes_per_s,
+                "read_bytes_per_s": cycle.read.bytes_per_s,
+                "write_s": cycle.write.elapsed_ns / NS_PER_S,
+                "read_s": cycle.read.elapsed_ns / NS_PER_S,
+                "percentage_used_pct": cycle.log.get("percentage_used_pct"),
+                "available_spare_pct": cycle.log.get("available_spare_pct"),
+            }
+            for cycle in cycles
+        ],
+        "stretches": len(stretches(cycles, measured.before)),
+        "rated_life_used_after_cycles": None
+        if forecast is None
+        else {
+            "likely": forecast.likely,
+            "earliest": max(0.0, forecast.earliest),
+            "latest": forecast.latest,
+        },
+    }

@@ -1,0 +1,32 @@
+"""What the courses of the preconditioning comparison show to deviate: random writes that never got steady."""
+
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
+from openpts.procedures.extended.precon.results import analyse_course
+from openpts.record.reader import Run
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import Part
+
+
+def precon_findings(run: Run) -> tuple[Deviation, ...]:
+    """An entry for each state from which random writes did not come to steady state."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, PreconConditions)  # noqa: S101 narrows the type: the table is by test
+    least_bytes = conditions.steady_after_drive_fills * run.manifest.target.user_capacity_bytes
+    entries = []
+    for number, state in enumerate(DriveState, start=1):
+        course = analyse_course(
+            [step.sample for step in run.part(Part.LOAD, number=number)],
+            conditions.minute_ns,
+            0 if state is DriveState.RANDOM else least_bytes,
+        )
+        if course.minutes and course.steady_round is None:
+            entries.append(
+                Deviation(
+                    "PTS-GEN-01",
+                    "1.1",
+                    f"random writes until steady, from {state}",
+                    f"not steady in {len(course.tracked_iops)} tracked minutes",
+                    "what was measured after them is of a drive that had not come to steady state",
+                )
+            )
+    return tuple(entries)

@@ -1,0 +1,190 @@
+"""Comparison of drive states before measurement (precon).
+
+Purpose
+    What the state of a drive makes of its figures: fresh out of the box, after sequential and after random
+    writes, and how long random writes take until they are steady from each of them.
+Clause
+    None: practice beyond the specification, after the preconditioning deck of LSI.
+Steps
+    1. Purge, a small test file, the rows of a profile on the fresh drive.
+    2. Purge, sequential conditioning, the rows, random writes until steady.
+    3. Purge, random writes from fresh until steady (the conditioning, and the course of a fresh drive),
+       random writes on until steady again, the rows.
+    In each state rows that read come before those that write, and those that write in the state's own order
+    before the others. A row that comes after one of those others is preceded by a pass of the state's
+    conditioning; a fresh drive can't be had back that way, and what was written before each row is reported.
+Pass rule
+    None. Steady state by definition 2.1.24.
+Reported
+    IOPS over time and drive fills from each state; each row in the three states with its loss, and which of
+    them counts for which use.
+"""
+
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.procedures.extended.benchmarks.script import LONGEST_NS
+from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
+from openpts.procedures.extended.precon.trajectory import random_course
+from openpts.procedures.shared.benchmark.profiles import SHORT
+from openpts.procedures.shared.benchmark.rows import file_steps, possible_rows, row_steps, sequential_writes
+from openpts.units import KIB, NS_PER_S
+from openpts.vocabulary.benchmark_profile import ProfileRow
+from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.named_workloads import DEFAULT
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import (
+    Answer,
+    Apply,
+    CycleFinished,
+    Outcome,
+    Purge,
+    Request,
+    Script,
+    SetWriteCache,
+)
+from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import ByteAmount
+
+_MINUTE_NS: Final = 60 * NS_PER_S
+_STATES: Final = tuple(DriveState)
+
+
+def standard_conditions(drive_class: DriveClass, seed: int) -> PreconConditions:
+    """The short profile in the three states; demand of the random writes as in WSAT."""
+    enterprise = drive_class is DriveClass.ENTERPRISE
+    return PreconConditions(
+        drive_class=drive_class,
+        write_cache_enabled=not enterprise,
+        active_range=ActiveRange(0, 100),
+        benchmark=SHORT,
+        precondition_passes=2,
+        precondition_block_size_bytes=128 * KIB,
+        precondition_tc=1,
+        precondition_qd=32,
+        recondition_passes=1,
+        workload=DEFAULT,
+        tc=4 if enterprise else 2,
+        qd=32 if enterprise else 16,
+        drive_fills=6,
+        longest_ns=12 * 60 * _MINUTE_NS,
+        tracking_period_ns=30 * _MINUTE_NS,
+        tracking_fills=0.25,
+        steady_after_drive_fills=2,
+        file_share_pct=10,
+        longest_pass_ns=LONGEST_NS,
+        longest_pause_ns=LONGEST_NS,
+        seed=seed,
+    )
+
+
+def possible_on(conditions: PreconConditions, sector_bytes: int) -> PreconConditions:
+    """Leave out sizes that are no multiple of the sector. Raises UsageError where no row is left."""
+    benchmark, impossible = possible_rows(conditions.benchmark, sector_bytes)
+    return replace(conditions, benchmark=benchmark, impossible=impossible)
+
+
+# LSI-PRE-01 to 05, LSI-PROC-03, 04, 06
+def precon_test(conditions: PreconConditions, user_capacity_bytes: int) -> Script:
+    """A cycle for each state, from the purge on. Courses are numbered as the states that they start from."""
+    test = _States(conditions, user_capacity_bytes)
+    for state in _STATES:
+        yield Purge()
+        yield SetWriteCache(conditions.write_cache_enabled)
+        match state:
+            case DriveState.FRESH:
+                yield from test.lay_file()
+                yield from test.measure(state)
+                outcome = Outcome(steady_round=None, last_round=0)
+            case DriveState.SEQUENTIAL:
+                yield from test.condition(state, conditions.precondition_passes)
+                yield from test.measure(state)
+                yield from test.restore(state)
+                outcome = yield from test.course(state, conditions.steady_after_drive_fills)
+            case DriveState.RANDOM:
+                outcome = yield from test.course(DriveState.FRESH, conditions.steady_after_drive_fills)
+                yield from test.course(state, 0)
+                yield from test.measure(state)
+        yield CycleFinished(outcome, state.value)
+
+
+def order_of(rows: Sequence[ProfileRow], state: DriveState) -> tuple[int, ...]:
+    """The places of the rows, in the order in which they harm a state least: reads first."""
+
+    def harm(place: int) -> int:
+        row = rows[place]
+        if row.read_pct == 100:
+            return 0
+        return 2 if _disturbs(row, state) else 1
+
+    return tuple(sorted(range(len(rows)), key=harm))
+
+
+def _disturbs(row: ProfileRow, state: DriveState) -> bool:
+    """Whether a row writes in another order than what made the state; order comes first to a fresh drive."""
+    own_pct = 100 if state is DriveState.RANDOM else 0
+    return row.read_pct < 100 and row.random_pct != own_pct
+
+
+@dataclass(slots=True)
+class _States:
+    """The test on one drive: ``disturbed`` since the state was last made, ``conditionings`` so far."""
+
+    conditions: PreconConditions
+    capacity_bytes: int
+    disturbed: bool = False
+    conditionings: Iterator[int] = field(default_factory=lambda: count(1))
+
+    def lay_file(self) -> Generator[Request, Answer, None]:
+        """What the rows read, in order: a fresh drive answers what was never written without its flash."""
+        steps = file_steps(
+            self.conditions.benchmark, self.conditions, self.capacity_bytes, self.conditions.file_share_pct
+        )
+        if steps:
+            yield Apply(Part.CONDITIONING, next(self.conditionings), steps)
+
+    def condition(self, state: DriveState, passes: float) -> Generator[Request, Answer, None]:
+        """So many user capacities, written as the state wants it."""
+        self.disturbed = False
+        amount_bytes = round(passes * self.capacity_bytes)
+        if amount_bytes:
+            step = Step(self._stimulus(state), ByteAmount(amount_bytes))
+            yield Apply(Part.CONDITIONING, next(self.conditionings), (step,))
+
+    def restore(self, state: DriveState) -> Generator[Request, Answer, None]:
+        """Bring a disturbed state back; what was fresh stays used."""
+        if self.disturbed and state is not DriveState.FRESH:
+            yield from self.condition(state, self.conditions.recondition_passes)
+
+    def measure(self, state: DriveState) -> Generator[Request, Answer, None]:
+        """The rows in the state's order; their numbers tell state and row, whatever the order."""
+        rows = self.conditions.benchmark.rows
+        for position, place in enumerate(order_of(rows, state)):
+            yield from self.restore(state)
+            steps = row_steps(
+                rows[place],
+                self.conditions,
+                self.capacity_bytes,
+                after_another=position > 0,
+                share_pct=self.conditions.file_share_pct,
+            )
+            number = self.conditions.row_number(state, place)
+            yield Apply(Part.PROFILE, number, steps, len(_STATES) * len(rows))
+            self.disturbed = self.disturbed or _disturbs(rows[place], state)
+
+    def course(self, start: DriveState, least_fills: float) -> Generator[Request, Answer, Outcome]:
+        """Random writes from a state until they are steady, which makes the random state."""
+        number = _STATES.index(start) + 1
+        outcome = yield from random_course(self.conditions, number, self.capacity_bytes, least_fills)
+        self.disturbed = False
+        return outcome
+
+    def _stimulus(self, state: DriveState) -> Stimulus:
+        conditions = self.conditions
+        if state is DriveState.RANDOM:
+            return conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
+        return sequential_writes(conditions)

@@ -1,0 +1,103 @@
+"""The page of claims: what the data sheet says, and what became of it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openpts.pages import cells
+from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
+from openpts.pages.printable import printable
+from openpts.procedures.extended.sustained.results import HELD_INTERVALS, KEPT_PCT, ClaimResult
+from openpts.units import NS_PER_S, format_duration
+
+_TITLE = "Claims of the Data Sheet"
+_PAGE_ID = "sustained-claims"
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimSource:
+    """Where claims come from, or why there are none; ``stands_in`` if the drive's own facts have them."""
+
+    text: str
+    stands_in: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NamedClaim:
+    """A claim with the name of its figure."""
+
+    name: str
+    result: ClaimResult
+
+
+def claims_verdict(claims: Sequence[NamedClaim], source: ClaimSource) -> Verdict:
+    """How many claims the drive sustains."""
+    if not claims:
+        why = f"; {printable(source.text)}" if source.text else ""
+        return Verdict(f"Claims: n/a (no value of a data sheet was given; see --claim{why}).")
+    judged = [claim for claim in claims if claim.result.pair.sustained is not None]
+    missed = [claim.name for claim in judged if claim.result.missed]
+    text = f"Claims: {len(judged) - len(missed)} of {len(claims)} sustained"
+    if missed:
+        text += f"; missed: {', '.join(missed)}"
+    if len(judged) < len(claims):
+        text += f"; {len(claims) - len(judged)} can't be judged, since run #2 was not measured"
+    return Verdict(f"{text}.", "fail" if missed else "info")
+
+
+def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) -> Page:
+    """Data-sheet value, fresh, sustained, and how long the load kept it; ``load`` names what was applied."""
+    if not claims:
+        return Page(_PAGE_ID, _TITLE, (claims_verdict(claims, source),), mandatory=True)
+    table = Table(
+        id=f"{_PAGE_ID}-table",
+        title="Claims and what was measured",
+        head=Column("Figure", align="left", width=1),
+        columns=(
+            Column("Unit", align="left", width=0.5),
+            Column("Data sheet"),
+            Column("Run #1 (fresh)"),
+            Column("Run #2 (sustained)"),
+            Column("Sustained / data sheet (%)"),
+            Column("The load kept it for", align="left", width=1.4),
+        ),
+        rows=tuple(_row(claim, load) for claim in claims),
+        note=f"Claims: {printable(source.text)}.",
+    )
+    lines = [_rule(), claims_verdict(claims, source)]
+    if source.stands_in:
+        lines.append(Verdict("No value of a data sheet was given: the drive's own description stands in."))
+    return Page(_PAGE_ID, _TITLE, (table, *lines), mandatory=True)
+
+
+def _rule() -> Verdict:
+    return Verdict(
+        f"A claim is struck through if run #2 is below {KEPT_PCT:g} % of it. The load kept a claim until the "
+        f"mean of {HELD_INTERVALS} intervals in a row first fell below it."
+    )
+
+
+def _row(claim: NamedClaim, load: str) -> Row:
+    result, pair = claim.result, claim.result.pair
+    return Row(
+        Cell(claim.name),
+        (
+            Cell(pair.figure.unit),
+            Cell(cells.fixed(result.claimed, 0), result.claimed, struck=result.missed),
+            _measured(pair.fresh, missed=result.missed_fresh),
+            _measured(pair.sustained, missed=result.missed),
+            cells.missing("not measured")
+            if pair.sustained is None
+            else cells.percent(100 * pair.sustained / result.claimed),
+            cells.missing(f"the load is {load}") if result.held_ns is None else _held(result.held_ns),
+        ),
+    )
+
+
+def _measured(value: float | None, *, missed: bool) -> Cell:
+    if value is None:
+        return cells.missing("not measured")
+    return cells.number(value, 0 if value >= 100 else 1, tone="fail" if missed else "")
+
+
+def _held(held_ns: int) -> Cell:
+    return Cell(format_duration(held_ns) if held_ns else "never", held_ns / NS_PER_S)

@@ -1,0 +1,27 @@
+"""What a test adds to a report: its measures, its verdicts, its pages."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from openpts.pages.measure import Measured
+from openpts.pages.model import Section, Verdict
+from openpts.procedures.kit.standing import Standing
+
+
+@dataclass(frozen=True, slots=True)
+class TestContent:
+    """``verdicts`` go on the cover; ``sections`` makes the pages, with the report's date.
+
+    Each section has its own common header. ``conditions`` stand on the page of the run's conditions as well:
+    what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
+    under names with units: it takes no page to make it. ``measures`` are the figures that are compared.
+    """
+
+    __test__ = False  # the name is the field's, not pytest's
+
+    verdicts: tuple[Verdict, ...]
+    measures: tuple[Measured, ...]
+    sections: Callable[[Standing, str], tuple[Section, ...]]
+    figures: dict[str, Any]
+    conditions: tuple[Verdict, ...] = ()

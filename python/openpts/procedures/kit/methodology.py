@@ -1,0 +1,181 @@
+"""What the reports of practice tests have in common: their header, and how the drive was prepared."""
+
+from collections.abc import Sequence
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Column, Page, Row, Section, Table, Verdict
+from openpts.procedures.kit.header import Rows, common_header
+from openpts.procedures.kit.header_rows import (
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    segments_text,
+)
+from openpts.procedures.kit.preparation_page import gap_place, largest_gap, purge_table, purge_verdict
+from openpts.procedures.kit.standing import Standing
+from openpts.record.reader import Run, StepRecord
+from openpts.units import GB, MB, NS_PER_S, format_duration
+from openpts.vocabulary.condition_text import data_text as data_words
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.stimulus import Stimulus
+
+BAR: Final = "Methodology Report (not part of SNIA PTS)"
+NO_STEADY_STATE: Final = "N/A"
+
+
+def methodology_section(
+    run: Run,
+    standing: Standing,
+    report_date: str,
+    *,
+    title: str,
+    test_rows: Rows,
+    pages: tuple[Page, ...],
+) -> Section:
+    """A section with the common header, which here names no specification; ``test_rows`` are its ten."""
+    manifest = run.manifest
+    header = common_header(
+        manifest, report_date, bar=BAR, title=title, setup=_setup_rows(run), test=test_rows
+    )
+    return Section(
+        test=manifest.conditions.test,
+        title=title,
+        header=replace(header, of_specification=False),
+        alerts=(standing.red_line,) if standing.red_line else (),
+        pages=pages,
+    )
+
+
+def _setup_rows(run: Run) -> Rows:
+    conditions = run.manifest.conditions
+    written = [*run.part(Part.CONDITIONING), None, None][:2]
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        *(
+            row
+            for number, step in enumerate(written, start=1)
+            for row in _conditioning_rows(run, number, step)
+        ),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _conditioning_rows(run: Run, number: int, step: StepRecord | None) -> Rows:
+    stimulus = None if step is None else step.sample.step.stimulus
+    if step is None or stimulus is None:
+        return ((f"Pre Condition {number}", "None"), ("TOIO - TC/QD", "N/A"), ("Duration", "N/A"))
+    return (
+        (f"Pre Condition {number}", str(stimulus)),
+        ("TOIO - TC/QD", demand_text(stimulus.tc, stimulus.qd)),
+        ("Duration", fills_text(run, step.sample.write.bytes)),
+    )
+
+
+def fills_text(run: Run, written_bytes: int) -> str:
+    """An amount in user capacities: ``2.00 x User Capacity``."""
+    capacity = run.manifest.target.user_capacity_bytes
+    if not capacity:
+        return "n/a (no capacity)"
+    share = written_bytes / capacity
+    return f"{share:.2f} x User Capacity" if share >= 0.1 else f"{share:.2g} x User Capacity"
+
+
+def stimulus_words(stimulus: Stimulus) -> str:
+    """A stimulus with its demand: ``RND 4 KiB 0/100, TC 4 / QD 32``."""
+    return f"{stimulus}, {demand_text(stimulus.tc, stimulus.qd)}"
+
+
+def state_page(run: Run, title: str, cycles: Sequence[str] = ()) -> Page:
+    """Of each of the named cycles: purge, write cache, what was written before, and the longest gap."""
+    page_id = f"{run.manifest.conditions.test}-preparation"
+    largest = largest_gap(run)
+    gap = items_table(
+        f"{page_id}-gap",
+        "Time without I/O",
+        [("Largest gap between steps", "n/a" if largest is None else gap_place(largest))],
+    )
+    tables = (purges_table(run, page_id, cycles), *conditioning_tables(run, page_id), gap)
+    return Page(page_id, title, (*purge_verdicts(run, cycles), *tables), mandatory=True)
+
+
+def purge_verdicts(run: Run, names: Sequence[str]) -> tuple[Verdict, ...]:
+    """Whether a purge was run before each cycle; a single one needs no name."""
+    if run.cycle_count < 2:
+        return (purge_verdict(run),)
+    verdicts = [purge_verdict(run, cycle) for cycle in range(1, run.cycle_count + 1)]
+    return tuple(
+        Verdict(f"{names[at] if at < len(names) else f'Cycle {at + 1}'}: {verdict.text}", verdict.tone)
+        for at, verdict in enumerate(verdicts)
+    )
+
+
+def purges_table(run: Run, page_id: str, names: Sequence[str] = ()) -> Table:
+    """Purge and write cache of each cycle, side by side under the names of the cycles."""
+    tables = [purge_table(run, page_id, cycle) for cycle in range(1, run.cycle_count + 1)]
+    if len(tables) < 2:
+        return purge_table(run, page_id)
+    of_cycles = [{row.head.text: row.cells[0] for row in table.rows} for table in tables]
+    items = dict.fromkeys(item for of_cycle in of_cycles for item in of_cycle)
+    return replace(
+        tables[0],
+        columns=tuple(
+            Column(names[at] if at < len(names) else f"Cycle {at + 1}", align="left")
+            for at in range(len(tables))
+        ),
+        rows=tuple(
+            Row(Cell(item), tuple(of_cycle.get(item, cells.missing("no purge")) for of_cycle in of_cycles))
+            for item in items
+        ),
+    )
+
+
+def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
+    """What brought the drive into its state, as measured; nothing where it was left as the purge made it."""
+    steps = run.part(Part.CONDITIONING)
+    if not steps:
+        return ()
+    columns = ("Workload", "Data", "Written (GB)", "x User Capacity", "Time", "MB/s", "State")
+    return (
+        Table(
+            id=f"{page_id}-conditioning",
+            title="Pre-conditioning as measured",
+            head=Column("No.", align="left", width=0.3),
+            columns=tuple(
+                Column(label, align="left" if n in {0, 1, 6} else "right", width=2 if n < 2 else 1)
+                for n, label in enumerate(columns)
+            ),
+            rows=tuple(_conditioning_row(run, step) for step in steps),
+        ),
+    )
+
+
+def _conditioning_row(run: Run, step: StepRecord) -> Row:
+    sample, capacity = step.sample, run.manifest.target.user_capacity_bytes
+    stimulus, written = sample.step.stimulus, sample.write.bytes
+    rate = written * NS_PER_S / sample.elapsed_ns / MB if sample.elapsed_ns else 0.0
+    complete = sample.state is StepState.COMPLETE
+    return Row(
+        Cell(str(step.place.number)),
+        (
+            Cell("idle" if stimulus is None else stimulus_words(stimulus)),
+            Cell("-" if stimulus is None else data_words(stimulus.data)),
+            cells.number(written / GB, 1),
+            cells.number(written / capacity, 2) if capacity else cells.missing("no capacity"),
+            Cell(format_duration(sample.elapsed_ns)),
+            cells.number(rate, 1),
+            cells.words(sample.state.value, tone="pass" if complete else "fail"),
+        ),
+    )
+
+
+def nothing_page(page_id: str, title: str, reason: str) -> Page:
+    """A page of what was never measured."""
+    return Page(page_id, title, (Verdict(f"{title}: n/a ({reason}).", "fail"),), mandatory=True)

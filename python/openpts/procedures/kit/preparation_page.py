@@ -1,0 +1,202 @@
+"""The purge and preconditioning report, and the gaps without I/O (PTS 7.3.1, 7.3.2)."""
+
+from collections.abc import Iterator
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Page, Table, Verdict
+from openpts.pages.printable import printable
+from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.record.reader import Run, StepRecord
+from openpts.units import MB, format_capacity, format_duration, format_gap
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.facts import Fact, PurgeReport
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
+from openpts.vocabulary.sample import Sample, StepState
+
+
+def preparation_page(
+    run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
+) -> Page:
+    """What was done to the device before the rounds, and how long it was left alone in between."""
+    return Page(
+        page_id,
+        title,
+        (
+            purge_verdict(run, cycle),
+            purge_table(run, page_id, cycle),
+            wipc_table(run, page_id, cycle),
+            _loop_table(run, results, page_id, loop_name, cycle),
+            gaps_table(run, page_id, cycle),
+        ),
+        mandatory=True,
+    )
+
+
+def precondition_amount(run: Run, cycle: int = 1) -> str:
+    """Preconditioning as measured, in user capacities: ``2.00 x User Capacity``."""
+    written = sum(sample.write.bytes for sample in _precondition_samples(run, cycle))
+    capacity = run.manifest.target.user_capacity_bytes
+    return f"{written / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
+
+
+def loop_gap_ns(run: Run, cycle: int = 1) -> int | None:
+    """Time without I/O between preconditioning and the first step of the rounds."""
+    loop = run.part(Part.ROUND, cycle=cycle)
+    return loop[0].sample.gap_ns if loop and _precondition_samples(run, cycle) else None
+
+
+def _precondition_samples(run: Run, cycle: int) -> list[Sample]:
+    return [step.sample for step in run.part(Part.WIPC, cycle=cycle)]
+
+
+def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
+    """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
+    purge = of_cycle(run.manifest.purges, cycle)
+    if purge is None or not purge.ran:
+        instead = f" ({printable(purge.method)})" if purge is not None and purge.name else ""
+        return Verdict(f"No purge was run before this test{instead}; PTS 3.2 asks for one.", "fail")
+    if not purge.samples:
+        return Verdict(f"Purge run ({printable(purge.method)}); its effect was not checked by reading back.")
+    proven = purge.changed_samples == purge.samples
+    gone = (
+        "marked places read back without their mark"
+        if run.manifest.target.simulation is None
+        else "pages that held data hold none any more"
+    )
+    return Verdict(
+        f"Purge run ({printable(purge.method)}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
+        "pass" if proven else "fail",
+    )
+
+
+def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """The purge and the write cache of a cycle, as recorded."""
+    purge = of_cycle(run.manifest.purges, cycle)
+    ran = purge is not None and (purge.ran or purge.name)
+    items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(purge))]
+    if purge is not None:
+        items.append(("Detail", printable(purge.detail) or "-"))
+    if purge is not None and ran:
+        items += [
+            ("Started", date_and_time(purge.started_at)),
+            ("Duration", format_duration(purge.duration_ns)),
+            ("Proof: marked places changed", f"{purge.changed_samples:,} of {purge.samples:,}"),
+            *_further_proof(purge),
+        ]
+    cache = of_cycle(run.manifest.write_caches, cycle)
+    items.append(("Write cache required", printable(cache.required) if cache else "not recorded"))
+    items.append(("Write cache found", write_cache(cache)))
+    return items_table(f"{page_id}-purge", "Purge and write cache", items)
+
+
+def _further_proof(purge: PurgeReport) -> Iterator[tuple[str, str | Cell]]:
+    """What else was read back, what the drive's own logs say, and what was tried in vain."""
+    if purge.other_samples:
+        yield "Proof: places with older data changed", f"{purge.other_samples:,} of {purge.other_samples:,}"
+    if purge.blank_samples is not None:
+        looked_at = purge.samples + purge.other_samples
+        yield "Blank afterwards (all zeros or ones)", f"{purge.blank_samples:,} of {looked_at:,} places"
+    for name, fact in purge.status.items():
+        yield PURGE_STATUS_NAMES.get(name, printable(name)), _change(fact, purge.status_was(name))
+    for attempt in purge.attempts:
+        yield f"Not taken: {printable(attempt.method)}", printable(attempt.outcome)
+
+
+def _change(after: Fact, before: str | None) -> str:
+    """A fact with its place, and what it was before where that differs."""
+    if after.value is None:
+        return f"not reported ({printable(after.source)})"
+    source = printable(after.source)
+    if before is not None:
+        source += f"; before: {printable(before)}"
+    return f"{printable(after.value)} ({source})"
+
+
+def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """Workload independent preconditioning as measured (PTS 3.3, 7.3.2)."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, RoundConditions | DemandConditions)  # noqa: S101 only these have WIPC
+    samples = _precondition_samples(run, cycle)
+    title = "Workload Independent Pre-conditioning (WIPC)"
+    stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
+    if stimulus is None:
+        return items_table(f"{page_id}-wipc", title, [("State", cells.words("NOT RUN", tone="fail"))])
+    written = sum(sample.write.bytes for sample in samples)
+    elapsed_ns = sum(sample.elapsed_ns for sample in samples)
+    rate = written / MB * 1e9 / elapsed_ns if elapsed_ns else 0.0
+    states = sorted({sample.state.value for sample in samples})
+    passed = states == [StepState.COMPLETE.value]
+    return items_table(
+        f"{page_id}-wipc",
+        title,
+        [
+            ("Workload", str(stimulus)),
+            ("TOIO - TC/QD", f"{stimulus.toio} - TC {stimulus.tc} / QD {stimulus.qd}"),
+            ("Data pattern", data_text(conditions.data)),
+            ("Active range", active_range(stimulus.active_range.start_pct, stimulus.active_range.end_pct)),
+            ("Amount written", f"{format_capacity(written)} = {precondition_amount(run, cycle)}"),
+            ("Required passes", f"{conditions.precondition_passes:g} x User Capacity asked for"),
+            ("Time", format_duration(elapsed_ns)),
+            ("Average throughput", cells.words(cells.fixed(rate, 1, "MB/s"))),
+            ("State", cells.words(", ".join(states), tone="pass" if passed else "fail")),
+        ],
+    )
+
+
+def active_range(start_pct: float, end_pct: float) -> str:
+    """ActiveRange (x,y) of the verification record."""
+    return f"({start_pct:g},{end_pct:g}) % of MaxUserLBA"
+
+
+def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: str, cycle: int) -> Table:
+    conditions = results.conditions
+    steps = run.part(Part.ROUND, cycle=cycle)
+    begun = {step.place.number for step in steps}
+    complete = sum(step.sample.state is StepState.COMPLETE for step in steps)
+    elapsed_ns = sum(step.sample.elapsed_ns for step in steps)
+    return items_table(
+        f"{page_id}-wdpc",
+        "Workload Dependent Pre-conditioning (WDPC) and test",
+        [
+            ("Workload", loop_name),
+            ("TOIO - TC/QD", f"{conditions.tc * conditions.qd} - TC {conditions.tc} / QD {conditions.qd}"),
+            ("Step length", format_duration(conditions.minute_ns)),
+            (
+                "Rounds",
+                f"{len(results.rounds)} complete of {len(begun)} begun (at most {conditions.max_rounds})",
+            ),
+            ("Steps", f"{complete:,} complete of {len(steps):,} begun"),
+            ("Time", format_duration(elapsed_ns)),
+            ("Steady State (Rounds)", results.window.label if results.steady else "not reached"),
+        ],
+    )
+
+
+def gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+    """Time without I/O between preconditioning and loop, and the longest between steps."""
+    gap_ns = loop_gap_ns(run, cycle)
+    largest = largest_gap(run)
+    return items_table(
+        f"{page_id}-gaps",
+        "Time without I/O",
+        [
+            ("Gap WIPC to test loop", "n/a" if gap_ns is None else format_gap(gap_ns)),
+            ("Largest gap between steps", "n/a" if largest is None else gap_place(largest)),
+        ],
+        note="Last completion of one step to first submission of the next; PTS 4 allows no pause.",
+    )
+
+
+def largest_gap(run: Run) -> StepRecord | None:
+    """The step before which the device was left alone for longest."""
+    return max(run.with_gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
+
+
+def gap_place(step: StepRecord) -> str:
+    """The gap before a step, and which step that is."""
+    return f"{format_gap(step.sample.gap_ns or 0)} (before {step.place}: {step.sample.step})"

@@ -1,0 +1,32 @@
+"""How far a run may be taken as a measurement."""
+
+from dataclasses import dataclass
+
+from openpts.pages.printable import printable
+from openpts.record.manifest import Manifest, RunState
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far a run may be taken as a measurement after PTS; ``red_line`` is empty if nothing is wrong.
+
+    ``requirements`` counts how many of the requirements that bind the run are met; of a test beyond the
+    specification it is empty.
+    """
+
+    red_line: str
+    conformant: bool
+    bottom_line: str
+    requirements: str = ""
+
+
+def state_sentence(manifest: Manifest) -> str:
+    """How the run ended, with its reason."""
+    sentence = {
+        RunState.COMPLETE: "The run was completed",
+        RunState.RUNNING: "The run was not finished: its record was never closed (killed, or power lost)",
+        RunState.INTERRUPTED: "The run was interrupted before its end",
+        RunState.FAILED: "The run failed before its end",
+    }[manifest.state]
+    reason = f": {printable(manifest.state_reason)}" if manifest.state_reason else ""
+    return f"{sentence}{reason}."

@@ -1,0 +1,26 @@
+"""The conditions of the host idle recovery test."""
+
+from msgspec import Struct
+
+from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.workload import Workload
+
+
+class WaitState(Struct, frozen=True):
+    """Idle time after each access A (PTS 11.2); ``number`` is the name: 1, 2, 3, 5, 10."""
+
+    number: int
+    idle_ns: int
+
+
+class IdleRecoveryConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="hir"):
+    """Host idle recovery (PTS 11.2): ``cycles`` accesses of ``access_ns`` in each segment."""
+
+    workload: Workload
+    tc: int
+    qd: int
+    tracking_period_ns: int
+    max_rounds: int
+    access_ns: int
+    cycles: int
+    wait_states: tuple[WaitState, ...]

@@ -1,0 +1,7 @@
+"""The conditions of the IOPS test."""
+
+from openpts.procedures.shared.rounds.conditions import RoundConditions
+
+
+class IopsConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="iops"):
+    """IOPS test (PTS 7.2)."""

@@ -1,0 +1,214 @@
+"""The report of the IOPS test: its header fields, its pages, its order (PTS 7.3, Annex A.1)."""
+
+from typing import Final
+
+from openpts.analysis.matrix import MatrixCell
+from openpts.analysis.round_test import RoundTestResults
+from openpts.pages.kit import PlotName, Required
+from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.model import Page, Section
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.header import Rows, common_header
+from openpts.procedures.kit.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    head_line,
+    segments_text,
+)
+from openpts.procedures.kit.preparation_page import precondition_amount, preparation_page
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.pts.iops.repeatability_page import repeatability_page
+from openpts.procedures.shared.rounds.matrix_pages import (
+    Matrix,
+    columns_3d_page,
+    iops_table,
+    mix,
+    plot_2d_page,
+    tabular_page,
+)
+from openpts.procedures.shared.rounds.results import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.secondary_pages import merged_tail_page, response_times_page
+from openpts.procedures.shared.rounds.words import (
+    alerts,
+    demand,
+    not_steady,
+    short_name,
+    steady_rounds,
+    summary_state,
+    verification_record,
+    window_rounds,
+)
+from openpts.procedures.shared.steady_state_pages import (
+    convergence_page,
+    share_of_average_page,
+    steady_state_sentence,
+)
+from openpts.procedures.shared.window_page import window_of, window_page
+from openpts.record.reader import Run
+from openpts.units import KIB, format_block_size
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TestPoint
+
+PREFIX: Final = "iops"
+
+
+def _window(index: int) -> Required:
+    """The plot of a tracking variable's window."""
+    return Required(f"a{index + 3}", f"Plot A.{index + 3}")
+
+
+_CONVERGENCE: Final = {
+    0: Required("a1-rw0", "Plot A.1"),
+    65: Required("a1-rw65", "Plot A.1b"),
+    100: Required("a1-rw100", "Plot A.1c"),
+}
+_TRACKED: Final = Required("a2", "Plot A.2")
+_TABLE: Final = Required("a6", "Plot A.6")
+_PLOT_2D: Final = Required("a7", "Plot A.7")
+_COLUMNS_3D: Final = Required("a8", "Plot A.8")
+REQUIRED: Final = (*_CONVERGENCE.values(), _TRACKED, *map(_window, range(3)), _TABLE, _PLOT_2D, _COLUMNS_3D)
+BLOCK_SIZES_BYTES: Final = tuple(int(kib * KIB) for kib in (0.5, 4, 8, 16, 32, 64, 128, 1024))
+READ_PCTS: Final = (0, 5, 35, 50, 65, 95, 100)
+_KEY_READ_PCTS: Final = (0, 65, 100)
+_KEY_BLOCK_SIZE_BYTES: Final = 4 * KIB
+_SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
+
+_IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.iops)
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    results = analyse_cycle(run, 1)
+    return TestContent(
+        verdicts=(steady_state_sentence(results),),
+        measures=_measures(results),
+        sections=lambda standing, report_date: (_section(run, results, standing, report_date),),
+        figures=round_figures(results),
+    )
+
+
+def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
+    """RND 4 KiB at RW0, RW65 and RW100."""
+    points = [TestPoint(AccessPattern.RANDOM, _KEY_BLOCK_SIZE_BYTES, read_pct) for read_pct in _KEY_READ_PCTS]
+    steady, state = summary_state(results), not_steady(results)
+    return tuple(
+        _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
+        for point in points
+    )
+
+
+def _section(run: Run, results: RoundTestResults, standing: Standing, report_date: str) -> Section:
+    """All pages of the test with their common header."""
+    return Section(
+        test=PREFIX,
+        title="IOPS Test",
+        header=common_header(
+            run.manifest,
+            report_date,
+            bar="IOPS Test (REQUIRED) - Report Page",
+            title="IOPS - Block Size x RW Mix Matrix",
+            setup=_setup_rows(run, results),
+            test=_test_rows(run, results),
+        ),
+        alerts=alerts(results, standing),
+        pages=(*_evidence_pages(run, results), *_result_pages(run, results)),
+    )
+
+
+def _setup_rows(run: Run, results: RoundTestResults) -> Rows:
+    conditions = results.conditions
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", f"SEQ {format_block_size(conditions.precondition_block_size_bytes)} W"),
+        (
+            "TOIO - TC/QD",
+            demand_text(
+                conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
+            ),
+        ),
+        ("Duration", precondition_amount(run)),
+        ("Pre Condition 2", "IOPS Loop"),
+        ("TOIO - TC/QD", demand(results)),
+        ("SS Rounds", window_rounds(results)),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _test_rows(run: Run, results: RoundTestResults) -> Rows:
+    return (
+        ("Data Pattern", data_text(results.conditions)),
+        ("AR & Amount", active_range_amount_text(run)),
+        ("Test Stimulus 1", "IOPS Loop"),
+        ("RW Mix", "Outer Loop"),
+        ("Block Sizes", "Inner Loop"),
+        ("TOIO - TC/QD", demand(results)),
+        ("Steady State", steady_rounds(results)),
+        ("Test Stimulus 2", "-"),
+        ("TOIO - TC/QD", "-"),
+        ("Steady State", "-"),
+    )
+
+
+def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
+    """Preparation, convergence and windows: pages 1 to 5 of the sample report."""
+    convergence = "IOPS Steady State Convergence Plot - All Block Sizes"
+    window = "IOPS Steady State Measurement Window"
+    return (
+        preparation_page(
+            run,
+            results,
+            f"{PREFIX}-preparation",
+            "IOPS Purge Report and Pre-conditioning Report",
+            loop_name="IOPS Loop",
+        ),
+        *(
+            convergence_page(
+                results,
+                plot.named(PREFIX, f"{convergence} - RW {mix(read_pct)}" if read_pct else convergence),
+                _measured_points(results, read_pct),
+            )
+            for read_pct, plot in _CONVERGENCE.items()
+        ),
+        share_of_average_page(results, _TRACKED.named(PREFIX, window)),
+        *(
+            window_page(
+                window_of(results, index, verification_record(results, "7.3.4")),
+                _window(index).named(PREFIX, f"{window} - {short_name(variable)}"),
+            )
+            for index, variable in enumerate(results.conditions.tracking)
+        ),
+    )
+
+
+def _measured_points(results: RoundTestResults, read_pct: int) -> list[TestPoint]:
+    points = (TestPoint(AccessPattern.RANDOM, size, read_pct) for size in BLOCK_SIZES_BYTES)
+    return [point for point in points if point in results.cells]
+
+
+def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
+    """Table, plots, secondary metrics and our own checks: pages 6 and up."""
+    matrix = Matrix(
+        results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, _head_line(run, results)
+    )
+    tabular = _TABLE.named(PREFIX, "IOPS - ALL RW Mix & BS - Tabular Data")
+    table = iops_table(matrix, tabular.number, run.manifest.target.sector_bytes)
+    return (
+        tabular_page(matrix, table, tabular, heat_number="Plot X-IOPS-1"),
+        plot_2d_page(table, _PLOT_2D.named(PREFIX, "IOPS - All RW Mix & BS - 2D Plot")),
+        columns_3d_page(table, _COLUMNS_3D.named(PREFIX, "IOPS - All RW Mix & BS - 3D Columns")),
+        response_times_page(matrix, _SECONDARY_TITLE),
+        merged_tail_page(matrix, f"{_SECONDARY_TITLE} (2)"),
+        repeatability_page(matrix, PlotName(f"{PREFIX}-x2", "Plot X-IOPS-2", "IOPS Round Repeatability")),
+    )
+
+
+def _head_line(run: Run, results: RoundTestResults) -> str:
+    conditions = results.conditions
+    demanded = f"T{conditions.tc}/Q{conditions.qd}"
+    return head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}")

@@ -1,0 +1,36 @@
+"""Whether the engine's own share of the averages of a latency test is small (PTS 2.1.11)."""
+
+from openpts.analysis.round_test import analyse_round_test
+from openpts.procedures.pts.lat.own_share import own_share
+from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.record.reader import Run
+from openpts.units import NS_PER_US
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.own_share import LIMIT_PCT, own_latency_ns, share_text
+from openpts.vocabulary.part import Part
+
+
+def own_share_findings(run: Run) -> tuple[Deviation, ...]:
+    """An entry if interrupt, wake-up and engine are more than 5 % of an average over the window."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, RoundConditions)  # noqa: S101 narrows the type: called by test
+    finished = run.manifest.cycles[:1]
+    rounds = ((step.place.number, step.sample) for step in run.part(Part.ROUND, cycle=1))
+    steady_round = finished[0].outcome.steady_round if finished else None
+    share = own_share(
+        own_latency_ns(run.manifest.engine), analyse_round_test(conditions, rounds, steady_round)
+    )
+    if share is None or not share.beyond_limit:
+        return ()
+    point, largest_pct = share.largest
+    beyond = f"beyond {LIMIT_PCT:g} % for {len(share.beyond_limit)} of {len(share.shares_pct)} test points"
+    return (
+        Deviation(
+            rule_id="PTS-DEF-03",
+            clause="2.1.11",
+            required=f"response times of the device: {LIMIT_PCT:g} % of an average or less from the host",
+            used=f"{share.own_ns / NS_PER_US:.1f} us of each for which the thread sleeps are interrupt, "
+            f"wake-up and engine: up to {share_text(largest_pct)} ({point}), {beyond}",
+            effect="the averages say that much more about this host than about the device",
+        ),
+    )

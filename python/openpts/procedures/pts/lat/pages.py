@@ -1,0 +1,170 @@
+"""Pages of the latency test beside those that all tests of rounds have (PTS 9.3.6)."""
+
+from collections.abc import Callable, Sequence
+from decimal import Decimal
+from typing import Final
+
+from openpts.analysis.latency import ios_needed
+from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
+from openpts.analysis.response_times import ResponseTimes
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Plot, PlotName, category_axis, heads_of, page, plot_page, values_of
+from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Verdict
+from openpts.procedures.kit.header_rows import data_text
+from openpts.procedures.shared.rounds.matrix_pages import Matrix, absences_note, matrix_table, mix, mix_series
+from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell
+from openpts.units import NS_PER_MS, block_size_kib, format_latency_ms
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import TestPoint
+
+READ_PCTS: Final = (0, 65, 100)
+BLOCK_SIZES_KIB: Final = (0.5, 4, 8)
+
+
+def tabular_page(
+    matrix: Matrix, name: PlotName, sector_bytes: int, host_part: tuple[Verdict, ...] = ()
+) -> Page:
+    """IOPS, ART, 99.999 % and MRT of all nine elements (Plot 9-3), with N below.
+
+    ``host_part``: what of the response times is not the device's.
+    """
+    table = Table(
+        id=f"{name.id}-values",
+        title=f"{name.number} - {matrix.averaging}; MRT: the largest of them",
+        head=Column(f"DP={data_text(matrix.results.conditions)}", align="left", width=0.8),
+        columns=(
+            Column("RW mix", align="left", width=0.6),
+            *(Column(f"{block_size_kib(size)} KiB", size / 1024) for size in matrix.block_sizes_bytes),
+        ),
+        rows=tuple(
+            Row(
+                Cell(head if read_pct == matrix.read_pcts[0] else ""),
+                (Cell(f"RW {read_pct}"), *_cells(matrix, read_pct, to_cell)),
+            )
+            for head, to_cell in _BLOCKS
+            for read_pct in matrix.read_pcts
+        ),
+        note=f"99.999 %: mean of the Rounds' percentiles, each of which needs "
+        f"{ios_needed(TAIL_PERCENTILE):,} I/Os; with fewer the maximum and N, the smallest Round's count. "
+        + absences_note(matrix, sector_bytes),
+    )
+    merged = matrix_table(
+        matrix,
+        "merged-tail",
+        "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)",
+        _merged,
+    )
+    return Page(name.id, name.title, (Verdict(matrix.head_line), table, *host_part, merged), mandatory=True)
+
+
+def _cells(matrix: Matrix, read_pct: int, to_cell: Callable[[MatrixCell], Cell]) -> list[Cell]:
+    found = [matrix.cell(size, read_pct) for size in matrix.block_sizes_bytes]
+    return [Cell("n/a", tone="missing") if cell is None else to_cell(cell) for cell in found]
+
+
+def _merged(cell: MatrixCell) -> Cell:
+    tail = cell.tail
+    return (
+        cells.missing(f"N = {tail.merged_ios:,}") if tail.merged_ns is None else cells.latency(tail.merged_ns)
+    )
+
+
+def _ios(cell: MatrixCell) -> Cell:
+    return Cell(f"{cell.tail.merged_ios:,}", float(cell.tail.merged_ios))
+
+
+_BLOCKS: Final[Sequence[tuple[str, Callable[[MatrixCell], Cell]]]] = (
+    ("IOPS", lambda cell: cells.number(cell.iops, 1)),
+    ("ART (ms)", art_cell),
+    ("99.999 % (ms)", tail_cell),
+    ("MRT (ms)", mrt_cell),
+    ("N of I/Os", _ios),
+)
+
+
+def columns_3d_page(matrix: Matrix, name: PlotName, what: str, to_cell: Callable[[MatrixCell], Cell]) -> Page:
+    """Nine columns of response time over block size and R/W mix (9.3.6, optional)."""
+    shown = matrix_table(matrix, f"{name.id}-values", f"{what} response time (ms)", to_cell)
+    return plot_page(
+        name,
+        None,
+        lambda shown: Plot(
+            kind="columns3d",
+            x=category_axis("Block size (KiB)", shown),
+            y=lambda values: ticks.linear_axis(f"{what} response time (ms)", 0, max(values)),
+            series=mix_series(shown),
+            alt="{count} columns, from {low} to {high} ms.",
+            decimals=None,
+            palette="mix",
+            depth_title="R/W mix %",
+            height_px=400,
+        ),
+        shown,
+        mandatory=False,
+    )
+
+
+def exceedance_page(times: ResponseTimes | None, name: PlotName, workload: str) -> Page:
+    """The share of I/Os slower than a response time, and of the run's time spent in them (ours)."""
+    if times is None or not times.recorded_ios:
+        return page(name, Verdict("Exceedance: n/a (no histogram).", "fail"), mandatory=False)
+    shown = _exceedance_table(f"{name.id}-values", times)
+    shares = [share for share in values_of(shown) if share]
+    if len(shown.rows) < 2 or not shares:
+        return page(name, Verdict("Exceedance: n/a (one response time only)."), shown, mandatory=False)
+    plot = Plot(
+        x=ticks.log_axis("Response time (ms)", [edge for edge in heads_of(shown) if edge]),
+        y=ticks.log_axis("Slower than that (%)", shares),
+        series=(
+            Series("by I/O count", "column", (0,), 2, style="line"),
+            Series("by time", "column", (1,), 3, style="line"),
+        ),
+        alt=f"from {_share_text(max(shares))} % down to {_share_text(min(shares))} % of the "
+        "I/Os or of the time.",
+        rules=(Rule("0.001 % (5 9s)", 0.001, "limit"),) if min(shares) < 0.001 else (),
+    )
+    sentence = Verdict(
+        f"{workload}: share of the I/Os that took longer than a response time, and share of the time that "
+        "all I/Os took together."
+    )
+    return page(name, plot.over(name, shown), sentence, shown, mandatory=False)
+
+
+def _exceedance_table(table_id: str, times: ResponseTimes) -> Table:
+    """Time by the middle of each bin: the histogram knows no more."""
+    middles = [(found.low_ns * found.high_ns) ** 0.5 * found.ios for found in times.bins]
+    spent = sum(middles)
+    rows = []
+    for index, found in enumerate(times.bins):
+        slower_ios, slower_time = 100 - found.level_pct, 100 * sum(middles[index + 1 :]) / spent
+        rows.append(
+            Row(
+                Cell(format_latency_ms(found.high_ns), found.high_ns / NS_PER_MS),
+                tuple(Cell(_share_text(share), share or None) for share in (slower_ios, slower_time)),
+            )
+        )
+    return Table(
+        id=table_id,
+        title="Values plotted: share slower than a response time",
+        head=Column("Response time (ms)"),
+        columns=(Column("of the I/Os (%)"), Column("of the time (%)")),
+        rows=tuple(rows[:-1]),
+        note="Shares of time rest on the middle of each bin, 20 bins to a decade.",
+        printed=False,
+    )
+
+
+def _share_text(share_pct: float) -> str:
+    """Three significant digits, without an exponent."""
+    return f"{Decimal(f'{share_pct:.2e}'):f}"
+
+
+def measured_points(matrix: Matrix, read_pct: int) -> list[TestPoint]:
+    """The sizes measured at a mix, small to large."""
+    points = (TestPoint(AccessPattern.RANDOM, size, read_pct) for size in matrix.block_sizes_bytes)
+    return [point for point in points if point in matrix.results.cells]
+
+
+def mix_title(read_pct: int) -> str:
+    """As the specification's titles have it for all writes, and likewise for the others."""
+    return {0: "100% Writes", 100: "100% Reads"}.get(read_pct, f"R/W {mix(read_pct)}")

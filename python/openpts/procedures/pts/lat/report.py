@@ -1,0 +1,316 @@
+"""The report of the latency test: its header fields, its pages, its order (PTS 9.3)."""
+
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.analysis.matrix import MatrixCell
+from openpts.analysis.response_times import ResponseTimes, response_times
+from openpts.analysis.round_test import RoundTestResults
+from openpts.pages.kit import PlotName, Required
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Page, Section, Verdict
+from openpts.pages.printable import printable
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.header import Rows, common_header
+from openpts.procedures.kit.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    head_line,
+    segments_text,
+)
+from openpts.procedures.kit.preparation_page import precondition_amount, preparation_page
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.pts.lat.conditions import LatencyConditions
+from openpts.procedures.pts.lat.levels_page import levels_page
+from openpts.procedures.pts.lat.own_share import own_share
+from openpts.procedures.pts.lat.pages import (
+    BLOCK_SIZES_KIB,
+    READ_PCTS,
+    columns_3d_page,
+    exceedance_page,
+    measured_points,
+    mix_title,
+    tabular_page,
+)
+from openpts.procedures.shared.confidence_page import Applied, confidence_page
+from openpts.procedures.shared.histogram_figures import times_figures
+from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
+from openpts.procedures.shared.rounds.matrix_pages import Matrix
+from openpts.procedures.shared.rounds.results import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell
+from openpts.procedures.shared.rounds.words import (
+    alerts,
+    demand,
+    not_steady,
+    steady_rounds,
+    summary_state,
+    verification_record,
+    window_rounds,
+)
+from openpts.procedures.shared.steady_state_pages import convergence_page, steady_state_sentence
+from openpts.procedures.shared.window_page import window_of, window_page
+from openpts.record.reader import Run
+from openpts.units import KIB, NS_PER_US, format_block_size, format_duration
+from openpts.vocabulary.own_share import (
+    KERNEL_THREADS,
+    LIMIT_PCT,
+    NO_KERNEL_THREADS,
+    own_latency_ns,
+    share_text,
+)
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.stop import SteadyFigure
+from openpts.vocabulary.verdict import TestPoint
+
+PREFIX: Final = "lat"
+_CONVERGENCE: Final = Required("convergence-rw0", "Plot 9-1")
+_TABLE: Final = Required("table", "Plot 9-3")
+_HISTOGRAM: Final = Required("clp", "Plot 9-4")
+BLOCK_SIZES_BYTES: Final = tuple(round(kib * KIB) for kib in BLOCK_SIZES_KIB)
+HISTOGRAM_WORKLOAD: Final = "RND 4 KiB RW0"
+_MEAN_LATENCY: Final = METRICS[SteadyFigure.MEAN_LATENCY]
+
+_MEASURES: Final[tuple[Measure[MatrixCell], ...]] = (
+    Measure("art", "{name}, ART", "ms", art_cell),
+    Measure(
+        "five_nines",
+        "{name}, 5 9s",
+        "ms",
+        tail_cell,
+        stands_in=lambda cell: cell.tail.mean_of_rounds_ns is None,
+    ),
+)
+
+
+def _window(index: int) -> Required:
+    """The plot of a tracking variable's window."""
+    return Required(f"window-{index + 1}", "Plot 9-2")
+
+
+REQUIRED: Final = (_CONVERGENCE, _window(0), _TABLE, _HISTOGRAM)
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    results = analyse_cycle(run, 1)
+    histogram = run.part(Part.HISTOGRAM)
+    times = response_times([step.sample for step in histogram]) if histogram else None
+    return TestContent(
+        verdicts=(steady_state_sentence(results),),
+        measures=_measures(results),
+        sections=lambda standing, report_date: (_section(run, results, times, standing, report_date),),
+        figures={**round_figures(results), "histogram": times_figures(times, _nines(run))},
+    )
+
+
+def _nines(run: Run) -> int | None:
+    conditions = run.manifest.conditions
+    return conditions.nines if isinstance(conditions, LatencyConditions) else None
+
+
+def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
+    """RND 4 KiB at RW0, RW65 and RW100."""
+    points = [TestPoint(AccessPattern.RANDOM, 4 * KIB, read_pct) for read_pct in READ_PCTS]
+    steady, state = summary_state(results), not_steady(results)
+    return tuple(
+        one
+        for point in points
+        for one in measured(
+            _MEASURES, results.cells.get(point), Subject(str(point), steady=steady, state=state)
+        )
+    )
+
+
+def _section(
+    run: Run, results: RoundTestResults, times: ResponseTimes | None, standing: Standing, report_date: str
+) -> Section:
+    """All pages of the test with their common header."""
+    return Section(
+        test=PREFIX,
+        title="Latency Test",
+        header=common_header(
+            run.manifest,
+            report_date,
+            bar="Latency Test (REQUIRED) - Report Page",
+            title="LAT - Response Time OIO=1",
+            setup=_setup_rows(run, results),
+            test=_test_rows(run, results, times),
+        ),
+        alerts=alerts(results, standing),
+        pages=(*_evidence_pages(run, results), *_result_pages(run, results, times)),
+    )
+
+
+def _setup_rows(run: Run, results: RoundTestResults) -> Rows:
+    conditions = results.conditions
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", f"SEQ {format_block_size(conditions.precondition_block_size_bytes)} W"),
+        (
+            "TOIO - TC/QD",
+            demand_text(
+                conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
+            ),
+        ),
+        ("Duration", precondition_amount(run)),
+        ("Pre Condition 2", "LAT Loop"),
+        ("TOIO - TC/QD", demand(results)),
+        ("SS Rounds", window_rounds(results)),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _test_rows(run: Run, results: RoundTestResults, times: ResponseTimes | None) -> Rows:
+    length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
+    return (
+        ("Data Pattern", data_text(results.conditions)),
+        ("AR & Amount", active_range_amount_text(run)),
+        ("Test Stimulus 1", "LAT Loop"),
+        ("RW Mix", "Outer Loop"),
+        ("Block Sizes", "Inner Loop"),
+        ("TOIO - TC/QD", demand(results)),
+        ("Steady State", steady_rounds(results)),
+        ("Test Stimulus 2", f"{HISTOGRAM_WORKLOAD}, {length}"),
+        ("TOIO - TC/QD", demand(results)),
+        ("Steady State", "N/A"),
+    )
+
+
+def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
+    """Preparation, convergence, window."""
+    matrix = _matrix(run, results)
+    return (
+        preparation_page(
+            run,
+            results,
+            f"{PREFIX}-preparation",
+            "LAT Purge Report and Pre-conditioning Report",
+            loop_name="LAT Loop",
+        ),
+        *_convergence_pages(results, matrix),
+        *(
+            window_page(
+                window_of(results, index, verification_record(results, "9.3.4")),
+                _window(index).named(
+                    PREFIX,
+                    f"Steady State Measurement Window - RND/{format_block_size(v.block_size_bytes)}".replace(
+                        " KiB", "KiB"
+                    ),
+                ),
+            )
+            for index, v in enumerate(results.conditions.tracking)
+        ),
+    )
+
+
+def _convergence_pages(results: RoundTestResults, matrix: Matrix) -> tuple[Page, ...]:
+    """Averages of the writes, which the specification asks for; then their maxima and the other mixes."""
+    shown = (
+        (_CONVERGENCE, 0, "Average", _MEAN_LATENCY),
+        (Required("convergence-rw0-maximum", "Plot 9-1b"), 0, "Maximum", MAX_LATENCY),
+        (Required("convergence-rw65", "Plot 9-1c"), 65, "Average", _MEAN_LATENCY),
+        (Required("convergence-rw100", "Plot 9-1d"), 100, "Average", _MEAN_LATENCY),
+    )
+    pages = [
+        convergence_page(
+            results,
+            plot.named(PREFIX, f"Steady State Convergence Plot - {what} Latency - {mix_title(read_pct)}"),
+            measured_points(matrix, read_pct),
+            metric,
+        )
+        for plot, read_pct, what, metric in shown
+    ]
+    return (pages[0], *(replace(page, mandatory=False) for page in pages[1:]))
+
+
+def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | None) -> tuple[Page, ...]:
+    """Table, histogram, and what may be added."""
+    matrix = _matrix(run, results)
+    return (
+        tabular_page(
+            matrix,
+            _TABLE.named(
+                PREFIX,
+                "Ave, 5 9s, Max Response Times & IOPS - ALL RW Mix & BS - Tabular Data",
+            ),
+            run.manifest.target.sector_bytes,
+            host_part(run, results),
+        ),
+        confidence_page(
+            times,
+            Applied(HISTOGRAM_WORKLOAD, demand(results), _nines(run)),
+            _HISTOGRAM.named(
+                PREFIX,
+                "Response Time Histogram - Confidence Level Plot - RND 4KiB RW0",
+            ),
+        ),
+        levels_page(
+            matrix,
+            times,
+            PlotName(f"{PREFIX}-levels", "Plot X-LAT-1", "LAT Response Time v Confidence Level"),
+        ),
+        columns_3d_page(
+            matrix,
+            PlotName(f"{PREFIX}-3d-average", "Plot 9-5", "Average Latency v BS and R/W Mix - 3D Plot"),
+            "Average",
+            art_cell,
+        ),
+        columns_3d_page(
+            matrix,
+            PlotName(f"{PREFIX}-3d-maximum", "Plot 9-6", "Maximum Latency v BS and R/W Mix - 3D Plot"),
+            "Maximum",
+            mrt_cell,
+        ),
+        exceedance_page(
+            times,
+            PlotName(f"{PREFIX}-exceedance", "Plot X-LAT-2", "LAT Response Time Exceedance"),
+            HISTOGRAM_WORKLOAD,
+        ),
+    )
+
+
+def _matrix(run: Run, results: RoundTestResults) -> Matrix:
+    conditions = results.conditions
+    demanded = f"T{conditions.tc}/Q{conditions.qd}"
+    line = head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}")
+    return Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)
+
+
+def host_part(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
+    """The engine's own share of the averages, and whether kernel threads carry out the target's I/O.
+
+    Nothing of what the record does not hold: of simulated drives, and of records from before it was measured.
+    """
+    return (*_own_share(run, results), *_kernel_threads(run))
+
+
+def _own_share(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
+    share = own_share(own_latency_ns(run.manifest.engine), results)
+    if share is None:
+        return ()
+    point, largest_pct = share.largest
+    text = (
+        f"Own share: {share.own_ns / NS_PER_US:.1f} us of each response time for which the thread sleeps are "
+        f"interrupt, wake-up and engine, {share_text(share.smallest_pct)} to {share_text(largest_pct)} of "
+        f"the averages (most: {point})."
+    )
+    return (Verdict(text, "fail" if largest_pct > LIMIT_PCT else ""),)
+
+
+def _kernel_threads(run: Run) -> tuple[Verdict, ...]:
+    fact = run.manifest.dut.get(KERNEL_THREADS)
+    if fact is None or fact.value in {None, NO_KERNEL_THREADS}:
+        return ()
+    return (
+        Verdict(
+            f"Threads of the kernel carry out the target's I/O ({printable(fact.value)}): each response time "
+            "includes two hand-overs between threads, whose length depends on where the scheduler puts them."
+        ),
+    )

@@ -1,0 +1,144 @@
+"""The report of the throughput test: a section for each block size, the largest first (PTS 8.3)."""
+
+from typing import Any, Final
+
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Section, Verdict
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.header import Rows, common_header
+from openpts.procedures.kit.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    segments_text,
+)
+from openpts.procedures.kit.preparation_page import precondition_amount
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.pts.tp.pages import READ_PCTS, Cycle, cycle_pages
+from openpts.procedures.shared.rounds.results import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.words import (
+    alerts,
+    not_steady,
+    steady_rounds,
+    summary_state,
+    window_rounds,
+)
+from openpts.procedures.shared.steady_state_pages import steady_state_sentence
+from openpts.procedures.shared.transfer_size import with_transfer_size
+from openpts.record.reader import Run
+
+_TITLE: Final = "Throughput Test"
+
+_MEASURES: Final[tuple[Measure[Cycle], ...]] = (
+    Measure("write", "{name} W", "MB/s", lambda cycle: cycle.mean_mb_per_s(0)),
+    Measure("read", "{name} R", "MB/s", lambda cycle: cycle.mean_mb_per_s(100)),
+)
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    cycles = _cycles(run)
+    largest_first = sorted(cycles, key=lambda cycle: -cycle.size_bytes)  # 8.3.7 begins with 1024 KiB
+    return TestContent(
+        verdicts=tuple(_verdict(cycle) for cycle in cycles),
+        measures=tuple(one for cycle in cycles for one in _measures(cycle)),
+        sections=lambda standing, report_date: tuple(
+            _section(run, cycle, standing, report_date) for cycle in largest_first
+        ),
+        figures={"cycles": [_figures(cycle) for cycle in cycles]},
+    )
+
+
+def _cycles(run: Run) -> list[Cycle]:
+    """One for each block size, in the order in which they were run, or were to be."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, ThroughputConditions)  # noqa: S101 the registry calls by test
+    begun = run.cycle_count if run.steps or run.manifest.purges else 0
+    return [
+        Cycle(number, size_bytes, analyse_cycle(run, number, (size_bytes,)), begun=number <= begun)
+        for number, size_bytes in enumerate(conditions.block_sizes_bytes, start=1)
+    ]
+
+
+def _verdict(cycle: Cycle) -> Verdict:
+    sentence = steady_state_sentence(cycle.results)
+    return Verdict(f"{cycle.title}: {sentence.text if cycle.begun else 'not begun.'}", sentence.tone)
+
+
+def _measures(cycle: Cycle) -> tuple[Measured, ...]:
+    steady = summary_state(cycle.results) if cycle.begun else "not begun"
+    return measured(_MEASURES, cycle, Subject(cycle.title, steady=steady, state=not_steady(cycle.results)))
+
+
+def _figures(cycle: Cycle) -> dict[str, Any]:
+    """Rounds, steady state and averages of one block size, JSON-ready."""
+    return {
+        "title": cycle.title,
+        "block_size_bytes": cycle.size_bytes,
+        "begun": cycle.begun,
+        **round_figures(cycle.results),
+        "throughput": [
+            {"read_pct": read_pct, "mb_per_s": cycle.mean_mb_per_s(read_pct)} for read_pct in READ_PCTS
+        ],
+    }
+
+
+def _section(run: Run, cycle: Cycle, standing: Standing, report_date: str) -> Section:
+    """All pages of one block size with their common header."""
+    red_lines = alerts(cycle.results, standing)
+    if not cycle.begun:
+        red_lines = (*([standing.red_line] if standing.red_line else []), f"{cycle.title}: NOT BEGUN")
+    return Section(
+        test=cycle.prefix,
+        title=f"{_TITLE} - {cycle.title}",
+        header=common_header(
+            run.manifest,
+            report_date,
+            bar=f"{_TITLE} (REQUIRED) - Report Page",
+            title=f"TP - {cycle.title.replace(' KiB', 'KiB')}",
+            setup=_setup_rows(run, cycle),
+            test=_test_rows(run, cycle),
+            cycle=cycle.number,
+        ),
+        alerts=red_lines,
+        pages=with_transfer_size(cycle_pages(run, cycle), (cycle.size_bytes,)),
+    )
+
+
+def _setup_rows(run: Run, cycle: Cycle) -> Rows:
+    conditions = cycle.results.conditions
+    demand = demand_text(conditions.tc, conditions.qd)
+    preconditioned = demand_text(
+        conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
+    )
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", f"{cycle.title} W"),
+        ("TOIO - TC/QD", preconditioned),
+        ("Duration", precondition_amount(run, cycle.number)),
+        ("Pre Condition 2", f"{cycle.title} loop"),
+        ("TOIO - TC/QD", demand),
+        ("SS Rounds", window_rounds(cycle.results)),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _test_rows(run: Run, cycle: Cycle) -> Rows:
+    conditions = cycle.results.conditions
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(run)),
+        ("Test Stimulus 1", cycle.title),
+        ("RW Mix", " / ".join(f"{read_pct}:{100 - read_pct}" for read_pct in conditions.read_pcts)),
+        ("Block Sizes", cycle.size_text),
+        ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
+        ("Steady State", steady_rounds(cycle.results)),
+        ("Test Stimulus 2", "-"),
+        ("TOIO - TC/QD", "-"),
+        ("Steady State", "-"),
+    )

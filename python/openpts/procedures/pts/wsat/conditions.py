@@ -1,0 +1,27 @@
+"""The conditions of the write saturation test."""
+
+from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.workload import Workload
+
+
+class WriteSaturationConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="wsat"):
+    """Write saturation (PTS 10.2): one cycle from the purge on for each of ``workloads``.
+
+    Sequential workloads have a demand of their own. ``tracking_period_ns`` lies between the starts of the
+    tracked minutes. ``impossible`` says in words which sizes the device's sectors rule out, of which
+    workload.
+    """
+
+    workloads: tuple[Workload, ...]
+    impossible: tuple[str, ...] = ()
+    tc: int
+    qd: int
+    sequential_tc: int
+    sequential_qd: int
+    drive_fills: float
+    longest_ns: int
+    tracking_period_ns: int
+    stop_when_steady: bool = False
+    steady_after_drive_fills: float = 1
+    histogram_ns: int
+    nines: int | None = None

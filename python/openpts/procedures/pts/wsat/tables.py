@@ -1,0 +1,105 @@
+"""Preparation and zones of write saturation in tables (PTS 10.3.1, 10.1)."""
+
+from openpts.analysis.saturation import FINAL_MINUTES, PLATEAU_MINUTES, ZONE_PCT, Zones
+from openpts.pages import cells
+from openpts.pages.facts_table import items_table
+from openpts.pages.model import Cell, Page, Verdict
+from openpts.procedures.kit.preparation_page import active_range, gaps_table, purge_table, purge_verdict
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.pts.wsat.pages import Course, end_sentence
+from openpts.record.reader import Run
+from openpts.units import GB, format_duration
+from openpts.vocabulary.condition_text import data_text
+
+
+def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
+    """Purge, write cache, and what was applied after it."""
+    page_id = f"{course.prefix}-preparation"
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
+    results, covered = course.results, conditions.active_range
+    fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
+    items: list[tuple[str, str | Cell]] = [
+        ("Workload", course.title),
+        ("TOIO - TC/QD", demand),
+        ("Data pattern", data_text(conditions.data)),
+        ("Active range", active_range(covered.start_pct, covered.end_pct)),
+        (
+            "To be ended by",
+            f"{conditions.drive_fills:g} x user capacity written or {format_duration(conditions.longest_ns)}"
+            + (", or Steady State" if conditions.stop_when_steady else ""),
+        ),
+        ("Ended by", course.ended_by or cells.words("not ended", tone="fail")),
+        ("Time", format_duration(results.elapsed_ns)),
+        ("Written", f"{cells.fixed(results.written_bytes / GB, 1)} GB = {cells.fixed(fills, 2)} drive fills"),
+        ("Tracked minutes", str(len(results.tracked_iops))),
+    ]
+    return Page(
+        page_id,
+        "WSAT Purge Report and Test Stimulus",
+        (
+            purge_verdict(run, cycle),
+            purge_table(run, page_id, cycle),
+            items_table(f"{page_id}-stimulus", "Stimulus, applied to the purged device", items),
+            gaps_table(run, page_id, cycle),
+        ),
+        mandatory=True,
+    )
+
+
+def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:
+    """Plateau, transition and end zone with the rule that tells them apart.
+
+    ``state`` is whether Steady State was found, in words.
+    """
+    zones = course.results.zones
+    if zones is None:
+        return Page(page_id, title, (Verdict("Zones: n/a (fewer than ten minutes).", "info"),))
+    rule = Verdict(
+        f"Rule (ours): the plateau lasts while minute means lie within {ZONE_PCT:g} % of the mean of the "
+        f"first {PLATEAU_MINUTES} minutes, or of the first one if those lie further apart; the end zone "
+        f"begins with the first minute after it within {ZONE_PCT:g} % of the mean of the last "
+        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter). Steady "
+        "State is decided by definition 2.1.24 alone."
+    )
+    return Page(
+        page_id,
+        title,
+        (
+            Verdict(end_sentence(course)),
+            items_table(
+                f"{page_id}-table",
+                "X-WSAT-1 - Zones",
+                _items(zones, state, left=zones.plateau_minutes < course.results.minutes[-1].number),
+            ),
+            rule,
+        ),
+    )
+
+
+def _items(zones: Zones, state: str, *, left: bool) -> list[tuple[str, str | Cell]]:
+    plateau_end = zones.plateau_minutes
+    never_left = "n/a (plateau never left)"
+    settled = "n/a (nothing settled)" if zones.settled_from is None else f"minute {zones.settled_from}"
+    items: list[tuple[str, str | Cell]] = [
+        ("Plateau, mean (IOPS)", cells.number(zones.plateau_iops, 1)),
+        ("Plateau, length (min)", cells.number(plateau_end, 0)),
+        ("Transition begins", f"minute {plateau_end + 1}" if left else never_left),
+        ("End zone begins", settled if left else never_left),
+        ("Steady State", state),
+        ("Mean at the end (IOPS)", cells.number(zones.final_iops, 1)),
+    ]
+    for label, value, decimals in (
+        ("End zone, mean (IOPS)", zones.end_zone_iops, 1),
+        ("End zone, lowest interval (IOPS)", zones.lowest_iops, 1),
+        ("End zone, coefficient of variation of the intervals (%)", zones.variation_pct, 1),
+        (
+            "End zone, time below half of its mean (s)",
+            None if zones.below_half_ns is None else zones.below_half_ns / 1e9,
+            1,
+        ),
+        ("Plateau / end zone", zones.ratio, 2),
+        ("End zone, share of the plateau (%)", zones.kept_pct, 1),
+    ):
+        items.append((label, cells.number_or("no end zone", value, decimals)))
+    return items

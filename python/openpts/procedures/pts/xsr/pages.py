@@ -1,0 +1,297 @@
+"""Pages of XSR: throughput and response times over time, both transitions, table of groups (PTS 12.3.2)."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.analysis.minutes import Minute, pieces_between
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, PlotName, Required, page, table, values_of
+from openpts.pages.model import (
+    Axis,
+    Band,
+    Cell,
+    Column,
+    Mark,
+    Page,
+    Row,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts.pages.ticks import TimeAxis
+from openpts.procedures.kit.header_rows import demand_text
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.pts.xsr.results import (
+    STABLE_SHARE,
+    CrossStimulusResults,
+    GroupSummary,
+)
+from openpts.procedures.pts.xsr.words import group_name, rate_cell
+from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
+from openpts.units import MB, format_duration, format_latency_ms
+from openpts.vocabulary.sample import Measured, Sample
+
+_COLOR: Final = 2
+_INTERVAL_COLOR: Final = 6
+_MINUTES_BEFORE: Final = 10
+_MINUTES_AFTER: Final = 60
+_VALUES: Final = "xsr-values"
+_WHOLE: Final = Required("1", "Plot 12-1")
+_TRANSITIONS: Final = tuple(Required(f"transition-{n}", f"Plot 12-1.{n}") for n in (1, 2))
+_TIMES: Final = Required("4", "Plot 12-2")
+REQUIRED: Final = (_WHOLE, *_TRANSITIONS, _TIMES)
+_Placed = tuple[int, Cell, bool]  # when, throughput, whether it is a minute's
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantity:
+    """One of the three courses over time: which column of the values, on what axis."""
+
+    id: str
+    name: str
+    column: int
+    axis: Callable[[Sequence[float]], Axis]
+
+
+def _throughput_axis(values: Sequence[float]) -> Axis:
+    return ticks.linear_axis("Throughput (MB/s)", 0, max(values, default=1.0))
+
+
+def _latency_axis(title: str) -> Callable[[Sequence[float]], Axis]:
+    return lambda values: ticks.log_axis(title, values)
+
+
+_THROUGHPUT: Final = _Quantity("tp", "Throughput", 0, _throughput_axis)
+_QUANTITIES: Final = (
+    _THROUGHPUT,
+    _Quantity("art", "ART", 1, _latency_axis("ART (ms)")),
+    _Quantity("mrt", "MRT", 2, _latency_axis("MRT (ms)")),
+)
+
+
+def throughput_page(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Page:
+    """Throughput of all access groups over time (Plot 12-1)."""
+    name = _WHOLE.named("xsr", "XSR Throughput v Time - All Access Groups")
+    shown = _all_minutes(results)
+    figure = _course(results, conditions, _THROUGHPUT, shown, 400).over(name, shown) if shown.rows else None
+    return page(name, figure, Verdict(_course_text(results, conditions)), shown)
+
+
+def group_page(group: GroupSummary, conditions: CrossStimulusConditions) -> Page:
+    """One access group by itself (12.3.2)."""
+    name = PlotName(
+        f"xsr-group-{group.number}",
+        f"Plot X-XSR-G{group.number}",
+        f"XSR Throughput v Time - Access Group {group.number}: {group_name(group.number, conditions)}",
+    )
+    time = minutes_axis(group.minutes)
+    placed = [(minute.end_ns, minute) for minute in group.minutes]
+    shown = _minutes_table(f"{name.id}-values", placed, time)
+    plot = Plot(
+        x=time.axis,
+        y=_throughput_axis,
+        series=(Series("1 min", "column", (_THROUGHPUT.column,), _COLOR, style="line"),),
+        alt=_span_text(_column(shown, _THROUGHPUT.column), "MB/s"),
+    )
+    return page(name, plot.over(name, shown), Verdict(_summary_text(group)), shown)
+
+
+def transition_page(
+    results: CrossStimulusResults,
+    conditions: CrossStimulusConditions,
+    before: Sequence[Sample],
+    after: Sequence[Sample],
+    number: int,
+) -> Page:
+    """The change from group ``number`` to the next, enlarged, from the intervals as they were measured."""
+    names = (group_name(number, conditions), group_name(number + 1, conditions))
+    name = _TRANSITIONS[number - 1].named("xsr", f"XSR enlarged: {names[0]} to {names[1]}")
+    if len(results.groups) <= number:
+        return page(name, Verdict(f"Access group {number + 1} was not reached.", "fail"))
+    first_ns, last_ns = -_MINUTES_BEFORE * conditions.minute_ns, _MINUTES_AFTER * conditions.minute_ns
+    time = ticks.time_axis("Time from the change", first_ns, last_ns)
+    shown = _transition_table(
+        f"{name.id}-values",
+        [
+            *_intervals(before, after, (first_ns, last_ns)),
+            *_minutes(results.groups[number - 1], results.groups[number], (first_ns, last_ns)),
+        ],
+        time,
+    )
+    span = _span_text(values_of(shown), "MB/s")
+    plot = Plot(
+        x=time.axis,
+        y=_throughput_axis,
+        series=(
+            Series("as measured", "column", (0,), _INTERVAL_COLOR, style="line"),
+            Series("1 min", "column", (1,), _COLOR, style="mean", emphasis=True),
+        ),
+        alt=span,
+        marks=_recovery_mark(results, time, last_ns) if number == 2 else (),
+    )
+    return page(name, plot.over(name, shown), Verdict(f"Intervals as measured: {span}"), shown)
+
+
+def response_times_page(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Page:
+    """Throughput, ART and MRT over the same time (Plot 12-2)."""
+    name = _TIMES.named("xsr", "XSR Throughput, ART & MRT v Time")
+    if not results.groups:
+        return _nothing(name.id, name.title)
+    shown = _all_minutes(results)
+    panels = (
+        _course(results, conditions, quantity, shown, 175).over(
+            PlotName(name.id, name.number, f"{name.title}: {quantity.name}"), shown
+        )
+        for quantity in _QUANTITIES
+    )
+    return page(name, *panels)
+
+
+def _course(
+    results: CrossStimulusResults,
+    conditions: CrossStimulusConditions,
+    quantity: _Quantity,
+    shown: Table,
+    height_px: int,
+) -> Plot:
+    time = _whole_time(results)
+    values = _column(shown, quantity.column)
+    return Plot(
+        part=f"{quantity.id}-plot",
+        x=time.axis,
+        y=quantity.axis,
+        series=(Series(f"{quantity.name}, 1 min", "column", (quantity.column,), _COLOR, style="line"),),
+        alt=_span_text(values, "MB/s" if quantity is _THROUGHPUT else "ms"),
+        bands=tuple(
+            Band(
+                "x",
+                time.place(group.start_ns),
+                time.place(group.end_ns),
+                "window" if group.number % 2 else "allowed",
+                _band_name(group.number, conditions),
+            )
+            for group in results.groups
+        ),
+        height_px=height_px,
+        zoom_group="xsr-time",
+    )
+
+
+def _whole_time(results: CrossStimulusResults) -> TimeAxis:
+    return ticks.time_axis("Time", 0, max((group.end_ns for group in results.groups), default=0))
+
+
+def _all_minutes(results: CrossStimulusResults) -> Table:
+    placed = [
+        (group.start_ns + minute.end_ns, minute) for group in results.groups for minute in group.minutes
+    ]
+    return _minutes_table(_VALUES, placed, _whole_time(results))
+
+
+def _minutes_table(table_id: str, placed: Sequence[tuple[int, Minute]], time: TimeAxis) -> Table:
+    """Each minute with the moment of its end."""
+    head: Col[tuple[int, Minute]] = Col(
+        elapsed_column(time).label, lambda one: elapsed_cell(one[0], time), width=0
+    )
+    return table(table_id, "Values plotted: each minute", head, _COLUMNS, placed, printed=False)
+
+
+_COLUMNS: Final[tuple[Col[tuple[int, Minute]], ...]] = (
+    Col("Throughput (MB/s)", lambda one: rate_cell(one[1].bandwidth_bytes_per_s)),
+    Col("ART (ms)", lambda one: cells.latency(one[1].mean_latency_ns)),
+    Col("MRT (ms)", lambda one: cells.latency(one[1].max_latency_ns)),
+    Col("IOPS", lambda one: cells.number(one[1].iops, 0)),
+)
+
+
+def _transition_table(table_id: str, placed: Sequence[_Placed], time: TimeAxis) -> Table:
+    return Table(
+        id=table_id,
+        title="Values plotted: each interval at its middle, each minute at its middle",
+        head=Column(time.axis.title, width=0),
+        columns=(Column("Throughput (MB/s)"), Column("Throughput, 1 min (MB/s)")),
+        rows=tuple(
+            Row(elapsed_cell(at_ns, time), (Cell("-"), rate) if is_minute else (rate, Cell("-")))
+            for at_ns, rate, is_minute in sorted(placed, key=lambda entry: entry[0])
+        ),
+        printed=False,
+    )
+
+
+def _intervals(before: Sequence[Sample], after: Sequence[Sample], span_ns: tuple[int, int]) -> list[_Placed]:
+    """What was measured around the change, at its middle, counted from the change."""
+    change_ns = after[0].started_ns
+    near = [*_near(before, change_ns, span_ns[0], 0), *_near(after, change_ns, 0, span_ns[1])]
+    return [(at_ns, rate_cell(measured.bandwidth_bytes_per_s), False) for at_ns, measured in near]
+
+
+def _minutes(before: GroupSummary, after: GroupSummary, span_ns: tuple[int, int]) -> list[_Placed]:
+    """The minutes of both groups around the change; the one that the span cuts is left out."""
+    placed = [
+        (
+            group.start_ns - after.start_ns + minute.start_ns,
+            group.start_ns - after.start_ns + minute.end_ns,
+            minute,
+        )
+        for group in (before, after)
+        for minute in group.minutes
+    ]
+    return [
+        ((start_ns + end_ns) // 2, rate_cell(minute.bandwidth_bytes_per_s), True)
+        for start_ns, end_ns, minute in placed
+        if span_ns[0] <= start_ns and end_ns <= span_ns[1]
+    ]
+
+
+def _near(
+    samples: Sequence[Sample], change_ns: int, first_ns: int, last_ns: int
+) -> list[tuple[int, Measured]]:
+    """Intervals between two moments, counted from the change, each at its middle."""
+    offset_ns = samples[0].started_ns - change_ns
+    near = pieces_between(samples, first_ns - offset_ns, last_ns - offset_ns)
+    return [(offset_ns + piece.middle_ns, piece.measured) for piece in near]
+
+
+def _recovery_mark(results: CrossStimulusResults, time: TimeAxis, last_ns: int) -> tuple[Mark, ...]:
+    stable = results.stable_recovery
+    if stable is None or stable.after_ns is None or stable.after_ns > last_ns:
+        return ()
+    rate = stable.bandwidth_bytes_per_s / MB
+    return (Mark(f"{100 * STABLE_SHARE:g} % of group 1", time.place(stable.after_ns), rate),)
+
+
+def _column(table: Table, column: int) -> list[float]:
+    return [value for row in table.rows if (value := row.cells[column].value) is not None]
+
+
+def _span_text(values: Sequence[float], unit: str) -> str:
+    if not values:
+        return "nothing was measured."
+    return f"from {cells.fixed(min(values), 2)} to {cells.fixed(max(values), 2)} {unit}."
+
+
+def _band_name(number: int, conditions: CrossStimulusConditions) -> str:
+    group = conditions.groups[number - 1]
+    return f"{group_name(number, conditions)}, {demand_text(group.tc, group.qd)}"
+
+
+def _summary_text(group: GroupSummary) -> str:
+    art = "n/a" if group.art_ns is None else f"{format_latency_ms(group.art_ns)} ms"
+    mrt = "n/a" if group.mrt_ns is None else f"{format_latency_ms(group.mrt_ns)} ms"
+    return (
+        f"Access group {group.number}: {cells.fixed(group.bandwidth_bytes_per_s / MB, 1)} MB/s on average "
+        f"over {format_duration(group.duration_ns)}, ART {art}, MRT {mrt}."
+    )
+
+
+def _course_text(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> str:
+    parts = [
+        f"{group_name(group.number, conditions)} {cells.fixed(group.bandwidth_bytes_per_s / MB, 1)} MB/s"
+        for group in results.groups
+    ]
+    return f"Averages: {'; '.join(parts)}." if parts else "No access group was completed."
+
+
+def _nothing(page_id: str, title: str) -> Page:
+    return Page(page_id, title, (Verdict("No access group was begun.", "fail"),), mandatory=True)

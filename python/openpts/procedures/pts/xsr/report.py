@@ -1,0 +1,219 @@
+"""The report of the cross stimulus recovery test: its header fields, its pages, its order (PTS 12.3)."""
+
+from dataclasses import replace
+from typing import Any, Final
+
+from openpts.pages import cells
+from openpts.pages.measure import Measure, Measured, Subject
+from openpts.pages.model import Cell, Page, Section, Verdict
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.header import Rows, common_header
+from openpts.procedures.kit.header_rows import (
+    active_range_amount_text,
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    head_line,
+    segments_text,
+)
+from openpts.procedures.kit.preparation_page import gaps_table, purge_table, purge_verdict
+from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
+from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
+from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.pts.xsr.pages import (
+    group_page,
+    response_times_page,
+    throughput_page,
+    transition_page,
+)
+from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
+from openpts.procedures.pts.xsr.tables import secondary_page, table_page
+from openpts.procedures.pts.xsr.words import group_name
+from openpts.record.reader import Run
+from openpts.units import MB, NS_PER_S, format_duration, in_ms
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import Sample
+
+_NS_PER_MIN: Final = 60 * NS_PER_S
+_NO_STEADY_STATE: Final = "n.a."
+# A group lasts until its last I/O is answered: a little longer than planned, or shorter if nothing was.
+_WHOLE: Final = 0.99
+
+REQUIRED: Final = (*cross_stimulus_pages.REQUIRED, cross_stimulus_tables.TABLE)
+_GROUP: Final = Measure[Cell](
+    "bandwidth", "Group {name} average", "MB/s", lambda average: average, is_key=False
+)
+_RECOVERY: Final = Measure[CrossStimulusResults](
+    "recovery_to_peak",
+    "Recovery to the peak",
+    "min",
+    lambda results: results.peak_recovery_ns,
+    per=_NS_PER_MIN,
+    decimals=2,
+    absent="not reached",
+)
+
+
+def report(run: Run) -> TestContent:
+    """The test's part of a report, from the samples in the record."""
+    conditions = _conditions(run)
+    groups = [_samples(run, number) for number in range(1, len(conditions.groups) + 1)]
+    results = analyse_cross_stimulus(groups, conditions.minute_ns)
+    if _whole_groups(results, conditions) < len(conditions.groups):
+        # the peak of what is there may not be that of the group
+        results = replace(results, peak_recovery_ns=None)
+    return TestContent(
+        verdicts=(_verdict(results, conditions),),
+        measures=_measures(results, conditions),
+        sections=lambda standing, report_date: (
+            Section(
+                test="xsr",
+                title="XSR Test",
+                header=common_header(
+                    run.manifest,
+                    report_date,
+                    bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
+                    title=f"XSR - {' / '.join(_names(conditions))}",
+                    setup=_setup_rows(run, conditions),
+                    test=_test_rows(run, conditions),
+                ),
+                alerts=(standing.red_line,) if standing.red_line else (),
+                pages=_pages(run, results, groups),
+            ),
+        ),
+        figures=_figures(results),
+    )
+
+
+def _conditions(run: Run) -> CrossStimulusConditions:
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, CrossStimulusConditions)  # noqa: S101 narrows the type: called by test
+    return conditions
+
+
+def _samples(run: Run, number: int) -> list[Sample]:
+    return [step.sample for step in run.part(Part.ACCESS_GROUP, number=number)]
+
+
+def _names(conditions: CrossStimulusConditions) -> list[str]:
+    return [group_name(number, conditions) for number in range(1, len(conditions.groups) + 1)]
+
+
+def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) -> tuple[Page, ...]:
+    conditions = _conditions(run)
+    line = head_line(run, Part.ACCESS_GROUP)
+    return (
+        Page(
+            "xsr-preparation",
+            "XSR Purge Report",
+            (
+                purge_verdict(run),
+                purge_table(run, "xsr-preparation"),
+                gaps_table(run, "xsr-preparation"),
+            ),
+            mandatory=True,
+        ),
+        throughput_page(results, conditions),
+        *(group_page(group, conditions) for group in results.groups),
+        *(
+            transition_page(results, conditions, groups[number - 1], groups[number], number)
+            for number in range(1, len(conditions.groups))
+        ),
+        response_times_page(results, conditions),
+        table_page(results, conditions, line),
+        secondary_page(results, conditions, line),
+    )
+
+
+def _whole_groups(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> int:
+    """How many access groups came to their end."""
+    return sum(_is_whole(group, conditions) for group in results.groups)
+
+
+def _is_whole(group: GroupSummary, conditions: CrossStimulusConditions) -> bool:
+    return group.duration_ns >= _WHOLE * conditions.groups[group.number - 1].duration_ns
+
+
+def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> Verdict:
+    whole, wanted = _whole_groups(results, conditions), len(conditions.groups)
+    if whole < wanted or results.peak_recovery_ns is None:
+        return Verdict(
+            f"{whole} of {wanted} access groups came to their end: recovery to the peak can't be stated.",
+            "fail",
+        )
+    return Verdict(
+        "All access groups were applied. Throughput was at its peak of the third group "
+        f"{results.peak_recovery_ns / _NS_PER_MIN:.2f} min after the second one ended."
+    )
+
+
+def _measures(results: CrossStimulusResults, conditions: CrossStimulusConditions) -> tuple[Measured, ...]:
+    groups = (
+        _GROUP.of(_average_cell(group, conditions), _subject(str(group.number), key=f"group{group.number}"))
+        for group in results.groups
+    )
+    return (*groups, _RECOVERY.of(results, _subject()))
+
+
+def _subject(name: str = "", key: str = "") -> Subject:
+    return Subject(name, key, steady=_NO_STEADY_STATE)
+
+
+def _average_cell(group: GroupSummary, conditions: CrossStimulusConditions) -> Cell:
+    note = "" if _is_whole(group, conditions) else f"cut short: {format_duration(group.duration_ns)}"
+    return cells.number(group.bandwidth_bytes_per_s / MB, 1, note=note)
+
+
+def _setup_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", "none (purge only)"),
+        ("TOIO - TC/QD", "-"),
+        ("Duration", "-"),
+        ("Pre Condition 2", "none"),
+        ("TOIO - TC/QD", "-"),
+        ("SS Rounds", _NO_STEADY_STATE),
+        ("Note", deviations_text(run)),
+    )
+
+
+def _test_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
+    rows: list[tuple[str, str]] = [
+        ("Data Pattern", data_text(conditions)),
+        ("AR & Amount", active_range_amount_text(run)),
+    ]
+    for number, (name, group) in enumerate(zip(_names(conditions), conditions.groups, strict=True), start=1):
+        rows.append((f"Test Stimulus {number}", f"{name} W, {format_duration(group.duration_ns)}"))
+        rows.append(("TOIO - TC/QD", demand_text(group.tc, group.qd)))
+    rows.append(("RW Mix", "0/100"))
+    rows.append(("Steady State", _NO_STEADY_STATE))
+    return tuple(rows)
+
+
+def _figures(results: CrossStimulusResults) -> dict[str, Any]:
+    """Groups and recovery, JSON-ready."""
+    return {
+        "groups": [
+            {
+                "number": group.number,
+                "bandwidth_bytes_per_s": group.bandwidth_bytes_per_s,
+                "peak_bandwidth_bytes_per_s": group.peak_bandwidth_bytes_per_s,
+                "iops": group.iops,
+                "art_ms": in_ms(group.art_ns),
+                "mrt_ms": in_ms(group.mrt_ns),
+                "duration_s": group.duration_ns / NS_PER_S,
+            }
+            for group in results.groups
+        ],
+        "recovery_to_peak_min": _minutes(results.peak_recovery_ns),
+        "recovery_to_95_pct_min": _minutes(
+            results.stable_recovery.after_ns if results.stable_recovery else None
+        ),
+    }
+
+
+def _minutes(time_ns: int | None) -> float | None:
+    return None if time_ns is None else time_ns / _NS_PER_MIN

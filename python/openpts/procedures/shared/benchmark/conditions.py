@@ -1,0 +1,20 @@
+"""The conditions of the tests that measure the rows of benchmarks."""
+
+from openpts.vocabulary.conditions import PracticeConditions
+
+
+class ProfileTestConditions(PracticeConditions, frozen=True, kw_only=True):
+    """What both have in common.
+
+    ``precondition_passes`` counts in user capacities that are written sequentially. No pass or warm-up of a
+    row lasts longer than ``longest_pass_ns``, no pause longer than ``longest_pause_ns``. ``impossible`` says
+    in words which rows the device's sectors rule out, or which of their sizes.
+    """
+
+    precondition_passes: float
+    precondition_block_size_bytes: int
+    precondition_tc: int
+    precondition_qd: int
+    longest_pass_ns: int
+    longest_pause_ns: int
+    impossible: tuple[str, ...] = ()

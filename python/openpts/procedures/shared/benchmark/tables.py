@@ -1,0 +1,222 @@
+"""Rows of benchmarks as tables: what the tool would show, every pass, and the exact definition.
+
+Implements: SOL-STAT-01, LSI-GEN-01, LSI-GEN-03, LSI-PROC-05.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from openpts.pages import cells
+from openpts.pages.measure import Measure
+from openpts.pages.model import Cell, Column, Row, Table
+from openpts.procedures.shared.benchmark.results import RowFigure, passes_of, row_figure
+from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
+from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
+from openpts.vocabulary.condition_text import data_text
+from openpts.vocabulary.data_pattern import DataPattern, RandomData, RandomOnce
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Stimulus
+
+_NOT_MEASURED = "not measured"
+_NO_SUCH_ROW = Cell("-", tone="missing")
+_DATA_NOTE = (
+    "RND: incompressible, fresh for each write. RND_ONCE: random, made once for each buffer of the queue and "
+    "written again."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRow:
+    """A row and its complete passes; ``pause_ns`` and ``warm_up_ns`` are those that came before them."""
+
+    row: ProfileRow
+    passes: tuple[Sample, ...]
+    pause_ns: int = 0
+    warm_up_ns: int = 0
+
+    @property
+    def stimulus(self) -> Stimulus | None:
+        """What was issued."""
+        return self.passes[0].step.stimulus if self.passes else None
+
+    def figure(self, unit: FigureUnit) -> RowFigure | None:
+        """The row in a unit, by the benchmark's statistic."""
+        return row_figure(self.passes, unit, self.row.statistic)
+
+
+def measured_row(row: ProfileRow, samples: Sequence[Sample]) -> MeasuredRow:
+    """The steps of a row told apart: idle time, the warm-up that is thrown away, passes."""
+    busy = [sample for sample in samples if sample.step.stimulus is not None]
+    warm_up = busy[:1] if row.warm_up_ns else []
+    return MeasuredRow(
+        row=row,
+        passes=passes_of(row, samples),
+        pause_ns=sum(sample.elapsed_ns for sample in samples if sample.step.stimulus is None),
+        warm_up_ns=sum(sample.elapsed_ns for sample in warm_up),
+    )
+
+
+def figure_cell(figure: RowFigure | None) -> Cell:
+    """What the tool would show; below it the range of several passes, and their median if that is another."""
+    if figure is None:
+        return cells.missing(_NOT_MEASURED)
+    note = ""
+    if len(figure.values) > 1:
+        low, high = (value_text(value, figure.unit) for value in (figure.minimum, figure.maximum))
+        middle = f"median {value_text(figure.median, figure.unit)}, "
+        note = f"{'' if figure.statistic is Statistic.MEDIAN else middle}{low} to {high}"
+    return Cell(value_text(figure.shown, figure.unit), figure.shown, note)
+
+
+def value_text(value: float, unit: FigureUnit) -> str:
+    """A value as the report prints it in its unit."""
+    if unit is FigureUnit.MILLISECONDS:
+        return cells.latency(value * NS_PER_MS).text
+    return cells.fixed(value, 0 if unit is FigureUnit.IOPS else 1)
+
+
+def row_measure(row: ProfileRow) -> Measure[RowFigure]:
+    """What a row says in its first unit, under the subject's name."""
+    unit = row.units[0]
+    return Measure(
+        unit.name.lower(),
+        "{name}",
+        unit.value,
+        lambda figure: Cell(value_text(figure.shown, unit), figure.shown),
+    )
+
+
+def shown_table(table_id: str, measured: Sequence[MeasuredRow], unit: FigureUnit) -> Table:
+    """The table that users of the benchmark know: a line per name, a column per direction.
+
+    Where no name has two directions, each line has its own, and there is one column.
+    """
+    rows = [one for one in measured if unit in one.row.units]
+    directions = dict.fromkeys(one.row.direction for one in rows)
+    single = len({one.row.name for one in rows}) == len(rows) and len(directions) > 1
+    columns = {one.row.direction: unit.value if single else f"{one.row.direction} ({unit})" for one in rows}
+    lines: dict[str, dict[str, MeasuredRow]] = {}
+    for one in rows:
+        name = one.row.title if single else one.row.name
+        lines.setdefault(name, {})[columns[one.row.direction]] = one
+    labels = dict.fromkeys(columns.values())
+    return Table(
+        id=table_id,
+        title=f"As the benchmark shows it: {unit}",
+        head=Column("Row", align="left", width=1.3),
+        columns=tuple(Column(label) for label in labels),
+        rows=tuple(
+            Row(
+                Cell(name),
+                tuple(figure_cell(line[at].figure(unit)) if at in line else _NO_SUCH_ROW for at in labels),
+            )
+            for name, line in lines.items()
+        ),
+    )
+
+
+def passes_table(table_id: str, measured: Sequence[MeasuredRow]) -> Table:
+    """Each row with median and range of its passes, in all units."""
+    return Table(
+        id=table_id,
+        title="Passes as measured",
+        head=Column("Row", align="left", width=1.7),
+        columns=(
+            Column("Passes", width=0.5),
+            Column("Median (MB/s)"),
+            Column("Lowest (MB/s)"),
+            Column("Highest (MB/s)"),
+            Column("Median (IOPS)"),
+            Column("Median ART (ms)"),
+            Column("MRT (ms)"),
+        ),
+        rows=tuple(Row(Cell(one.row.title), _passes_cells(one)) for one in measured),
+        note="MB/s are 10^6 bytes/s. ART is the mean of a pass; MRT is the longest of all passes.",
+    )
+
+
+def _passes_cells(one: MeasuredRow) -> tuple[Cell, ...]:
+    rate, iops, time = (
+        one.figure(unit) for unit in (FigureUnit.MB_PER_S, FigureUnit.IOPS, FigureUnit.MILLISECONDS)
+    )
+    if rate is None or iops is None or time is None:
+        return (cells.number(len(one.passes), 0), *([cells.missing(_NOT_MEASURED)] * 6))
+    return (
+        cells.number(len(one.passes), 0),
+        cells.number(rate.median, 1),
+        cells.number(rate.minimum, 1),
+        cells.number(rate.maximum, 1),
+        cells.number(iops.median, 0),
+        cells.latency(time.median * NS_PER_MS),
+        cells.latency(max(sample.max_latency_ns or 0 for sample in one.passes)),
+    )
+
+
+def definition_table(
+    table_id: str, benchmark: BenchmarkProfile, measured: Sequence[MeasuredRow], capacity_bytes: int
+) -> Table:
+    """What was issued for each row, in full."""
+    return Table(
+        id=table_id,
+        title=f"Definition {'(confirmed)' if benchmark.confirmed else '(not confirmed)'}, as applied",
+        head=Column("Row", align="left", width=1.5),
+        columns=(
+            Column("Access", align="left", width=1.5),
+            Column("QD x T", align="center", width=0.6),
+            Column("Span", align="right", width=0.7),
+            Column("Pause", width=0.6),
+            Column("Warm-up", width=0.6),
+            Column("Passes", align="right", width=0.8),
+            Column("Statistic", align="left", width=0.55),
+            Column("Data written", align="left", width=0.9),
+        ),
+        rows=tuple(Row(Cell(one.row.title), _definition_cells(one, capacity_bytes)) for one in measured),
+        note=f"Statistic: what the tool makes of its passes. {_DATA_NOTE}",
+    )
+
+
+def _definition_cells(one: MeasuredRow, capacity_bytes: int) -> tuple[Cell, ...]:
+    stimulus, row = one.stimulus, one.row
+    if stimulus is None:
+        return (cells.words(row.access), *([cells.missing(_NOT_MEASURED)] * 7))
+    covered = stimulus.active_range
+    span_bytes = round((covered.end_pct - covered.start_pct) / 100 * capacity_bytes)
+    length_ns = max(sample.elapsed_ns for sample in one.passes)
+    return (
+        cells.words(_access_text(row)),
+        Cell(f"{stimulus.qd} x {stimulus.tc}"),
+        Cell(_span_text(span_bytes, of_a_file=row.span_bytes is not None)),
+        Cell("none" if not one.pause_ns else format_duration(one.pause_ns)),
+        Cell("none" if not one.warm_up_ns else format_duration(one.warm_up_ns)),
+        Cell(f"{len(one.passes)} x {length_ns / NS_PER_S:.3g} s"),
+        Cell(row.statistic.value),
+        Cell("-" if row.read_pct == 100 else _data_word(stimulus.data)),
+    )
+
+
+def _data_word(data: DataPattern) -> str:
+    """The word for the two random patterns, which the note explains."""
+    match data:
+        case RandomData():
+            return "RND"
+        case RandomOnce():
+            return "RND_ONCE"
+        case _:
+            return data_text(data)
+
+
+def _span_text(span_bytes: int, *, of_a_file: bool) -> str:
+    """A test file in base 2, as benchmarks name it; the range of a drive in base 10."""
+    for unit, unit_bytes in (("GiB", GIB), ("MiB", MIB)):
+        if of_a_file and span_bytes % unit_bytes == 0:
+            return f"{span_bytes // unit_bytes:,} {unit}"
+    return format_capacity(span_bytes)
+
+
+def _access_text(row: ProfileRow) -> str:
+    """Order, sizes and mix: a mix of sizes with its weights."""
+    if len(row.block_sizes) == 1:
+        share = "" if row.random_pct in {0, 100} else f", {row.random_pct} % random"
+        return f"{row.access} {row.read_pct}/{100 - row.read_pct}{share}"
+    sizes = ", ".join(f"{block_size_kib(s.block_size_bytes)}:{s.weight}" for s in row.block_sizes)
+    return f"RND {row.read_pct}/{100 - row.read_pct}; KiB:weight {sizes}"

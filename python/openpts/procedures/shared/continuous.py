@@ -1,0 +1,33 @@
+"""A long stimulus cut into steps, so that the record never holds back more than half an hour."""
+
+import math
+from typing import Final
+
+from openpts.errors import UsageError
+from openpts.units import format_duration
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import Duration
+
+MINUTES_PER_STEP = 30
+_MOST_STEPS: Final = 1_000_000
+
+
+def continuous(stimulus: Stimulus, duration_ns: int, minute_ns: int) -> tuple[Step, ...]:
+    """Steps of ``MINUTES_PER_STEP`` minutes, and what is left: the engine runs them without a pause.
+
+    Raises UsageError where they are so many that nothing could hold them.
+    """
+    longest_ns = MINUTES_PER_STEP * minute_ns
+    whole, rest_ns = divmod(duration_ns, longest_ns)
+    if whole > _MOST_STEPS:
+        raise UsageError(
+            f"{format_duration(duration_ns)} of {stimulus} make {whole:,} steps of "
+            f"{format_duration(longest_ns)}, and {_MOST_STEPS:,} are the most: take longer steps"
+        )
+    steps = (Step(stimulus, Duration(longest_ns)),) * whole
+    return (*steps, Step(stimulus, Duration(rest_ns))) if rest_ns else steps
+
+
+def transferred_for(written_bytes: float, read_pct: int) -> int | None:
+    """Bytes transferred, reads included, until so many are written; None where nothing is written."""
+    return None if read_pct >= 100 else math.ceil(written_bytes * 100 / (100 - read_pct))

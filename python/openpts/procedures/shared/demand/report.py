@@ -1,0 +1,283 @@
+"""The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
+
+from dataclasses import replace
+from typing import Final
+
+import msgspec
+
+from openpts.pages import cells
+from openpts.pages.measure import Measure, Measured, Subject, measured
+from openpts.pages.model import Page, Section, Verdict
+from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.header import Rows, common_header
+from openpts.procedures.kit.header_rows import active_range_text, data_text, demand_text
+from openpts.procedures.kit.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
+from openpts.procedures.shared.demand.figures import demand_figures
+from openpts.procedures.shared.demand.histogram_pages import (
+    histogram_page,
+    histogram_prewrite_page,
+    histograms,
+)
+from openpts.procedures.shared.demand.operating_points import MeasuredPoint
+from openpts.procedures.shared.demand.pages import demand_pages, points_page, toio_pages
+from openpts.procedures.shared.demand.rounds_pages import (
+    prewrites_page,
+    variation_page,
+    variation_window_page,
+)
+from openpts.procedures.shared.demand.words import (
+    COMPOSITE,
+    DEMAND_INTENSITY,
+    DemandRun,
+    choice_sentence,
+    demand_run,
+    steady_state_sentence,
+)
+from openpts.procedures.shared.rounds.words import not_steady, summary_state
+from openpts.procedures.shared.tracking.pages import (
+    between_verdicts,
+    tracking_rounds_page,
+    tracking_sentence,
+    tracking_time_page,
+    tracking_window_page,
+)
+from openpts.procedures.shared.transfer_size import with_transfer_size
+from openpts.record.reader import Run
+from openpts.units import block_size_kib, format_duration
+from openpts.vocabulary.part import Part
+
+_MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
+    Measure("iops", "{name}", "IOPS", lambda measured: measured.iops, cover_label="{name} at {point}"),
+    Measure("art", "ART at {name}", "ms", lambda measured: cells.latency(measured.art_ns)),
+)
+
+
+def composite_report(run: Run) -> TestContent:
+    """The part of a report that is CBW's, from the samples in the record."""
+    demand = demand_run(run, COMPOSITE)
+    title = f"CBW - {demand.conditions.workload.title}"
+    return _content(demand, title)
+
+
+def demand_intensity_report(run: Run) -> TestContent:
+    """The part of a report that is DIRTH's."""
+    demand = demand_run(run, DEMAND_INTENSITY)
+    return _content(demand, _dirth_title(demand))
+
+
+def _dirth_title(demand: DemandRun) -> str:
+    """As the sample header has it: ``DIRTH - OLTP - RND 8KIB 65:35 RW``."""
+    workload = demand.conditions.workload
+    name = f"{workload.name.replace('_', ' ').upper()} - " if workload.name else ""
+    what = demand.pattern.rsplit(" ", 1)[0]
+    return f"DIRTH - {name}{what} {workload.read_pct}:{100 - workload.read_pct} RW"
+
+
+def _content(demand: DemandRun, title: str) -> TestContent:
+    return TestContent(
+        verdicts=(
+            tracking_sentence(demand.preconditioning),
+            *between_verdicts(demand.preconditioning),
+            steady_state_sentence(demand),
+            choice_sentence(demand),
+        ),
+        measures=_measures(demand),
+        sections=lambda standing, report_date: (_section(demand, title, standing, report_date),),
+        figures=demand_figures(demand),
+        conditions=between_verdicts(demand.preconditioning),
+    )
+
+
+def _section(demand: DemandRun, title: str, standing: Standing, report_date: str) -> Section:
+    names = demand.names
+    return Section(
+        test=names.prefix,
+        title=f"{names.test} Test",
+        header=common_header(
+            demand.run.manifest,
+            report_date,
+            bar=names.bar,
+            title=title,
+            setup=_setup_rows(demand),
+            test=_test_rows(demand),
+        ),
+        alerts=_alerts(demand, standing),
+        pages=with_transfer_size(
+            _pages(demand), (size.block_size_bytes for size in demand.conditions.workload.block_sizes)
+        ),
+    )
+
+
+def _measures(demand: DemandRun) -> tuple[Measured, ...]:
+    """The operating points with their response times; of them the maximum is a key value."""
+    chosen, steady, state = demand.results.chosen, summary_state(demand.results), _state(demand)
+    if chosen is None:
+        iops, art = measured(_MEASURES, None, Subject("MaxIOPS", "max", steady=steady))
+        return replace(iops, cover_label=iops.label), replace(art, on_cover=False)
+    named = [("MaxIOPS", "max", chosen.maximum), ("MinIOPS", "min", chosen.minimum)]
+    named += [("MidIOPS", f"mid{number}", middle) for number, middle in enumerate(chosen.middles, start=1)]
+    doubt = "" if chosen.below_art_limit else "ART not below its limit"
+    return tuple(
+        replace(one, is_key=key == "max")
+        for name, key, point in named
+        for one in measured(
+            _MEASURES,
+            point,
+            Subject(name, key, str(point.point), doubt if key == "max" else "", state, steady),
+        )
+    )
+
+
+def _state(demand: DemandRun) -> str:
+    """What is not steady of preconditioning and rounds."""
+    preconditioning = not_steady(demand.preconditioning.results)
+    words = (f"pre-conditioning: {preconditioning}" if preconditioning else "", not_steady(demand.results))
+    return "; ".join(word for word in words if word)
+
+
+def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
+    """The red lines: what every page must say."""
+    results, tracked = demand.results, demand.preconditioning.results
+    lines = [standing.red_line] if standing.red_line else []
+    if not tracked.steady:
+        reached = (
+            f"after {len(tracked.minutes)} Tracking Rounds"
+            if tracked.window.is_full
+            else f"{demand.preconditioning.reason} completed"
+        )
+        lines.append(f"PRE-CONDITIONING NOT STEADY - {reached}")
+    if results.window.is_full and not results.steady:
+        lines.append("STEADY STATE NOT REACHED - last five Rounds shown")
+    elif not results.window.is_full:
+        lines.append(f"STEADY STATE NOT REACHED - {demand.rounds_reason} completed")
+    if results.chosen is not None and not results.chosen.below_art_limit:
+        limit_ms = demand.conditions.art_limit_ns / 1e6
+        lines.append(f"NO OPERATING POINT WITH AN AVERAGE RESPONSE TIME BELOW {limit_ms:g} ms")
+    return tuple(lines)
+
+
+def _setup_rows(demand: DemandRun) -> Rows:
+    """Set-up parameters in the variant of CBW and DIRTH (Plot 14-2)."""
+    conditions = demand.conditions
+    tracked = demand.preconditioning.results
+    writes = demand.writes.rsplit(" ", 1)[0]
+    wipc = (
+        f"{conditions.precondition_passes:g} x SEQ 128 KiB W, then " if conditions.precondition_passes else ""
+    )
+    at = demand_text(conditions.precondition_tc, conditions.precondition_qd)
+    longest = format_duration(conditions.prewrite_longest_ns)
+    steady = tracked.window.label if tracked.steady else f"{tracked.window.label}, not steady"
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("Pre Condition 1", f"{wipc}{writes}"),
+        ("R/W %", "0/100"),
+        ("TOIO - TC/QD", at),
+        ("SS Rounds", steady),
+        ("Pre Condition 2", "Inter Rnd Pre Write"),
+        ("R/W %", "0/100"),
+        ("TOIO - TC/QD", at),
+        ("Duration", f"{longest} or {conditions.prewrite_capacity_pct:g} % Cap."),
+    )
+
+
+def _test_rows(demand: DemandRun) -> Rows:
+    """Test parameters in the variant of CBW and DIRTH (Plot 14-2)."""
+    conditions, results = demand.conditions, demand.results
+    chosen = results.chosen
+    stimulus, mix = demand.pattern.rsplit(" ", 1)
+    not_known = "n/a (no Round was completed)"
+    middles = ", ".join(str(middle.point) for middle in chosen.middles) if chosen else not_known
+    tcs, qds = conditions.tcs, conditions.qds
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("Test Stimulus 1", stimulus),
+        ("R/W %", mix),
+        ("TC / QD", f"TC {min(tcs)}-{max(tcs)}, QD {min(qds)}-{max(qds)}"),
+        ("TC & QD Loops", "High to Low TOIO"),
+        ("Min IOPS Point", str(chosen.minimum.point) if chosen else not_known),
+        ("Mid IOPS Point", middles or "none between"),
+        ("Max IOPS Point", str(chosen.maximum.point) if chosen else not_known),
+        ("Steady State", results.window.label if results.steady else "NOT REACHED"),
+    )
+
+
+def _pages(demand: DemandRun) -> tuple[Page, ...]:
+    """The plots in the order of the table, and what openpts adds behind them."""
+    prefix = demand.names.prefix
+    pattern = access_pattern_page(
+        demand.run, f"{prefix}-pattern", f"{demand.names.test} Access Pattern Check"
+    )
+    return (
+        _preparation_page(demand),
+        _preconditioning_page(demand),
+        _preconditioning_window_page(demand),
+        prewrites_page(demand),
+        variation_page(demand),
+        variation_window_page(demand, _record(demand)),
+        *demand_pages(demand),
+        *(
+            page
+            for histogram in histograms(demand)
+            for page in (histogram_prewrite_page(demand, histogram), histogram_page(demand, histogram))
+        ),
+        *toio_pages(demand),
+        points_page(demand),
+        *((pattern,) if pattern else ()),
+    )
+
+
+def _preparation_page(demand: DemandRun) -> Page:
+    """The purge report."""
+    page_id = f"{demand.names.prefix}-preparation"
+    run = demand.run
+    return Page(
+        page_id,
+        f"{demand.names.test} Purge Report and Pre-conditioning Report",
+        (
+            purge_verdict(run),
+            purge_table(run, page_id),
+            *((wipc_table(run, page_id),) if run.part(Part.WIPC) else ()),
+            tracking_sentence(demand.preconditioning),
+            gaps_table(run, page_id),
+        ),
+        mandatory=True,
+    )
+
+
+def _preconditioning_page(demand: DemandRun) -> Page:
+    """Plot 1: over tracking rounds for CBW, over time for DIRTH."""
+    conditions = demand.conditions
+    point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
+    if demand.names is COMPOSITE:
+        lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Tracking Round"
+        return tracking_rounds_page(demand.preconditioning, demand.names.plot(1), lead=lead)
+    lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Time"
+    return tracking_time_page(demand.preconditioning, demand.names.plot(1), lead=lead)
+
+
+def _preconditioning_window_page(demand: DemandRun) -> Page:
+    """Plot 2: the window in which preconditioning came to steady state."""
+    conditions = demand.conditions
+    point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
+    lead = Verdict(f"P2 WDPC {demand.writes} {point} - steady state of the pre-conditioning")
+    page = tracking_window_page(demand.preconditioning, demand.names.plot(2), _record(demand))
+    return msgspec.structs.replace(page, blocks=(lead, *page.blocks))
+
+
+def _record(demand: DemandRun) -> str:
+    conditions = demand.conditions
+    covered = conditions.active_range
+    skipped = conditions.skipped_block_sizes_bytes
+    left_out = (
+        f"; not possible on this device: {', '.join(block_size_kib(size) for size in skipped)} KiB"
+        if skipped
+        else ""
+    )
+    return (
+        f"ActiveRange = ({covered.start_pct:g},{covered.end_pct:g}); Data Pattern = {data_text(conditions)}; "
+        f"Access Pattern = {demand.pattern}{left_out}."
+    )

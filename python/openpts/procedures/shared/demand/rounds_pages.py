@@ -1,0 +1,231 @@
+"""Pages of demand variation over its rounds: pre-writes, the tracked thread count, the window.
+
+PTS Table 13-3 and Plot 14-1 (3 to 5).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from msgspec.structs import replace
+
+from openpts.analysis.minutes import Minute, minutes_of
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Col, Plot, grid, page
+from openpts.pages.model import Band, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
+from openpts.procedures.shared.demand.words import DemandRun, point_text, steady_state_sentence
+from openpts.procedures.shared.metric import IOPS
+from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minute_row
+from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
+from openpts.procedures.shared.window_page import Window, window_page
+from openpts.record.reader import StepRecord
+from openpts.units import MB, format_capacity, format_duration
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import StepState
+
+_COLORS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Prewrite:
+    """The pre-write of one round, placed behind those before it; times in ns."""
+
+    step: StepRecord
+    start_ns: int
+    minutes: tuple[Minute, ...]
+
+    @property
+    def end_ns(self) -> int:
+        return self.start_ns + self.step.sample.elapsed_ns
+
+    @property
+    def number(self) -> int:
+        return self.step.place.number
+
+
+def prewrites_page(demand: DemandRun) -> Page:
+    """IOPS of each minute of the pre-writes between rounds, one behind the other (3)."""
+    name = demand.names.plot(3)
+    prewrites = _prewrites(demand)
+    if not prewrites:
+        return page(name, Verdict("No pre-write was begun.", "fail"))
+    time = ticks.time_axis("Time in pre-writes, one behind the other", 0, prewrites[-1].end_ns)
+    shown = _prewrites_table(f"{name.id}-values", prewrites, time, demand.conditions.minute_ns)
+    plot = Plot(
+        x=time.axis,
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values, default=0.0)),
+        series=tuple(
+            Series(label, "column", (n,), n, style="points") for n, label in enumerate(_groups(prewrites))
+        ),
+        alt=f"{len(prewrites)} pre-writes of {{count}} minutes in all, from {{low}} to {{high}} IOPS.",
+        bands=tuple(
+            Band(
+                "x",
+                time.place(prewrite.start_ns),
+                time.place(prewrite.end_ns),
+                "plain" if prewrite.number % 2 else "allowed",
+                str(prewrite.number),
+            )
+            for prewrite in prewrites
+        ),
+    )
+    conditions = demand.conditions
+    lead = Verdict(
+        f"P3 {demand.writes} TC{conditions.precondition_tc}-QD{conditions.precondition_qd} - pre-writes "
+        "before each Round, numbered on top."
+    )
+    return page(name, lead, plot.over(name, shown), _summary(demand, prewrites), shown)
+
+
+def _prewrites(demand: DemandRun) -> list[_Prewrite]:
+    placed: list[_Prewrite] = []
+    for step in demand.run.part(Part.ROUND_PREWRITE):
+        start_ns = placed[-1].end_ns if placed else 0
+        placed.append(_Prewrite(step, start_ns, minutes_of([step.sample], demand.conditions.minute_ns)))
+    return placed
+
+
+def _groups(prewrites: Sequence[_Prewrite]) -> list[str]:
+    """A colour for each Round, from the first one again beyond the last: the Rounds of each, by name."""
+    numbers = [prewrite.number for prewrite in prewrites]
+    groups = [[n for n in numbers if (n - 1) % _COLORS == color] for color in range(_COLORS)]
+    return [
+        f"Round{'s' if len(of_color) > 1 else ''} {', '.join(map(str, of_color))}"
+        for of_color in groups
+        if of_color
+    ]
+
+
+def _prewrites_table(table_id: str, prewrites: Sequence[_Prewrite], time: TimeAxis, minute_ns: int) -> Table:
+    groups = _groups(prewrites)
+    rows = []
+    for prewrite in prewrites:
+        own = (prewrite.number - 1) % _COLORS
+        for minute in prewrite.minutes:
+            iops, *rest = minute_row(minute, time, minute_ns).cells
+            by_color = tuple(iops if color == own else Cell("-") for color in range(len(groups)))
+            head = elapsed_cell(prewrite.start_ns + minute.end_ns, time)
+            rows.append(Row(head, (*by_color, Cell(str(prewrite.number), float(prewrite.number)), *rest)))
+    return Table(
+        id=table_id,
+        title="Every minute of the pre-writes",
+        head=elapsed_column(time),
+        columns=(
+            *(Column(f"IOPS, {label}") for label in groups),
+            Column("Round"),
+            Column("ART (ms)"),
+            Column("MRT (ms)"),
+            Column("CPU Sys (%)"),
+        ),
+        rows=tuple(rows),
+        printed=False,
+    )
+
+
+def _summary(demand: DemandRun, prewrites: Sequence[_Prewrite]) -> Table:
+    conditions = demand.conditions
+    capacity_bytes = demand.run.manifest.target.user_capacity_bytes
+    return Table(
+        id=f"{demand.names.prefix}-prewrites",
+        title="Pre-writes between rounds",
+        head=Column("Round", width=0),
+        columns=(
+            Column("IOPS"),
+            Column("MB/s"),
+            Column("ART (ms)"),
+            Column("MRT (ms)"),
+            Column("Time", align="left"),
+            Column("Written", align="left", width=1.5),
+            Column("Ended by", align="left"),
+        ),
+        rows=tuple(_summary_row(prewrite, capacity_bytes) for prewrite in prewrites),
+        note=f"A pre-write lasts at least {format_duration(conditions.prewrite_shortest_ns)}, then until "
+        f"{format_duration(conditions.prewrite_longest_ns)} or {conditions.prewrite_capacity_pct:g} % of the "
+        "user capacity are reached, whichever comes first.",
+    )
+
+
+def _summary_row(prewrite: _Prewrite, capacity_bytes: int) -> Row:
+    sample = prewrite.step.sample
+    written = sample.write.bytes
+    complete = sample.state is StepState.COMPLETE
+    return Row(
+        Cell(str(prewrite.number), float(prewrite.number)),
+        (
+            cells.number(sample.iops, 1),
+            cells.number(sample.bandwidth_bytes_per_s / MB, 1),
+            cells.latency(sample.mean_latency_ns),
+            cells.latency(sample.max_latency_ns),
+            Cell(format_duration(sample.elapsed_ns)),
+            Cell(f"{format_capacity(written)} = {100 * written / capacity_bytes:.2f} %"),
+            Cell((sample.ended_by or "-").replace("_", " "))
+            if complete
+            else cells.words(sample.state.value, tone="fail"),
+        ),
+    )
+
+
+def variation_page(demand: DemandRun) -> Page:
+    """IOPS over the rounds at the tracked thread count, a series per queue depth (4)."""
+    name, results = demand.names.plot(4), demand.results
+    lead = Verdict(f"P4 {demand.pattern} TC{results.tracked.tc} - IOPS vs Round, every QD")
+    sentence = steady_state_sentence(demand)
+    if not results.rounds:
+        return page(name, lead, sentence)
+    points = [point for point in results.points if point.tc == results.tracked.tc]
+    rounds = range(len(results.rounds))
+    shown = grid(
+        f"{name.id}-values",
+        f"Values plotted: IOPS at TC {results.tracked.tc} in each Round",
+        Col("QD", lambda point: cells.count(point.qd), width=0),
+        zip(round_columns([n + 1 for n in rounds]), rounds, strict=True),
+        points,
+        cell=lambda point, n: cells.number(results.iops_by_round(point)[n], 0),
+        printed=200,
+    )
+    plot = Plot(
+        x=ticks.rounds_axis(len(results.rounds)),
+        y=partial(ticks.amount_axis, "IOPS"),
+        series=tuple(
+            Series(f"QD {point.qd}", "row", (line,), line, style="spline", emphasis=point == results.tracked)
+            for line, point in enumerate(points)
+        ),
+        alt=f"{{rows}} queue depths over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} IOPS. "
+        f"{sentence.text}",
+        bands=window_band(demand),
+        palette="mix",
+        height_px=height_over_rounds(len(results.rounds)),
+    )
+    return page(name, lead, plot.over(name, shown), sentence, shown)
+
+
+def window_band(demand: DemandRun) -> tuple[Band, ...]:
+    """The rounds of the window, if it is full."""
+    results = demand.results
+    if not results.window.is_full:
+        return ()
+    first, last = results.window.rounds[0], results.window.rounds[-1]
+    name = "Measurement Window" if results.steady else "Last five Rounds"
+    return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
+
+
+def variation_window_page(demand: DemandRun, record: str) -> Page:
+    """The window of the tracking variable with its determination data (5)."""
+    results = demand.results
+    lead = Verdict(
+        f"P5 {demand.pattern} {point_text(results.tracked)} - steady state of the tracking variable"
+    )
+    page = window_page(
+        Window(
+            variable=f"{demand.pattern} at {results.tracked}",
+            metric=IOPS,
+            verdict=results.verdict,
+            values=results.iops_by_round(results.tracked),
+            reason=demand.rounds_reason,
+            conditions=record,
+        ),
+        demand.names.plot(5),
+    )
+    return replace(page, blocks=(lead, *page.blocks))

@@ -1,0 +1,210 @@
+"""What CBW and DIRTH call their pages, and what both reports know of their run (PTS Table 13-3)."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages.kit import PlotName, Required
+from openpts.pages.model import Verdict
+from openpts.procedures.kit.header import of_cycle
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.procedures.shared.demand.operating_points import OperatingPoint
+from openpts.procedures.shared.demand.results import DemandResults, analyse_demand
+from openpts.procedures.shared.tracking.pages import TrackedPart, tracked_part
+from openpts.record.reader import Run
+from openpts.units import format_block_size, format_latency_ms
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.workload import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A test's words: ``titles`` are those of plots 1 to 15, whose numbers begin behind ``plots_before``."""
+
+    prefix: str
+    test: str
+    bar: str
+    section: int
+    plots_before: int
+    titles: tuple[str, ...]
+
+    def plot(self, number: int, *, detail: str = "", suffix: str = "") -> PlotName:
+        """The name of plot 1 to 15; ``suffix`` tells pages of the same plot apart."""
+        title = f"{self.titles[number - 1]} - {detail}" if detail else self.titles[number - 1]
+        return self._required(number, suffix).named(self.prefix, title)
+
+    @property
+    def required(self) -> tuple[Required, ...]:
+        """All plots that the specification demands."""
+        return tuple(self._required(number) for number in range(1, len(self.titles) + 1))
+
+    def _required(self, number: int, suffix: str = "") -> Required:
+        plot = number + self.plots_before
+        return Required(f"{number}{suffix}", f"Plot {self.section}-{plot}{suffix}")
+
+
+_HISTOGRAMS: Final = (
+    "MaxIOPS Prewrites",
+    "Max IOPS Histogram",
+    "MidIOPS Prewrites",
+    "Mid IOPS Histogram",
+    "MinIOPS Prewrites",
+    "Min IOPS Histogram",
+    "IOPS v Total OIO",
+)
+_VARIATION: Final = (
+    "DV IOPS Plot, TC=Tracking",
+    "DV Steady State Plot, Tracking Variable",
+    "Demand Variation Plot",
+    "Demand Intensity Plot",
+)
+
+COMPOSITE: Final = Names(
+    prefix="cbw",
+    test="CBW",
+    bar="Composite Block Size Workload Test (REQUIRED) - Report Page",
+    section=13,
+    plots_before=3,
+    titles=(
+        "PC IOPS Plot",
+        "PC Steady State Plot",
+        "Btw-Round Prewrites Plot",
+        *_VARIATION,
+        "System CPU Utilization Plot",
+        *_HISTOGRAMS,
+    ),
+)
+DEMAND_INTENSITY: Final = Names(
+    prefix="dirth",
+    test="DIRTH",
+    bar="Demand Intensity Response Time Histogram (REQUIRED) - Report Page",
+    section=14,
+    plots_before=1,
+    titles=(
+        "PC IOPS Plot",
+        "PC Steady State Plot",
+        "Inter-Round Pre Writes Plot",
+        *_VARIATION,
+        "CPU Utilization Plot",
+        *_HISTOGRAMS,
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DemandRun:
+    """A run of CBW or DIRTH with what its samples say."""
+
+    run: Run
+    names: Names
+    conditions: DemandConditions
+    results: DemandResults
+    preconditioning: TrackedPart
+
+    @property
+    def pattern(self) -> str:
+        """The access pattern with its R/W mix: ``RND 8 KiB 65/35``."""
+        return pattern_text(self.conditions.workload, self.conditions.workload.read_pct)
+
+    @property
+    def writes(self) -> str:
+        """The pattern of preconditioning and pre-writes."""
+        return pattern_text(self.conditions.workload, 0)
+
+    @property
+    def rounds_reason(self) -> str:
+        """Why there is no full window: ``2 of 5 rounds``."""
+        return f"{len(self.results.window.rounds)} of {WINDOW_ROUNDS} rounds"
+
+    @property
+    def averaging(self) -> str:
+        """What the figures of an operating point average, in words."""
+        count = len(self.results.window.rounds)
+        if not count:
+            return "no Round was completed"
+        if self.results.window.is_full:
+            return f"mean of the five Rounds {self.results.window.label}"
+        return f"mean of {count} Round{'s' if count > 1 else ''} ({self.results.window.label}), not of five"
+
+
+def demand_run(run: Run, names: Names) -> DemandRun:
+    """Analyse a run from its record alone."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the registry calls by test
+    finished = of_cycle(run.manifest.cycles, 1)
+    results = analyse_demand(
+        conditions,
+        ((step.place.number, step.sample) for step in run.part(Part.ROUND)),
+        finished.outcome.steady_round if finished else None,
+    )
+    return DemandRun(run, names, conditions, results, tracked_part(run, Part.WDPC))
+
+
+def pattern_text(workload: Workload, read_pct: int) -> str:
+    """A workload with an R/W mix in the header's words."""
+    if len(workload.block_sizes) > 1:
+        what = "Composite" if workload.name == "composite" else workload.title
+    else:
+        order = {0: "SEQ", 100: "RND"}.get(workload.random_pct, f"RND {workload.random_pct} %")
+        what = f"{order} {format_block_size(workload.block_sizes[0].block_size_bytes)}"
+    return f"{what} {read_pct}/{100 - read_pct}"
+
+
+def point_text(point: OperatingPoint) -> str:
+    """An operating point in a title: ``TC32-QD8``."""
+    return f"TC{point.tc}-QD{point.qd}"
+
+
+def steady_state_sentence(demand: DemandRun) -> Verdict:
+    """Whether demand variation came to steady state, with its rule."""
+    results = demand.results
+    what = f"Demand variation (IOPS of {demand.pattern} at {results.tracked})"
+    if results.steady:
+        return Verdict(
+            f"{what}: Steady State reached in Round {results.window.rounds[-1]}; range and slope rules of "
+            f"2.1.24 hold in Rounds {results.window.label}.",
+            "pass",
+        )
+    if results.window.is_full:
+        return Verdict(
+            f"{what}: Steady State not reached within {len(results.rounds)} Rounds; "
+            f"the last five ({results.window.label}) are shown.",
+            "fail",
+        )
+    return Verdict(f"{what}: Steady State can't be judged: n/a ({demand.rounds_reason}).", "fail")
+
+
+def choice_rule(demand: DemandRun) -> str:
+    """How the points are chosen, with this run's limits."""
+    conditions = demand.conditions
+    return (
+        f"MaxIOPS: of the points with ART below {format_latency_ms(conditions.art_limit_ns)} ms, those "
+        f"within {conditions.plateau_pct:g} % of the highest IOPS; of these the lowest TOIO, then the higher "
+        "TC. MinIOPS: the lowest demand. MidIOPS: nearest to what divides the IOPS between them into "
+        f"{conditions.mid_points + 1} equal parts."
+    )
+
+
+def choice_sentence(demand: DemandRun) -> Verdict:
+    """The points chosen, or that there is none below the limit."""
+    chosen = demand.results.chosen
+    if chosen is None:
+        return Verdict("Operating points: n/a (no Round was completed).", "fail")
+    limit = format_latency_ms(demand.conditions.art_limit_ns)
+    points = [
+        f"{name} {measured.point} with {measured.iops:,.0f} IOPS"
+        + ("" if measured.art_ns is None else f" and ART {format_latency_ms(measured.art_ns)} ms")
+        for name, measured in [
+            ("MaxIOPS", chosen.maximum),
+            ("MinIOPS", chosen.minimum),
+            *(("MidIOPS", middle) for middle in chosen.middles),
+        ]
+    ]
+    missing = "" if chosen.middles else " No point lies strictly between: there is no MidIOPS point."
+    if chosen.below_art_limit:
+        return Verdict(f"{'; '.join(points)}.{missing}", "pass" if chosen.middles else "fail")
+    return Verdict(
+        f"No operating point has an ART below {limit} ms: the one with the lowest ART stands for MaxIOPS. "
+        f"{'; '.join(points)}.{missing}",
+        "fail",
+    )

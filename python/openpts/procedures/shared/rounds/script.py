@@ -1,0 +1,81 @@
+"""What IOPS, throughput and latency share: WIPC, and rounds until steady state or the last one (PTS 4)."""
+
+from collections import deque
+from collections.abc import Generator, Sequence
+
+from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
+from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.wipc import wipc
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.requests import (
+    Answer,
+    Apply,
+    Outcome,
+    Request,
+    Script,
+    SteadyStateChecked,
+    samples_in,
+)
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+from openpts.vocabulary.workload import simple_workload
+
+
+def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_capacity_bytes: int) -> Script:
+    """WIPC at the demand of the test, unless it has one of its own; none for 0 passes (PTS 3.3)."""
+    return wipc(
+        conditions,
+        block_size_bytes,
+        conditions.precondition_passes * user_capacity_bytes,
+        tc=conditions.precondition_tc or conditions.tc,
+        qd=conditions.precondition_qd or conditions.qd,
+    )
+
+
+def point_stimulus(conditions: RoundConditions, point: TestPoint) -> Stimulus:
+    """What is applied at a test point."""
+    workload = simple_workload(str(point), point.access_pattern, point.block_size_bytes, point.read_pct)
+    return conditions.stimulus(workload, tc=conditions.tc, qd=conditions.qd)
+
+
+def element(conditions: RoundConditions, point: TestPoint) -> Step:
+    """One element of a round: the test point for a minute."""
+    return Step(point_stimulus(conditions, point), Duration(conditions.minute_ns))
+
+
+def until_steady(
+    conditions: RoundConditions, steps: tuple[Step, ...], tracking: Sequence[TrackingVariable]
+) -> Generator[Request, Answer, tuple[Outcome, tuple[tuple[Sample, ...], ...]]]:
+    """Rounds until all tracking variables are steady in the same window, or for the last round.
+
+    Returns the outcome and the samples of the window's rounds.
+    """
+    history: list[tuple[float, ...]] = []
+    disturbed: set[int] = set()
+    window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
+    steady_round: int | None = None
+    for number in range(1, conditions.max_rounds + 1):
+        samples = samples_in((yield Apply(Part.ROUND, number, steps, conditions.max_rounds, repeatable=True)))
+        history.append(_tracked(tracking, samples))
+        window.append(samples)
+        if any(sample.standstills for sample in samples):
+            disturbed.add(number)
+        if number < WINDOW_ROUNDS or not tracking:  # what isn't tracked is never found steady
+            continue
+        reports = tuple(window_ending_at(series, number, disturbed) for series in zip(*history, strict=True))
+        yield SteadyStateChecked(Part.ROUND, number, tuple(str(variable) for variable in tracking), reports)
+        if all(report.steady for report in reports):
+            steady_round = number
+            break
+    return Outcome(steady_round, len(history)), tuple(window)
+
+
+def _tracked(tracking: Sequence[TrackingVariable], samples: tuple[Sample, ...]) -> tuple[float, ...]:
+    return tuple(
+        variable.of(sample)
+        for variable in tracking
+        for sample in samples
+        if variable.matches(sample.step.stimulus)
+    )

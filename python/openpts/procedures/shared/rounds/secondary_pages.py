@@ -1,0 +1,106 @@
+"""Secondary metrics over the cells of a results matrix: response times and processor use (PTS 7.3.6.4)."""
+
+from typing import Final
+
+from openpts.analysis.latency import ios_needed
+from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
+from openpts.pages import cells
+from openpts.pages.model import Block, Cell, Page, Verdict
+from openpts.procedures.shared.rounds.matrix_pages import Matrix, matrix_table
+
+_SURE_COUNT_FACTOR: Final = 1.5
+_NO_POWER: Final = (
+    "Average Power, IOPS/W: not reported by element; where power was sampled, telemetry has it over time."
+)
+_NO_CPU: Final = f"CPU System Usage and CPU IO Wait: not recorded in any step of this run. {_NO_POWER}"
+
+
+def response_times_page(matrix: Matrix, title: str) -> Page:
+    """Average, 99.999 % and maximum response times (Table 7-6)."""
+    return Page(
+        f"{matrix.prefix}-response-times",
+        title,
+        (
+            Verdict(matrix.head_line),
+            matrix_table(
+                matrix, "art", "Average Response Time, ART (ms): mean of the Rounds' averages", art_cell
+            ),
+            matrix_table(
+                matrix,
+                "tail",
+                "99.999 % Response Time (ms): mean of the Rounds' percentiles",
+                tail_cell,
+                note=f"Five nines need {ios_needed(TAIL_PERCENTILE):,} I/Os in each Round; with fewer the "
+                "cell prints the maximum and N, the smallest Round's count.",
+            ),
+            matrix_table(matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", mrt_cell),
+        ),
+    )
+
+
+def merged_tail_page(matrix: Matrix, title: str) -> Page:
+    """The percentile of all rounds' I/Os together, and the host's processor use."""
+    return Page(
+        f"{matrix.prefix}-merged-tail-cpu",
+        title,
+        (
+            Verdict(matrix.head_line),
+            matrix_table(
+                matrix,
+                "merged-tail",
+                "99.999 % Response Time (ms) of all Rounds' I/Os together (ours, beside the mean)",
+                _tail_merged,
+            ),
+            *_cpu_blocks(matrix),
+        ),
+    )
+
+
+def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
+    """Two tables, or a sentence where no step has a figure for them: two pages of n/a say no more."""
+    measured = matrix.results.cells.values()
+    if measured and all(cell.cpu_sys_pct is None for cell in measured):
+        return (Verdict(_NO_CPU),)
+    return (
+        matrix_table(
+            matrix, "cpu-sys", "CPU System Usage (%)", lambda cell: cells.cpu_share(cell.cpu_sys_pct)
+        ),
+        matrix_table(
+            matrix,
+            "cpu-iowait",
+            "CPU IO Wait (%)",
+            lambda cell: cells.cpu_share(cell.cpu_iowait_pct),
+            note=f"Share of all processors. {_NO_POWER}",
+        ),
+    )
+
+
+def art_cell(cell: MatrixCell) -> Cell:
+    """Average response time."""
+    return cells.latency(cell.art_ns)
+
+
+def mrt_cell(cell: MatrixCell) -> Cell:
+    """Maximum response time."""
+    return cells.latency(cell.mrt_ns)
+
+
+def tail_cell(cell: MatrixCell) -> Cell:
+    """99.999 %: mean of the rounds' percentiles, or with too few I/Os the maximum, marked as such."""
+    tail = cell.tail
+    if tail.mean_of_rounds_ns is not None:
+        return cells.latency(tail.mean_of_rounds_ns, note=_low_count(tail.fewest_ios))
+    return cells.latency(cell.mrt_ns, note=f"= MRT, N = {tail.fewest_ios:,}")
+
+
+def _tail_merged(cell: MatrixCell) -> Cell:
+    tail = cell.tail
+    if tail.merged_ns is None:
+        return cells.missing(f"N = {tail.merged_ios:,}")
+    return cells.latency(tail.merged_ns, note=_low_count(tail.merged_ios))
+
+
+def _low_count(ios: int) -> str:
+    """The specification recommends one and a half times the I/Os that a percentile needs (PTS 9.2)."""
+    sure = _SURE_COUNT_FACTOR * ios_needed(TAIL_PERCENTILE)
+    return f"low n, N = {ios:,}" if ios < sure else ""

@@ -1,0 +1,65 @@
+"""How reports of the tests of rounds put their results in words: header fields, red lines, records."""
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.procedures.kit.header_rows import data_text
+from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.demand.results import DemandResults
+from openpts.procedures.shared.steady_state_pages import rounds_reason
+from openpts.procedures.shared.tracking.rounds import TrackingResults
+from openpts.units import format_block_size
+from openpts.vocabulary.verdict import TestPoint
+
+
+def summary_state(results: RoundTestResults | DemandResults | TrackingResults) -> str:
+    """The cover's field Steady State."""
+    rounds = results.window.rounds
+    if results.steady:
+        return f"reached in Round {rounds[-1]}"
+    return "not reached" if results.window.is_full else f"n/a ({len(rounds)} of {WINDOW_ROUNDS} rounds)"
+
+
+def not_steady(results: RoundTestResults | DemandResults | TrackingResults) -> str:
+    """What figures of rounds say of a steady state that was not reached; empty if it was."""
+    return "" if results.steady else f"Steady State {summary_state(results)}"
+
+
+def alerts(results: RoundTestResults, standing: Standing) -> tuple[str, ...]:
+    """The red lines of all pages of the test."""
+    lines = [standing.red_line] if standing.red_line else []
+    if results.window.is_full and not results.steady:
+        lines.append("STEADY STATE NOT REACHED - last five Rounds shown")
+    elif not results.window.is_full:
+        lines.append(f"STEADY STATE NOT REACHED - {rounds_reason(results)} completed")
+    return tuple(lines)
+
+
+def demand(results: RoundTestResults) -> str:
+    """The header's fields TOIO - TC/QD."""
+    return f"TC {results.conditions.tc} / QD {results.conditions.qd}"
+
+
+def steady_rounds(results: RoundTestResults) -> str:
+    """The header's field Steady State."""
+    return results.window.label if results.steady else "NOT REACHED"
+
+
+def window_rounds(results: RoundTestResults) -> str:
+    """The header's field SS Rounds."""
+    return results.window.label if results.steady else f"{results.window.label}, not steady"
+
+
+def short_name(point: TestPoint) -> str:
+    """As the specification's titles have it: ``RND/4KiB RW0``."""
+    size = format_block_size(point.block_size_bytes).replace(" ", "")
+    return f"{point.access_pattern.short}/{size} RW{point.read_pct}"
+
+
+def verification_record(results: RoundTestResults, clause: str) -> str:
+    """The conditions below the determination data."""
+    conditions = results.conditions
+    return (
+        f"ActiveRange = ({conditions.active_range.start_pct:g},{conditions.active_range.end_pct:g}); "
+        f"OIO/Thread = {conditions.qd}; Thread Count = {conditions.tc}; "
+        f"Data Pattern = {data_text(conditions)} [{clause}]."
+    )

@@ -1,0 +1,230 @@
+"""Pages that show how a test converged over its rounds (PTS 7.3.3; design: section 4)."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.analysis.rounds import by_round
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Plot, PlotName, page, values_of
+from openpts.pages.model import (
+    Axis,
+    Band,
+    Cell,
+    Column,
+    Page,
+    Row,
+    Rule,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts.procedures.shared.interface_limit import InterfaceLimit
+from openpts.procedures.shared.metric import IOPS, Metric
+from openpts.units import block_size_kib, format_block_size
+from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVariable
+
+# Many rounds make two tables below the plot; a lower plot keeps them on its page.
+_ROUNDS_IN_ONE_TABLE = 13
+_TALL_PX, _LOW_PX = 380, 300
+_LIMIT_SHOWN_UP_TO = 2.5  # x the highest value: beyond that a line would press the values flat
+
+
+def height_over_rounds(rounds: int) -> int:
+    """The height of a plot with a table of so many rounds below it."""
+    return _TALL_PX if rounds <= _ROUNDS_IN_ONE_TABLE else _LOW_PX
+
+
+def point_name(point: TestPoint) -> str:
+    """A test point in a sentence: ``RND 4 KiB 0/100``."""
+    return (
+        f"{point.access_pattern.short} {format_block_size(point.block_size_bytes)} "
+        f"{point.read_pct}/{100 - point.read_pct}"
+    )
+
+
+def rounds_reason(results: RoundTestResults) -> str:
+    """Why there is no full window: ``2 of 5 rounds``."""
+    return f"{len(results.window.rounds)} of {WINDOW_ROUNDS} rounds"
+
+
+def steady_state_sentence(results: RoundTestResults) -> Verdict:
+    """Whether steady state was reached, in words, for the test as a whole."""
+    names = ", ".join(point_name(variable) for variable in results.conditions.tracking)
+    if results.steady:
+        return Verdict(
+            f"Steady State reached in Round {results.window.rounds[-1]} for all tracking variables "
+            f"({names}): range and slope rules of 2.1.24 hold in Rounds {results.window.label}.",
+            "pass",
+        )
+    if results.window.is_full:
+        return Verdict(
+            f"Steady State not reached within {len(results.rounds)} Rounds; "
+            f"the last five Rounds ({results.window.label}) are shown.",
+            "fail",
+        )
+    return Verdict(
+        f"Steady State can't be judged: n/a ({rounds_reason(results)}). "
+        "Results are those of the rounds there are.",
+        "fail",
+    )
+
+
+def convergence_page(
+    results: RoundTestResults,
+    name: PlotName,
+    points: Sequence[TestPoint],
+    metric: Metric = IOPS,
+    *,
+    limit: InterfaceLimit | None = None,
+) -> Page:
+    """A figure of each round, one series per point; the tracking variable is bold, the window shaded.
+
+    ``limit`` is that of the interface, a line in the plot unless the values are far below it.
+    """
+    shown = _rounds_table(f"{name.id}-values", results, points, metric)
+    sentence = steady_state_sentence(results)
+    figure = None
+    if results.rounds and points:
+        figure = _with_limit(_convergence_plot(results, points, metric), shown, metric, limit).over(
+            name, shown
+        )
+    return page(name, figure, sentence, _limit_sentence(limit), shown)
+
+
+def _convergence_plot(results: RoundTestResults, points: Sequence[TestPoint], metric: Metric) -> Plot:
+    return Plot(
+        x=ticks.rounds_axis(len(results.rounds)),
+        y=partial(_convergence_axis, metric),
+        series=tuple(
+            Series(
+                f"{point.access_pattern.short} {format_block_size(point.block_size_bytes)}",
+                "row",
+                (line,),
+                _size_color(results, point),
+                emphasis=point in {variable.point for variable in results.conditions.tracking},
+            )
+            for line, point in enumerate(points)
+        ),
+        alt=f"{{rows}} series over Rounds 1 to {len(results.rounds)}, from {{low}} to {{high}} "
+        f"{metric.unit}. {steady_state_sentence(results).text}",
+        decimals=metric.decimals,
+        bands=_window_band(results),
+        height_px=height_over_rounds(len(results.rounds)),
+    )
+
+
+def _with_limit(plot: Plot, shown: Table, metric: Metric, limit: InterfaceLimit | None) -> Plot:
+    highest = max(values_of(shown))
+    if limit is None or limit.mb_per_s > _LIMIT_SHOWN_UP_TO * highest:
+        return plot
+    y = ticks.linear_axis(metric.axis_title, 0, max(highest, limit.mb_per_s))
+    return replace(plot, y=y, rules=(Rule(limit.name, limit.mb_per_s, "limit"),))
+
+
+def _limit_sentence(limit: InterfaceLimit | None) -> Verdict | None:
+    if limit is None:
+        return None
+    rate = cells.fixed(limit.mb_per_s, 1, "MB/s")
+    return Verdict(f"The interface ({limit.name}) carries at most {rate} before packet overhead.")
+
+
+def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
+    above_zero = [value for value in values if value > 0]
+    if metric.is_latency and above_zero:
+        return ticks.log_axis(metric.axis_title, above_zero)
+    return ticks.amount_axis(metric.axis_title, values)
+
+
+def _size_color(results: RoundTestResults, point: TestPoint) -> int:
+    """Small to large over all sizes of the test, so that a size keeps its colour if another is skipped."""
+    conditions = results.conditions
+    sizes = sorted({*conditions.block_sizes_bytes, *conditions.skipped_block_sizes_bytes})
+    return sizes.index(point.block_size_bytes)
+
+
+def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
+    if not results.window.is_full:
+        return ()
+    first, last = results.window.rounds[0], results.window.rounds[-1]
+    name = "Measurement Window" if results.steady else "Last five Rounds"
+    return (Band("x", first - 0.5, last + 0.5, "window", f"{name} {first}-{last}"),)
+
+
+def _rounds_table(
+    table_id: str, results: RoundTestResults, points: Sequence[TestPoint], metric: Metric
+) -> Table:
+    return Table(
+        id=table_id,
+        title=f"Values plotted: {metric.statistic} of each Round{_mixes_text(points)} ({metric.unit})",
+        head=Column("Block size (KiB)", width=0),
+        columns=round_columns(range(1, len(results.rounds) + 1)),
+        rows=tuple(
+            Row(
+                Cell(block_size_kib(point.block_size_bytes), point.block_size_bytes / 1024),
+                tuple(metric.cell(value) for value in metric.by_round(results.rounds, point)),
+            )
+            for point in points
+        ),
+    )
+
+
+def _mixes_text(points: Sequence[TestPoint]) -> str:
+    """The R/W mix of the points, if it is one."""
+    mixes = {point.read_pct for point in points}
+    return f" at R/W {next(iter(mixes))}/{100 - next(iter(mixes))}" if len(mixes) == 1 else ""
+
+
+def round_columns(rounds: Sequence[int]) -> tuple[Column, ...]:
+    """A column for each round, in its place on the axis."""
+    return tuple(Column(f"R{number}", float(number)) for number in rounds)
+
+
+def share_of_average_page(results: RoundTestResults, name: PlotName) -> Page:
+    """All rounds of the tracking variables, each in per cent of its window average."""
+    judged = [
+        (variable, verdict)
+        for variable, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
+        if verdict is not None and verdict.average > 0
+    ]
+    if not judged:
+        return page(name, steady_state_sentence(results))
+    shown = _shares_table(f"{name.id}-values", results, judged)
+    sentence = steady_state_sentence(results)
+    plot = Plot(
+        x=ticks.rounds_axis(len(results.rounds)),
+        y=lambda values: ticks.linear_axis("% of window average", min(80.0, *values), max(120.0, *values)),
+        series=tuple(
+            Series(row.head.text, "row", (line,), _size_color(results, judged[line][0]))
+            for line, row in enumerate(shown.rows)
+        ),
+        alt=f"the tracking variables in per cent of their window averages, from {{low}} % to {{high}} %. "
+        f"{sentence.text}",
+        rules=(Rule("100 %", 100, "average"), Rule("110 %", 110, "limit"), Rule("90 %", 90, "limit")),
+        bands=(*_window_band(results), Band("y", 90, 110, "allowed")),
+    )
+    return page(name, plot.over(name, shown), sentence, shown)
+
+
+def _shares_table(
+    table_id: str, results: RoundTestResults, judged: Sequence[tuple[TrackingVariable, SteadyStateReport]]
+) -> Table:
+    return Table(
+        id=table_id,
+        title="Values plotted: per cent of the window average",
+        head=Column("Tracking variable", align="left", width=0),
+        columns=round_columns(range(1, len(results.rounds) + 1)),
+        rows=tuple(
+            Row(
+                Cell(point_name(variable)),
+                tuple(
+                    cells.percent(100 * value / verdict.average)
+                    for value in by_round(results.rounds, variable.point, variable.figure)
+                ),
+            )
+            for variable, verdict in judged
+        ),
+        note="Limits drawn: 100 % (window average), 90 % and 110 % (the band of 7.3.4).",
+    )

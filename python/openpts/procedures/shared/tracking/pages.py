@@ -1,0 +1,266 @@
+"""Pages of a continuous stimulus that is judged by single minutes: over time, by tracking round, its window.
+
+PTS 11.3.2 (Plots 11-1, 11-2), Table 13-3 and Plot 14-1 (1, 2).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from msgspec.structs import replace
+
+from openpts.analysis.minutes import Minute, minutes_of
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Series, Table, Verdict
+from openpts.pages.ticks import TimeAxis
+from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
+from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared.demand.conditions import DemandConditions
+from openpts.procedures.shared.metric import IOPS
+from openpts.procedures.shared.minutes_table import (
+    elapsed_cell,
+    elapsed_column,
+    minute_columns,
+    minute_row,
+    minutes_axis,
+)
+from openpts.procedures.shared.steady_state_pages import height_over_rounds, round_columns
+from openpts.procedures.shared.tracking.other_minutes import OtherMinutes, other_minutes
+from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
+from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyse_tracking
+from openpts.procedures.shared.window_page import Window, window_page
+from openpts.record.reader import Run
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.sample import Sample
+
+ROUND_WORD = "Tracking Round"
+_VALUE_COLOR = 2
+_TRACKED_COLOR = 3
+
+
+@dataclass(frozen=True, slots=True)
+class TrackedPart:
+    """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun.
+
+    ``others`` are the minutes between those of its window, where they can be told.
+    """
+
+    run: Run
+    part: Part
+    cycle: int
+    results: TrackingResults
+    stimulus: str
+    demand: str
+    period_ns: int
+    others: OtherMinutes | None
+
+    @property
+    def samples(self) -> list[Sample]:
+        """All steps of the part, in order."""
+        return [step.sample for step in self.run.part(self.part, cycle=self.cycle)]
+
+    @property
+    def minute_ns(self) -> int:
+        """The specification's minute in this run."""
+        return self.run.manifest.conditions.minute_ns
+
+    @property
+    def reason(self) -> str:
+        """Why there is no full window: ``2 of 5 tracking rounds``."""
+        return f"{len(self.results.minutes)} of {WINDOW_ROUNDS} tracking rounds"
+
+
+def tracked_part(run: Run, part: Part, cycle: int = 1) -> TrackedPart:
+    """The part with its verdict, judged from the samples alone."""
+    conditions = run.manifest.conditions
+    assert isinstance(  # noqa: S101 narrows the type: only these tests have tracked parts
+        conditions, DemandConditions | IdleRecoveryConditions | WriteSaturationConditions
+    )
+    steps = run.part(part, cycle=cycle)
+    results = analyse_tracking(
+        [TrackedStep(step.place.number, step.place.position, step.sample) for step in steps],
+        minute_ns=conditions.minute_ns,
+        period_ns=conditions.tracking_period_ns,
+    )
+    others = other_minutes(
+        [step.sample for step in steps],
+        results.verdict,
+        results.starts_ns,
+        minute_ns=conditions.minute_ns,
+        period_ns=conditions.tracking_period_ns,
+    )
+    stimulus = steps[0].sample.step.stimulus if steps else None
+    return TrackedPart(
+        run=run,
+        part=part,
+        cycle=cycle,
+        results=results,
+        stimulus=str(stimulus) if stimulus else "n/a",
+        demand=f"TC {stimulus.tc} / QD {stimulus.qd}" if stimulus else "n/a",
+        period_ns=conditions.tracking_period_ns,
+        others=others,
+    )
+
+
+def between_verdicts(tracked: TrackedPart, subject: str = "Pre-conditioning") -> tuple[Verdict, ...]:
+    """What the minutes between the tracked ones say, where they say otherwise."""
+    what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
+    return other_minutes_verdicts(tracked.others, what, tracked.period_ns)
+
+
+def tracking_sentence(tracked: TrackedPart, subject: str = "Pre-conditioning") -> Verdict:
+    """Whether the part came to steady state, with its rule; ``subject`` begins the sentence."""
+    results = tracked.results
+    what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
+    if results.steady:
+        return Verdict(
+            f"{what}: Steady State reached in {ROUND_WORD} {results.window.rounds[-1]}; range and slope "
+            f"rules of 2.1.24 hold in {ROUND_WORD}s {results.window.label}.",
+            "pass",
+        )
+    if results.window.is_full:
+        return Verdict(
+            f"{what}: Steady State not reached within {len(results.minutes)} {ROUND_WORD}s; "
+            f"the last five ({results.window.label}) are shown.",
+            "fail",
+        )
+    return Verdict(f"{what}: Steady State can't be judged: n/a ({tracked.reason}).", "fail")
+
+
+def tracking_time_page(
+    tracked: TrackedPart, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
+) -> Page:
+    """IOPS of each minute over time, the tracked minutes as points (Plot 11-1, Plot 14-1 (1))."""
+    minutes = minutes_of(tracked.samples, tracked.minute_ns)
+    if not minutes:
+        return page(name, tracking_sentence(tracked, subject))
+    time = minutes_axis(minutes)
+    shown = _minutes_table(f"{name.id}-values", tracked, minutes, time)
+    sentence = tracking_sentence(tracked, subject)
+    plot = Plot(
+        x=time.axis,
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+        series=(
+            Series("IOPS", "column", (0,), _VALUE_COLOR, style="line"),
+            Series("Tracked minute", "column", (1,), _TRACKED_COLOR, style="points", emphasis=True),
+        ),
+        alt=f"{{rows}} minutes, from {{low}} to {{high}} IOPS. {sentence.text}",
+        bands=_time_band(tracked.results, time),
+        height_px=height_over_rounds(len(tracked.results.minutes)),
+    )
+    between, rounds = between_verdicts(tracked, subject), _rounds_table(name, tracked, time)
+    return page(name, _lead(lead), plot.over(name, shown), sentence, *between, rounds, shown)
+
+
+def tracking_rounds_page(
+    tracked: TrackedPart, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
+) -> Page:
+    """IOPS of the tracked minutes by tracking round, with the time at which each began (Table 13-3 (1))."""
+    results = tracked.results
+    if not results.minutes:
+        return page(name, tracking_sentence(tracked, subject))
+    minutes = minutes_of(tracked.samples, tracked.minute_ns)
+    time = minutes_axis(minutes)
+    shown, sentence = _rounds_table(name, tracked, time), tracking_sentence(tracked, subject)
+    plot = Plot(
+        x=_rounds_axis(results, time),
+        y=lambda values: ticks.linear_axis("IOPS", 0, max(values)),
+        series=(Series("IOPS", "row", (0,), _VALUE_COLOR, style="spline", emphasis=True),),
+        alt=f"{{count}} tracking rounds, from {{low}} to {{high}} IOPS. {sentence.text}",
+        bands=_rounds_band(results),
+        height_px=height_over_rounds(len(results.minutes)),
+    )
+    between = between_verdicts(tracked, subject)
+    every = _minutes_table(f"{name.id}-minutes", tracked, minutes, time)
+    return page(name, _lead(lead), plot.over(name, shown), sentence, *between, shown, every)
+
+
+def tracking_window_page(tracked: TrackedPart, name: PlotName, conditions: str) -> Page:
+    """The window of the tracked minutes with its determination data (Plot 11-2, Table 13-3 (2))."""
+    window = Window(
+        variable=f"{tracked.stimulus}, {tracked.demand}",
+        metric=IOPS,
+        verdict=tracked.results.verdict,
+        values=tracked.results.iops,
+        reason=tracked.reason,
+        conditions=conditions,
+        round_word=ROUND_WORD,
+        told=between_verdicts(tracked),
+    )
+    return window_page(window, name)
+
+
+def _lead(text: str) -> Verdict | None:
+    return Verdict(text) if text else None
+
+
+def _rounds_axis(results: TrackingResults, time: TimeAxis) -> Axis:
+    """Tracking rounds, with the time at which each began."""
+    axis = ticks.rounds_axis(len(results.minutes))
+    starts = [time.place(results.starts_ns[int(number) - 1]) for number in axis.ticks]
+    labels = tuple(
+        f"{number:.0f} ({cells.fixed(start, 1)})" for number, start in zip(axis.ticks, starts, strict=True)
+    )
+    return replace(axis, title=f"{ROUND_WORD} (began at {time.unit_name})", labels=labels)
+
+
+def _rounds_band(results: TrackingResults) -> tuple[Band, ...]:
+    if not results.window.is_full:
+        return ()
+    first, last = results.window.rounds[0], results.window.rounds[-1]
+    return (Band("x", first - 0.5, last + 0.5, "window", _window_label(results)),)
+
+
+def _time_band(results: TrackingResults, time: TimeAxis) -> tuple[Band, ...]:
+    if not results.window.is_full:
+        return ()
+    first, last = results.window.rounds[0], results.window.rounds[-1]
+    start, end = time.place(results.starts_ns[first - 1]), time.place(results.ends_ns[last - 1])
+    return (Band("x", start, end, "window", _window_label(results)),)
+
+
+def _window_label(results: TrackingResults) -> str:
+    name = "Measurement Window" if results.steady else "Last five"
+    return f"{name}: {ROUND_WORD}s {results.window.label}"
+
+
+def _rounds_table(name: PlotName, tracked: TrackedPart, time: TimeAxis) -> Table:
+    results = tracked.results
+    rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
+        ("IOPS", tuple(IOPS.cell(iops) for iops in results.iops)),
+        ("ART (ms)", tuple(cells.latency(minute.mean_latency_ns) for minute in results.minutes)),
+        ("MRT (ms)", tuple(cells.latency(minute.max_latency_ns) for minute in results.minutes)),
+        (f"Start ({time.unit_name})", tuple(elapsed_cell(start_ns, time) for start_ns in results.starts_ns)),
+    )
+    return Table(
+        id=f"{name.id}-rounds",
+        title="Tracked minutes",
+        head=Column(ROUND_WORD, align="left", width=0),
+        columns=round_columns(range(1, len(results.minutes) + 1)),
+        rows=tuple(Row(Cell(label), cells_of_row) for label, cells_of_row in rows),
+        note=f"{results.begun} {ROUND_WORD}{'s' if results.begun != 1 else ''} begun. Times count from the "
+        "first I/O of the stimulus.",
+    )
+
+
+def _minutes_table(table_id: str, tracked: TrackedPart, minutes: Sequence[Minute], time: TimeAxis) -> Table:
+    return Table(
+        id=table_id,
+        title="Every minute of the stimulus",
+        head=elapsed_column(time),
+        columns=minute_columns(extra=(Column("Tracked (IOPS)"),)),
+        rows=tuple(
+            minute_row(minute, time, tracked.minute_ns, extra=(_tracked_cell(tracked.results, minute),))
+            for minute in minutes
+        ),
+        printed=False,
+    )
+
+
+def _tracked_cell(results: TrackingResults, row: Minute) -> Cell:
+    """The IOPS of the tracked minute whose middle lies in this minute, if one does."""
+    for minute, start_ns, end_ns in zip(results.minutes, results.starts_ns, results.ends_ns, strict=True):
+        if row.start_ns <= (start_ns + end_ns) // 2 < row.end_ns:
+            return IOPS.cell(minute.iops)
+    return Cell("-")

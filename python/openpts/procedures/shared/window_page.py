@@ -1,0 +1,214 @@
+"""The page of one measurement window: why it is steady, or is not (PTS 7.3.4, 7.3.5; design: section 4)."""
+
+from dataclasses import dataclass
+
+from openpts.analysis.round_test import RoundTestResults
+from openpts.analysis.rounds import by_round
+from openpts.pages import cells, ticks
+from openpts.pages.kit import Plot, PlotName, page
+from openpts.pages.model import (
+    Axis,
+    Band,
+    Cell,
+    Column,
+    Page,
+    Row,
+    Rule,
+    Series,
+    Table,
+    Verdict,
+)
+from openpts.procedures.shared.metric import METRICS, Metric
+from openpts.procedures.shared.steady_state_pages import point_name, round_columns, rounds_reason
+from openpts.vocabulary.verdict import SteadyStateReport
+
+_VALUE_COLOR = 2
+_FIT_COLOR = 3
+_AROUND_AVERAGE = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """A measurement window to be shown: ``verdict`` None where it can't be judged, for ``reason``.
+
+    ``values`` are those of all rounds there are, ``conditions`` the line below the determination data,
+    ``round_word`` what a round is called: Round, or Tracking Round. ``told`` stands below the verdict.
+    """
+
+    variable: str
+    metric: Metric
+    verdict: SteadyStateReport | None
+    values: tuple[float, ...]
+    reason: str
+    conditions: str
+    round_word: str = "Round"
+    told: tuple[Verdict, ...] = ()
+
+
+def window_of(results: RoundTestResults, variable_index: int, conditions: str) -> Window:
+    """The window of one tracking variable of a test of rounds."""
+    variable = results.conditions.tracking[variable_index]
+    reason = rounds_reason(results) if not results.window.is_full else "tracking variable not measured"
+    return Window(
+        variable=point_name(variable),
+        metric=METRICS[variable.figure],
+        verdict=results.verdicts[variable_index],
+        values=by_round(results.rounds, variable.point, variable.figure),
+        reason=reason,
+        conditions=conditions,
+    )
+
+
+def window_page(window: Window, name: PlotName) -> Page:
+    """One tracking variable over the measurement window, with the determination data (PTS 7.3.4, 8.3.6)."""
+    verdict, metric = window.verdict, window.metric
+    if verdict is None:
+        return _unjudged_page(window, name)
+    shown = _window_values(f"{name.id}-values", verdict, metric, window.round_word)
+    plot = Plot(
+        x=ticks.window_axis(verdict.rounds, window.round_word),
+        y=_window_axis(verdict, metric),
+        series=(
+            Series(metric.unit, "row", (0,), _VALUE_COLOR, emphasis=True),
+            Series("Best linear fit", "row", (2,), _FIT_COLOR, style="fit"),
+        ),
+        alt=f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)} {metric.unit} "
+        f"around an average of {metric.text(verdict.average)}. {judgement(verdict).text}",
+        rules=(
+            Rule("Average", verdict.average, "average"),
+            Rule("110 % of average", verdict.band[1], "limit"),
+            Rule("90 % of average", verdict.band[0], "limit"),
+        ),
+        bands=(Band("y", *verdict.band, "allowed"),),
+        height_px=320,
+    )
+    data = determination_table(f"{name.id}-data", verdict, metric, window.conditions)
+    return page(name, plot.over(name, shown), *_judgements(verdict), *window.told, data, shown)
+
+
+def _window_axis(verdict: SteadyStateReport, metric: Metric) -> Axis:
+    fit = [verdict.slope * number + verdict.intercept for number in verdict.rounds]
+    return ticks.around_axis(metric.axis_title, verdict.average, _AROUND_AVERAGE, [*verdict.values, *fit])
+
+
+def _unjudged_page(window: Window, name: PlotName) -> Page:
+    """The page of a window that does not exist: the rounds there are, and why nothing is judged."""
+    table = Table(
+        id=f"{name.id}-values",
+        title=f"{window.round_word}s completed ({window.metric.unit})",
+        head=Column("Tracking variable", align="left", width=0),
+        columns=round_columns(range(1, len(window.values) + 1)),
+        rows=(Row(Cell(window.variable), tuple(window.metric.cell(value) for value in window.values)),),
+    )
+    verdict = Verdict(f"Steady State Measurement Window: n/a ({window.reason}).", "fail")
+    return page(name, verdict, table if window.values else None)
+
+
+def judgement(verdict: SteadyStateReport) -> Verdict:
+    """The verdict by definition 2.1.24, with both figures and their limits."""
+    outcome = "Steady State reached" if verdict.steady else "Steady State not reached"
+    return Verdict(
+        f"{outcome}: range {cells.fixed(verdict.range_pct, 1)} % of average (limit 20 %), slope excursion "
+        f"{cells.fixed(verdict.slope_excursion_pct, 1)} % of average (limit 10 %); rules of 2.1.24.",
+        "pass" if verdict.steady else "fail",
+    )
+
+
+def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
+    if verdict.steady == verdict.inside_band:
+        return (judgement(verdict),)
+    inside = "inside" if verdict.inside_band else "outside"
+    return (
+        judgement(verdict),
+        Verdict(
+            f"The values lie {inside} the ±10 % band that the verification record of 7.3.4 prints, while "
+            f"definition 2.1.24 says {'steady' if verdict.steady else 'not steady'}; the definition decides.",
+        ),
+    )
+
+
+def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metric, conditions: str) -> Table:
+    """The Steady State determination data, both forms of the specification in one (PTS 7.3.4, Plot 8-3)."""
+    low, high = verdict.band
+    return Table(
+        id=table_id,
+        title="Steady State Determination Data",
+        head=Column("Item", align="left", width=1.75),
+        columns=(
+            Column("Value", width=1.2),
+            Column("Item", align="left", width=1.85),
+            Column("Value", width=1.2),
+            Column("Result", align="center", width=0.35),
+        ),
+        rows=(
+            _pair(
+                "Measurement Window",
+                cells.words(f"Start {verdict.rounds[0]}; End {verdict.rounds[-1]}"),
+                "Average",
+                metric.cell(verdict.average),
+                cells.words("-"),
+            ),
+            _pair(
+                "Allowed maximum data excursion (20 %)",
+                metric.cell(verdict.allowed_range),
+                "Measured maximum data excursion (max - min)",
+                metric.cell(verdict.range, note=cells.fixed(verdict.range_pct, 1, "%")),
+                cells.verdict(verdict.range_ok),
+            ),
+            _pair(
+                "Allowed maximum slope excursion (10 %)",
+                metric.cell(verdict.allowed_slope_excursion),
+                "Measured maximum slope excursion",
+                metric.cell(verdict.slope_excursion, note=cells.fixed(verdict.slope_excursion_pct, 1, "%")),
+                cells.verdict(verdict.slope_ok),
+            ),
+            _pair(
+                "Allowed range (average ±10 %)",
+                cells.words(f"{metric.text(low)} to {metric.text(high)}"),
+                "Measured range (min to max)",
+                cells.words(f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)}"),
+                cells.verdict(verdict.inside_band),
+            ),
+            _pair(
+                "Least squares linear fit",
+                cells.words(_fit_text(verdict, metric)),
+                "Correlation coefficient r",
+                cells.number_or("constant values", verdict.r, 3),
+                cells.words("-"),
+            ),
+        ),
+        note=conditions,
+    )
+
+
+def _pair(first: str, value: Cell, second: str, measured: Cell, result: Cell) -> Row:
+    return Row(Cell(first), (value, Cell(second), measured, result))
+
+
+def _fit_text(verdict: SteadyStateReport, metric: Metric) -> str:
+    """Both coefficients to what the metric's values are worth."""
+    slope = cells.fixed(verdict.slope, 3 if metric.decimals is not None else 6)
+    return f"{slope} * R + {metric.text(verdict.intercept)}"
+
+
+def _window_values(table_id: str, verdict: SteadyStateReport, metric: Metric, round_word: str) -> Table:
+    fit = [verdict.slope * number + verdict.intercept for number in verdict.rounds]
+    return Table(
+        id=table_id,
+        title="Values plotted",
+        head=Column(round_word, align="left", width=0),
+        columns=tuple(Column(str(number), float(number)) for number in verdict.rounds),
+        rows=(
+            Row(Cell(metric.unit), tuple(metric.cell(value) for value in verdict.values)),
+            Row(
+                Cell("Deviation from average (%)"),
+                tuple(
+                    cells.percent(
+                        100 * (value / verdict.average - 1) if verdict.average else 0.0, 2, plus=True
+                    )
+                    for value in verdict.values
+                ),
+            ),
+            Row(Cell("Best linear fit"), tuple(metric.cell(value) for value in fit)),
+        ),
+    )

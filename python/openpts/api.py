@@ -6,11 +6,12 @@ from pathlib import Path
 
 from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.pages.measure import Measured
-from openpts.procedures.reports import read_for_report, reported_test
+from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.contenders import RunComparison, compare_runs
 from openpts.report.compare.sources import read_entries
+from openpts.report.sources import read_for_report
 
 __all__ = ["build_report", "compare", "measures", "read_run"]
 
@@ -29,7 +30,7 @@ def measures(run: Run) -> tuple[Measured, ...]:
 
     Raises RecordError for a run of a test that this openpts does not know.
     """
-    return tuple(reported_test(run.manifest.conditions.test).report(run).measures)
+    return tuple(procedure_of(run.manifest.conditions.test).report(run).measures)
 
 
 def compare(

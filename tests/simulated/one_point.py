@@ -5,15 +5,14 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.record.manifest import People
 from openpts.runner.events import Listener
 from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.verdict import TrackingVariable
 
@@ -38,7 +37,7 @@ def run_one_point(
 ) -> FinishedRun:
     """The run with the runner that any device has."""
 
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, IopsConditions)
         return replace(
             conditions,
@@ -61,4 +60,4 @@ def run_one_point(
         folder=folder,
         seed=seed,
     )
-    return run_test(TESTS["iops"], order, listeners)
+    return run_test(PTS["iops"], order, listeners)

@@ -7,14 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
@@ -130,7 +129,7 @@ def assert_captured(run: Run) -> None:
     assert run.manifest.capture.lost == ""
 
 
-def shortened(conditions: TestConditions) -> TestConditions:
+def shortened(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, DemandIntensityConditions)
     return at_time_scale(conditions, 1 / 60)
 
@@ -158,7 +157,7 @@ def test_a_drive_of_constant_rate_has_its_maximum_at_the_lowest_demand(tmp_path:
 @pytest.mark.parametrize("workload", ["vod", "metadata", "read_intensive", "composite"])
 @pytest.mark.proves("PTS-DIRTH-03")
 def test_any_workload_does(tmp_path: Path, workload: str) -> None:
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, DemandIntensityConditions)
         few = replace(conditions, workload=WORKLOADS[workload], tcs=(4, 1), qds=(4, 1), precondition_tc=4)
         return at_time_scale(few, 1 / 600)

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -14,13 +13,13 @@ from openpts.runner.run import Adjust
 from openpts.simulation.presets import load_preset
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import GB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 
 def adjusted(**changes: object) -> Adjust:
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, FillConditions)
         return replace(conditions, **changes)
 

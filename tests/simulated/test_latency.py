@@ -5,13 +5,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
@@ -73,7 +72,7 @@ def test_a_drive_of_known_latency_is_reported_with_exactly_that(tmp_path: Path) 
 
 @pytest.mark.proves("PTS-LAT-17..20")
 def test_nines_lengthen_the_histogram_and_are_told(tmp_path: Path) -> None:
-    def seven(conditions: TestConditions) -> TestConditions:
+    def seven(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, LatencyConditions)
         return replace(conditions, nines=6, max_rounds=5, minute_ns=NS_PER_S, precondition_passes=0.01)
 

@@ -6,14 +6,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import RATED_ERASES, write_worn_drive
 
@@ -25,7 +24,7 @@ def wear_per_cycle_pct(run: Run) -> float:
     return 100 / RATED_ERASES / float(physical_per_user)
 
 
-def to_the_end(conditions: TestConditions) -> TestConditions:
+def to_the_end(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, LifetimeConditions)
     return replace(conditions, drive_cycles=200, wear_limit_pct=1000)
 

@@ -7,12 +7,11 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.pages.model import Verdict
-from openpts.procedures.conditions import TestConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 
@@ -23,7 +22,7 @@ PAGES = {
 }
 
 
-def adjusted(conditions: TestConditions) -> TestConditions:
+def adjusted(conditions: Conditions) -> Conditions:
     """HIR with its first wait state alone, WSAT for two and a half hours, DIRTH at four operating points."""
     shorter: dict[str, dict[str, Any]] = {
         "hir": {"wait_states": getattr(conditions, "wait_states", ())[:1]},

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.states import comparison_of
@@ -15,7 +14,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
@@ -23,7 +22,7 @@ from tests.support.oracle_presets import write_oracle
 
 
 def of(*names: str) -> Adjust:
-    def chosen(conditions: TestConditions) -> TestConditions:
+    def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         return replace(conditions, benchmarks=tuple(BENCHMARKS[name] for name in names))
 
@@ -74,7 +73,7 @@ def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
     assert pages >= {f"benchmarks-{n}{page}" for n in (1, 2, 3) for page in ("", "-definition")}
 
 
-def small(conditions: TestConditions) -> TestConditions:
+def small(conditions: Conditions) -> Conditions:
     """A drive of 256 MiB is written full in seconds."""
     assert isinstance(conditions, PreconConditions)
     return replace(

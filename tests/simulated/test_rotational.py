@@ -4,14 +4,13 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.pages.model import Verdict
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
@@ -22,7 +21,7 @@ ACCESSES = (80, 70, 110, 90)  # R and W at QD 1, R and W at QD 32
 WHOLE = (60, 50, 100, 70)
 
 
-def five_zones(conditions: TestConditions) -> TestConditions:
+def five_zones(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, RotationalConditions)
     return replace(conditions, zones=5, minute_ns=10 * NS_PER_S)
 

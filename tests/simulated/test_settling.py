@@ -10,7 +10,6 @@ from openpts.analysis.settling import Look
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
 from openpts.pages.model import Verdict
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.shared.settling import SettlingCourse, settle
 from openpts.record.reader import Run
@@ -18,7 +17,7 @@ from openpts.report.build import build_report
 from openpts.report.times import default_date
 from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply
 from openpts.vocabulary.sample import Sample
@@ -85,7 +84,7 @@ def test_a_drive_with_nothing_to_do_settles_with_the_first_looks() -> None:
     assert len(after_writes(0.0001, rule).looks) == rule.looks
 
 
-def with_idle_time(conditions: TestConditions) -> TestConditions:
+def with_idle_time(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, BenchmarksConditions)
     return replace(
         conditions,

@@ -8,14 +8,13 @@ from click.testing import CliRunner
 from openpts.cli.suite import run_all
 from openpts.pages.model import Cell, Figure, Page, Report, Table, Verdict
 from openpts.plots.svg import draw_figures
-from openpts.procedures.reports import read_for_report
 from openpts.record.reader import Run
 from openpts.report.build import build_combined
 from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import part_of
 from openpts.report.short.build import short_report
-from openpts.report.sources import ReportSource
+from openpts.report.sources import ReportSource, read_for_report
 from tests.support.oracle_presets import write_oracle
 
 DATE = "2026-01-02T00:00:00Z"

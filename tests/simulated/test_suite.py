@@ -12,7 +12,7 @@ from openpts.cli.suite import run_all
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RunFailedError, UsageError
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
@@ -42,7 +42,7 @@ def states(folder: Path) -> dict[str, str]:
 def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
     folder = tmp_path / "suite"
     found = suite(folder, f"sim:{write_oracle(tmp_path, FAST)}")
-    assert [entry["test"] for entry in found["entries"]] == list(TESTS)
+    assert [entry["test"] for entry in found["entries"]] == list(PTS)
     assert set(states(folder).values()) == {"complete"}
     for entry in read_suite(folder).entries:
         run = read_run(folder / entry.folder)
@@ -50,7 +50,7 @@ def test_every_test_has_a_folder_with_its_own_purge(tmp_path: Path) -> None:
         assert run.manifest.conditions.test == entry.test
         assert len(run.manifest.purges) == run.cycle_count >= 1
     page = (folder / "index.html").read_text()
-    assert all(test.title in page for test in TESTS.values())
+    assert all(test.title in page for test in PTS.values())
     assert "SIMULATED" in page
 
 
@@ -160,7 +160,7 @@ def part(name: str, preset: Path) -> SuitePart:
         command_line=(),
         seed=1,
     )
-    return SuitePart(TESTS[name], order)
+    return SuitePart(PTS[name], order)
 
 
 def runner(folder: Path, listener: Listener, told: list[Suite], reports: Sequence[str] = ()) -> SuiteRunner:

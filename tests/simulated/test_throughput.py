@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.guard.consent import Consent
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.report.build import build_report
@@ -70,7 +70,7 @@ def test_a_drive_of_known_rates_is_reported_with_exactly_those(tmp_path: Path) -
         folder=tmp_path / "run",
         seed=1,
     )
-    run = read_run(run_test(TESTS["tp"], order, []).folder)
+    run = read_run(run_test(PTS["tp"], order, []).folder)
     assert run.manifest.target.user_capacity_bytes == CAPACITY_BYTES
     small, large = summarise(run)["cycles"]
     window = (climbing[3], *[even] * 4)  # its range is 200 of 760: more than 20 %, so not the one

@@ -8,9 +8,8 @@ from msgspec.structs import replace
 
 from openpts.pages.measure import Measured
 from openpts.pages.model import Report, Row
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
-from openpts.procedures.reports import reported_test
+from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.compare.build import build_comparison
@@ -20,7 +19,7 @@ from openpts.report.summary import summarise
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 
@@ -33,7 +32,7 @@ STATE = "Steady State n/a (3 of 5 tracked minutes)"
 def shorter(minutes: int) -> Adjust:
     """Write saturation that its longest time ends."""
 
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, WriteSaturationConditions)
         longest_ns = minutes * 60 * NS_PER_S
         return replace(conditions, longest_ns=longest_ns, drive_fills=12.0, steady_after_drive_fills=0.0)
@@ -58,7 +57,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def key_values(run: Run) -> dict[str, Measured]:
-    found = reported_test("wsat").report(run).measures
+    found = procedure_of("wsat").report(run).measures
     return {one.label: one for one in found if one.is_key}
 
 
@@ -154,5 +153,5 @@ def test_a_plateau_that_was_steady_and_left_is_no_level_of_the_drive(tmp_path: P
     values = key_values(run)
     for name in ("RND 4 KiB RW0, Steady State", END_ZONE, RATIO):
         assert values[name].state == "Steady State found in Tracking Round 5, at another level than the end"
-    texts = [verdict.text for verdict in reported_test("wsat").report(run).verdicts]
+    texts = [verdict.text for verdict in procedure_of("wsat").report(run).verdicts]
     assert any("at 60 IOPS, which is another level than the 20 IOPS of the end" in text for text in texts)

@@ -7,7 +7,6 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.pages.model import Report
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.build import build_report
@@ -17,7 +16,7 @@ from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from tests.simulated.whole_tests import run_whole
@@ -25,7 +24,7 @@ from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 
 def adjusted(**changes: object) -> Adjust:
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, WriteSaturationConditions)
         return replace(conditions, **changes)
 

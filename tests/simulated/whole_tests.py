@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from openpts.device.guard.consent import Consent
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.runner.run import Adjust, Order, run_test
@@ -34,4 +34,4 @@ def run_whole(
         folder=folder,
         seed=5,
     )
-    return read_run(run_test(ALL_TESTS[test], order, []).folder)
+    return read_run(run_test(PROCEDURES[test], order, []).folder)

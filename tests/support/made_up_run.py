@@ -6,12 +6,11 @@ from pathlib import Path
 
 from msgspec.structs import replace as with_changes
 
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.facts import (
     CaptureReport,
     Fact,
@@ -38,7 +37,7 @@ from tests.unit.pts.trace.player import Drive, Health, Rate
 CAPACITY_BYTES = 256 * 2**30
 HOST = ("system", "motherboard", "cpu", "memory", "hba", "interposer", "primary_storage", "peripherals")
 DUT = ("file_system", "manufacturer", "model", "serial", "firmware", "interface", "form_factor", "nand_type")
-Adjust = Callable[[TestConditions], TestConditions]
+Adjust = Callable[[Conditions], Conditions]
 
 
 def demand_rate(stimulus: Stimulus, _part: Part, _number: int) -> float:
@@ -65,7 +64,7 @@ def made_up_run(
     adjust: Adjust = lambda conditions: conditions,
 ) -> Run:
     """A whole run of a test on a raw device, as its script wants it."""
-    test = ALL_TESTS[name]
+    test = PROCEDURES[name]
     conditions = adjust(test.standard_conditions(drive_class, 1))
     drive = Drive(CAPACITY_BYTES, rate or (demand_rate if name in {"cbw", "dirth"} else flat_rate))
     drive = drive if health is None else replace(drive, health=health)
@@ -97,7 +96,7 @@ def _cache(enabled: bool) -> str:
     return "WCE" if enabled else "WCD"
 
 
-def _manifest(conditions: TestConditions) -> Manifest:
+def _manifest(conditions: Conditions) -> Manifest:
     return Manifest(
         test_id="MADE-UP",
         command_line=("openpts",),

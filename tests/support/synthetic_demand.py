@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from openpts._native import Histogram
 from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import NS_PER_S
@@ -63,7 +63,7 @@ class SyntheticDemand:
     @property
     def conditions(self) -> CompositeConditions | DemandIntensityConditions:
         """Those of the test with nine operating points."""
-        standard = TESTS[self.test].standard_conditions(self.drive_class, 42)
+        standard = PTS[self.test].standard_conditions(self.drive_class, 42)
         assert isinstance(standard, CompositeConditions | DemandIntensityConditions)
         return replace(standard, **{"tcs": (32, 4, 1), "qds": (32, 4, 1), **self.changes})
 
@@ -109,7 +109,7 @@ def write_synthetic_demand(folder: Path, wanted: SyntheticDemand) -> Path:
 
 def _play(wanted: SyntheticDemand) -> Iterator[tuple[StepPlace, Sample] | CycleFinished]:
     """What the script asks for, measured; it ends early where that is wanted."""
-    script = TESTS[wanted.test].script(wanted.conditions, CAPACITY_BYTES)
+    script = PTS[wanted.test].script(wanted.conditions, CAPACITY_BYTES)
     answer: Answer = None
     count = 0
     while True:

@@ -2,7 +2,7 @@
 
 import ast
 
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from tests.support.syntax_trees import TREES
 
 
@@ -39,9 +39,9 @@ def test_scripts_analysis_and_reports_read_no_clock() -> None:
 
 
 def test_every_test_script_has_the_headings_of_its_manual_page() -> None:
-    modules = {test.standard_conditions.__module__ for test in TESTS.values()}
+    modules = {test.standard_conditions.__module__ for test in PTS.values()}
     scripts = {module.removeprefix("openpts.").replace(".", "/") + ".py" for module in modules}
-    assert len(scripts) == len(TESTS)
+    assert len(scripts) == len(PTS)
     for name, tree in TREES:
         if name in scripts:
             headings = [line for line in (ast.get_docstring(tree) or "").splitlines() if line[:1].isupper()]

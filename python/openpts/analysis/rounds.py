@@ -9,22 +9,22 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS, disturbed_rounds, judge
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVariable, figure_of
+from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable, figure_of
 
-CompleteRound = Mapping[TestPoint, Sample]
+CompleteRound = Mapping[RoundPoint, Sample]
 P = TypeVar("P")
 
 
-def test_point(stimulus: Stimulus | None) -> TestPoint | None:
+def test_point(stimulus: Stimulus | None) -> RoundPoint | None:
     """The test point to which a stimulus belongs; None for an idle gap, or a mix of no whole per cents."""
     if stimulus is None:
         return None
-    point = TestPoint(stimulus.access_pattern, stimulus.block_size_bytes, round(stimulus.read_pct))
+    point = RoundPoint(stimulus.access_pattern, stimulus.block_size_bytes, round(stimulus.read_pct))
     return point if point.matches(stimulus) else None
 
 
 def complete_rounds(
-    numbered: Iterable[tuple[int, Sample]], points: Collection[TestPoint]
+    numbered: Iterable[tuple[int, Sample]], points: Collection[RoundPoint]
 ) -> tuple[CompleteRound, ...]:
     """Rounds 1, 2, ... in which every point was measured to its end; index 0 is round 1.
 
@@ -49,7 +49,7 @@ def consecutive_rounds(
     return tuple(rounds)
 
 
-def by_round(rounds: Sequence[CompleteRound], point: TestPoint, figure: SteadyFigure) -> tuple[float, ...]:
+def by_round(rounds: Sequence[CompleteRound], point: RoundPoint, figure: SteadyFigure) -> tuple[float, ...]:
     """A figure of one test point in rounds 1, 2, ..., in its unit; empty if the point was never measured."""
     return tuple(figure_of(figure, samples[point]) for samples in rounds if point in samples)
 

@@ -13,7 +13,7 @@ from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.overrides import Given
 from openpts.parameters.tables import TABLES
-from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.conditions import DriveClass
 
 Table = type[CommonParameters]
@@ -32,7 +32,7 @@ _METAVARS: Final = {
 }
 
 
-def parameter_options(test: TestDefinition, table: Table | None = None) -> list[Callable[[Any], Any]]:
+def parameter_options(test: Procedure, table: Table | None = None) -> list[Callable[[Any], Any]]:
     """An option for each parameter, with the specification's value at the end of its help.
 
     ``table`` has some of the test's parameters instead of all.
@@ -74,7 +74,7 @@ class Values(click.ParamType[Any]):
         return read
 
 
-def _option(test: TestDefinition, parameter: Parameter) -> Callable[[Any], Any]:
+def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
     kind = _kind(parameter)
     declarations = [_option_name(parameter), f"{_PREFIX}{parameter.name}"]
     help_text = _help(test, parameter)
@@ -150,7 +150,7 @@ def _metavar(parameter: Parameter, kind: inspect.Type) -> str | None:
     return f"{unit},..." if isinstance(kind, inspect.ListType) else unit
 
 
-def _help(test: TestDefinition, parameter: Parameter) -> str:
+def _help(test: Procedure, parameter: Parameter) -> str:
     shown: Mapping[DriveClass, str] = {
         drive_class: parameter.setting.show(test.standard_conditions(drive_class, 0))
         for drive_class in DriveClass

@@ -14,15 +14,15 @@ from openpts.cli.guard_verdict import verdict_lines, verdict_object
 from openpts.cli.option_group import together
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
+from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.cli.terminal import wrapped
-from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.listing.inspect import verdict_on
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import PROCEDURES
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import MB, NS_PER_US, parse_size_bytes
@@ -61,7 +61,7 @@ _PLAN_OPTIONS = together(
 )
 
 
-def _command(test: TestDefinition) -> click.Command:
+def _command(test: Procedure) -> click.Command:
     @click.command(
         test.name,
         help=f"Plan the {test.title} test ({test.source}).\n\n"
@@ -78,7 +78,7 @@ def _command(test: TestDefinition) -> click.Command:
     return command
 
 
-for _test in ALL_TESTS.values():
+for _test in PROCEDURES.values():
     plan_command.add_command(_command(_test))
 
 

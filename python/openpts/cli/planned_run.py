@@ -1,7 +1,7 @@
 """The plan of the run that an operator's words would give."""
 
+from openpts.cli.procedure_options import Choices
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.test_options import Choices
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.plan import RunPlan, plan_run

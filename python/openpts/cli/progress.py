@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 from openpts.cli.step_length import StepCounts, done_fraction, longest_left_s
 from openpts.cli.time_left import PlanFollower, TimeLeft
 from openpts.engine.contract import EngineProgress, OutstandingIo
-from openpts.procedures.conditions import TestConditions
 from openpts.runner.events import (
     Event,
     PurgeFinished,
@@ -24,6 +23,7 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part, part_text
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
@@ -47,7 +47,7 @@ class RunProgress:
     """
 
     phase: str = "starting"
-    conditions: TestConditions | None = None
+    conditions: Conditions | None = None
     capacity_bytes: int = 0
     simulated: bool = False
     cycle: int = 1

@@ -5,27 +5,25 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.cli.test_options import Choices
+from openpts.cli.procedure_options import Choices
 from openpts.device.targets.simulated_target import SimulatedTarget
 from openpts.fields.setting import parameters_of
 from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.pts.hir.conditions import WaitState
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import settled_step_ns
 from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.stimulus import Step
 
 _GRAIN_NS: Final = NS_PER_S // 10
 
 
-def quick_on_simulated(
-    choices: Choices, target: SimulatedTarget
-) -> Callable[[TestConditions], TestConditions]:
+def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[Conditions], Conditions]:
     """The choices for a simulated drive: what lasts too short for it lasts longer, but not beyond standard.
 
     At a scale of s only 1/s of an element is simulated, so what is quick on a drive that exists may be too
@@ -36,7 +34,7 @@ def quick_on_simulated(
     table = parameters_of(TABLES[choices.test.name])
     fixed = {table[name].setting.field for name in choices.given.values if name in table}
 
-    def adjust(standard: TestConditions) -> TestConditions:
+    def adjust(standard: Conditions) -> Conditions:
         conditions = choices.adjust(standard)
         if "time_scale" in fixed:
             return conditions
@@ -44,7 +42,7 @@ def quick_on_simulated(
         steps = _steps(choices.test, possible, capacity_bytes)
         needed_ns = settled_step_ns(preset, capacity_bytes, scale, steps)
         whole_ns = -(-needed_ns // _GRAIN_NS) * _GRAIN_NS
-        longer: TestConditions = lengthened(conditions, standard, whole_ns, fixed)
+        longer: Conditions = lengthened(conditions, standard, whole_ns, fixed)
         return longer
 
     return adjust
@@ -73,6 +71,6 @@ def lengthened(conditions: Any, standard: Any, needed_ns: int, fixed: set[str]) 
     return replace(conditions, **changes)
 
 
-def _steps(test: TestDefinition, conditions: TestConditions, capacity_bytes: int) -> Sequence[Step]:
+def _steps(test: Procedure, conditions: Conditions, capacity_bytes: int) -> Sequence[Step]:
     script = test.script(conditions, capacity_bytes)
     return steps_of(dry_run(script, capacity_bytes, AssumedDrive(), Ending.LONGEST))

@@ -11,16 +11,16 @@ from openpts.cli.command_group import InOrder
 from openpts.cli.endurance import Endurance
 from openpts.cli.finite import FiniteRange
 from openpts.cli.option_group import together
+from openpts.cli.procedure_options import choices_of, options_of
 from openpts.cli.rehearse_text import print_rehearsal, rehearsal_object
 from openpts.cli.report import report_on
 from openpts.cli.run import display_on
-from openpts.cli.test_options import choices_of, options_of
 from openpts.device.targets.simulated_target import MOST_SCALE
 from openpts.fields.setting import parameters_of
 from openpts.host.memory import available_memory_bytes
 from openpts.parameters.tables import TABLES
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import PROCEDURES
 from openpts.rehearsal.reference_drive import Wishes, subject_of
 from openpts.rehearsal.rehearse import Plan, rehearse
 from openpts.system_files import SystemRoots
@@ -75,7 +75,7 @@ def rehearse_command() -> None:
     """Run a test on a simulated drive in place of a real one, in virtual time."""
 
 
-def _command(test: TestDefinition) -> click.Command:
+def _command(test: Procedure) -> click.Command:
     """`openpts rehearse TEST`, with an option for each of its parameters."""
     own_nines = "nines" in parameters_of(TABLES[test.name])
 
@@ -118,7 +118,7 @@ def _command(test: TestDefinition) -> click.Command:
     return command
 
 
-for _test in ALL_TESTS.values():
+for _test in PROCEDURES.values():
     rehearse_command.add_command(_command(_test))
 
 

@@ -95,8 +95,8 @@ def print_notes(written: "WrittenReport") -> None:
 
 def _print_json(run_folders: tuple[Path, ...], written: "WrittenReport | None", *, redact: bool) -> None:
     """One object for one run; of several runs, a list of theirs."""
-    from openpts.procedures.reports import read_for_report  # noqa: PLC0415 likewise
     from openpts.report.redaction import redacted_figures  # noqa: PLC0415 slow to load
+    from openpts.report.sources import read_for_report  # noqa: PLC0415 slow to load
     from openpts.report.summary import summarise  # noqa: PLC0415 slow to load
 
     runs = [read_for_report(folder) for folder in run_folders]

@@ -14,18 +14,17 @@ from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.live_display import LiveDisplay
 from openpts.cli.option_group import together
 from openpts.cli.plain_log import PlainLog
+from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
 from openpts.cli.telemetry_options import TELEMETRY_OPTIONS, telemetry_of
 from openpts.cli.terminal import can_be_drawn_over
-from openpts.cli.test_help import help_of
-from openpts.cli.test_options import Choices, choices_of, options_of
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
@@ -88,7 +87,7 @@ RUN_OPTIONS = together(
 )
 
 
-def _command(test: TestDefinition) -> click.Command:
+def _command(test: Procedure) -> click.Command:
     """`openpts run TEST`, with an option for each of its parameters."""
 
     @click.command(test.name, help=help_of(test), short_help=f"{test.title} test ({test.source}).")
@@ -104,7 +103,7 @@ def _command(test: TestDefinition) -> click.Command:
     return command
 
 
-for _test in ALL_TESTS.values():
+for _test in PROCEDURES.values():
     run.add_command(_command(_test))
 
 
@@ -163,7 +162,7 @@ def order_of(
     )
 
 
-def run_and_log(test: TestDefinition, order: Order, stream: IO[str]) -> Path:
+def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
     """Run with the display that suits the stream; an error that leaves a run folder tells where it is."""
     folders: list[Path] = []
 

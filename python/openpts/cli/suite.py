@@ -14,9 +14,7 @@ import msgspec
 from openpts.cli.option_group import together
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
-from openpts.cli.report import report_on
-from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
-from openpts.cli.test_options import (
+from openpts.cli.procedure_options import (
     CLASS_OPTION,
     PLAN_OPTION,
     QUICK_OPTION,
@@ -24,12 +22,14 @@ from openpts.cli.test_options import (
     Choices,
     chosen,
 )
+from openpts.cli.report import report_on
+from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.errors import OpenptsError
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import PTS
 from openpts.record.suite import Suite, SuiteEntry, write_suite
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener
@@ -39,27 +39,27 @@ from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
 
 
-class _Tests(click.ParamType[tuple[TestDefinition, ...]]):
+class _Tests(click.ParamType[tuple[Procedure, ...]]):
     """Names of tests between commas."""
 
     name = "tests"
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[TestDefinition, ...]:
+    ) -> tuple[Procedure, ...]:
         """The tests in the specification's order, each once."""
         names = {name.strip() for name in str(value).split(",")}
-        if unknown := sorted(names - set(TESTS)):
-            self.fail(f"{', '.join(unknown)}: the tests are {', '.join(TESTS)}", param, ctx)
-        return tuple(test for name, test in TESTS.items() if name in names)
+        if unknown := sorted(names - set(PTS)):
+            self.fail(f"{', '.join(unknown)}: the tests are {', '.join(PTS)}", param, ctx)
+        return tuple(test for name, test in PTS.items() if name in names)
 
 
 _SUITE_OPTIONS = together(
     CLASS_OPTION,
     PLAN_OPTION,
     QUICK_OPTION,
-    click.option("--tests", type=_Tests(), metavar="TEST,...", help=f"Only these of {', '.join(TESTS)}."),
-    *parameter_options(TESTS["iops"], CommonParameters),
+    click.option("--tests", type=_Tests(), metavar="TEST,...", help=f"Only these of {', '.join(PTS)}."),
+    *parameter_options(PTS["iops"], CommonParameters),
     SEED_OPTION,
     click.option(
         "--keep-going/--stop-on-failure",
@@ -78,7 +78,7 @@ _SUITE_OPTIONS = together(
 def run_all(
     target: str,
     *,
-    tests: tuple[TestDefinition, ...] | None,
+    tests: tuple[Procedure, ...] | None,
     keep_going: bool,
     out: Path | None,
     as_json: bool,
@@ -95,7 +95,7 @@ def run_all(
     from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
 
     stream = sys.stderr if as_json else sys.stdout
-    all_choices = _choices_of(tests or tuple(TESTS.values()), options)
+    all_choices = _choices_of(tests or tuple(PTS.values()), options)
     _announce(target, all_choices, stream)
     folder = out or Path("openpts-runs") / f"suite-{datetime.now(UTC):%Y%m%dT%H%M%SZ}"
     RunWriter.check_free(folder)
@@ -141,7 +141,7 @@ def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no
     return SuiteRunner(folder, suite, display, publish, report, keep_going)
 
 
-def _choices_of(tests: Sequence[TestDefinition], options: dict[str, Any]) -> list[Choices]:
+def _choices_of(tests: Sequence[Procedure], options: dict[str, Any]) -> list[Choices]:
     """The choices for each test; what a plan has for them counts less than what options say."""
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")

@@ -4,7 +4,6 @@ from typing import Final
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.progress import RunProgress
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.procedures.extended.fill.conditions import FillConditions
@@ -12,9 +11,10 @@ from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.procedures.extended.sustained.conditions import SustainedConditions
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
-from openpts.procedures.kit.outcome_text import reached_text
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
+from openpts.procedures.shared.outcome_text import reached_text
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -57,7 +57,7 @@ def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[st
     return [f"judged from {rounds} {WINDOW_ROUNDS} on"]
 
 
-def most_verdicts(conditions: TestConditions) -> int:
+def most_verdicts(conditions: Conditions) -> int:
     """How many tracking variables are judged at a time at the most."""
     if isinstance(conditions, RoundConditions):
         return len(conditions.tracking)
@@ -69,7 +69,7 @@ def judged_round_text(part: Part, number: int) -> str:
     return f"{'round' if part is Part.ROUND else 'tracking round'} {number}"
 
 
-def cycle_line(cycle: int, finished: CycleFinished, conditions: TestConditions | None) -> str:
+def cycle_line(cycle: int, finished: CycleFinished, conditions: Conditions | None) -> str:
     """How a cycle ended: steady state where the test looks for it, and what ended the stimulus."""
     outcome = finished.outcome
     judged = outcome.last_round and (conditions is None or most_verdicts(conditions))

@@ -1,6 +1,6 @@
 """The requirements of the specification, each with its level, its place and what it asks, in short.
 
-They stand in catalogue/, one file per section of the specification.
+Those of a test are in its folder, those of all tests, of reports and of the tool in catalogue/.
 """
 
 import tomllib
@@ -11,21 +11,19 @@ from typing import Final
 
 import msgspec
 
-TESTS: Final = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
+from openpts.procedures.registry import PTS
+
+TESTS: Final = tuple(PTS)
 """The specification's tests by short name, in its order (PTS 7 to 14)."""
 
 SECTION_TITLES: Final = {
     "general": "All tests (sections 1 to 4)",
     "report": "Reports (section 5, Annex A)",
     "tool": "Test tool (section 6)",
-    "iops": "IOPS (section 7)",
-    "tp": "Throughput (section 8)",
-    "lat": "Latency (section 9)",
-    "wsat": "Write saturation (section 10)",
-    "hir": "Host idle recovery (section 11)",
-    "xsr": "Cross stimulus recovery (section 12)",
-    "cbw": "Composite block size workload (section 13)",
-    "dirth": "Demand intensity, response time histogram (section 14)",
+    **{
+        name: f"{procedure.title} ({procedure.source.removeprefix('PTS ')})"
+        for name, procedure in PTS.items()
+    },
 }
 """The files of the catalogue, in the order of the specification."""
 
@@ -88,7 +86,10 @@ def by_id() -> dict[str, Requirement]:
 
 
 def _section(section: str) -> tuple[Requirement, ...]:
-    file = resources.files("openpts.conformance") / "catalogue" / f"{section}.toml"
+    if section in TESTS:
+        file = resources.files(PTS[section].package) / "requirements.toml"
+    else:
+        file = resources.files("openpts.conformance") / "catalogue" / f"{section}.toml"
     entries = msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), dict[str, _Entry])
     tests = (section,) if section in TESTS else TESTS
     return tuple(

@@ -7,9 +7,9 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.evidence.check import Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, all_of, deviated, met, not_applicable, not_reached
-from openpts.evidence.rounds import if_not_steady, until_steady, verdicts
 from openpts.evidence.tracking import tracked_verdicts
 from openpts.procedures.shared.demand.checks import tracked_iops, tracked_window
+from openpts.procedures.shared.rounds.checks import if_not_steady, until_steady, verdicts
 from openpts.units import format_significant
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.verdict import SteadyStateReport

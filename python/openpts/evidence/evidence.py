@@ -10,7 +10,7 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS, judge
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import BaseConditions, DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import Sample, StepState
@@ -25,7 +25,7 @@ _SLACK: Final = 0.005
 
 _SINGLE_STEPS: Final = frozenset({Part.WIPC, Part.ROUND_PREWRITE, Part.HISTOGRAM_PREWRITE})
 
-Conditions = TypeVar("Conditions", bound=BaseConditions)
+C = TypeVar("C", bound=Conditions)
 
 
 def at_least(measured: float, required: float) -> bool:
@@ -86,7 +86,7 @@ class Evidence:
         """Whether the run came to its own end."""
         return self.manifest.state is RunState.COMPLETE
 
-    def conditions(self, kind: type[Conditions]) -> Conditions:
+    def conditions(self, kind: type[C]) -> C:
         """The conditions, as those of a kind of test. Checks are only called for tests that they are of."""
         conditions = self.manifest.conditions
         if not isinstance(conditions, kind):

@@ -22,7 +22,7 @@ from openpts.vocabulary.data_pattern import (
 )
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 SHARE: Final = Meta(ge=0, le=100)
 THREADS: Final = Meta(ge=1, le=1024)
@@ -138,13 +138,13 @@ def data_word(data: DataPattern) -> str:
             return f"verified:{generation}"
 
 
-def point_of(name: str, text: str) -> TestPoint:
+def point_of(name: str, text: str) -> RoundPoint:
     """``RND 4KiB RW0``: order, size, per cent of reads."""
     match = _POINT.fullmatch(text.strip())
     if match is None or int(match[3]) > 100:
         refuse(name, text, "write it as RND 4KiB RW0: RND or SEQ, a size, RW and the per cent of reads")
     pattern = AccessPattern.RANDOM if match[1].upper() == "RND" else AccessPattern.SEQUENTIAL
-    return TestPoint(pattern, block_size_bytes(name, match[2]), int(match[3]))
+    return RoundPoint(pattern, block_size_bytes(name, match[2]), int(match[3]))
 
 
 def time_scale(name: str, value: float | str) -> float:

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.conditions import Conditions
 
 SHORTEST_NS: Final = NS_PER_MS
 """No duration gets shorter: below it, an element would hold the ramp of its queue and nothing else."""
@@ -20,7 +20,7 @@ SHORTEST_NS: Final = NS_PER_MS
 FEWEST: Final = {"max_rounds": WINDOW_ROUNDS, "cycles": 1}
 """Repetitions that are scaled, and how many are left at the least; a window has five rounds."""
 
-C = TypeVar("C", bound=BaseConditions)
+C = TypeVar("C", bound=Conditions)
 
 
 def at_time_scale(conditions: C, scale: float) -> C:

@@ -14,8 +14,8 @@ from openpts.fields.annotations import (
     one_block_size,
     one_number,
 )
-from openpts.fields.list_settings import listed, numbers
 from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.list_settings import listed, numbers
 
 _ENTROPY = Meta(ge=0, le=100)
 

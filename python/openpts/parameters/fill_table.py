@@ -15,8 +15,8 @@ from openpts.fields.annotations import (
     one_number,
     seconds,
 )
-from openpts.fields.list_settings import listed
 from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.list_settings import listed
 from openpts.procedures.extended.fill.conditions import IdleTime
 from openpts.units import NS_PER_S
 

@@ -33,7 +33,7 @@ from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.yaml_text import read_yaml
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PATTERN as PURGE_PATTERN
 
@@ -190,7 +190,7 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     """Values that no condition can have, and what can't be together; each once, whatever test it is for."""
     drive_class = DriveClass(plan.settings.get("drive_class", DriveClass.ENTERPRISE))
     found: dict[str, None] = {}
-    for test in ALL_TESTS.values():
+    for test in PROCEDURES.values():
         if getattr(plan.file, test.name) is UNSET and plan.file.common is UNSET:
             continue
         given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)

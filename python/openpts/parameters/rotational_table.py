@@ -6,8 +6,8 @@ from msgspec import UNSET, UnsetType
 
 from openpts.fields import readers
 from openpts.fields.annotations import DEPTH_LIMITS, THREAD_LIMITS, one_block_size, one_number
-from openpts.fields.list_settings import numbers
 from openpts.parameters.common_table import CommonParameters
+from openpts.parameters.list_settings import numbers
 
 _MOST_ZONES = 1024
 

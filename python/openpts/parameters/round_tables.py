@@ -4,7 +4,7 @@ from typing import Annotated
 
 from msgspec import UNSET, UnsetType
 
-from openpts.fields import list_settings, readers
+from openpts.fields import readers
 from openpts.fields.annotations import (
     DEPTH_LIMITS,
     HISTOGRAM_SECONDS,
@@ -19,6 +19,7 @@ from openpts.fields.annotations import (
     one_number,
 )
 from openpts.fields.setting import changes
+from openpts.parameters import list_settings
 from openpts.parameters.common_table import CommonParameters
 
 

@@ -8,9 +8,9 @@ import msgspec
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.planning.repetition import Repeated, collapsed
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.kit.procedure import Procedure
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.data_pattern import VerifiedData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part
@@ -49,8 +49,8 @@ class PartExtent:
 class RunPlan:
     """A planned run: ``longest`` has every step that may come, ``shortest`` ends as soon as it can."""
 
-    test: TestDefinition
-    conditions: TestConditions
+    test: Procedure
+    conditions: Conditions
     user_capacity_bytes: int
     drive: AssumedDrive
     shortest: tuple[PlannedApply, ...]
@@ -85,9 +85,9 @@ class RunPlan:
 
 
 def plan_run(
-    test: TestDefinition,
-    conditions: TestConditions,
-    standard: TestConditions,
+    test: Procedure,
+    conditions: Conditions,
+    standard: Conditions,
     user_capacity_bytes: int,
     drive: AssumedDrive,
 ) -> RunPlan:

@@ -1,82 +1,38 @@
-"""The tests of the practice beyond the specification, and all tests that openpts knows."""
+"""All tests that openpts knows: the only module that names them."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final, Union
 
-from openpts.procedures.extended.benchmarks import script as profile
-from openpts.procedures.extended.entropy import script as entropy
-from openpts.procedures.extended.fill import script as fill
-from openpts.procedures.extended.hdd import script as rotational
-from openpts.procedures.extended.lifetime import script as lifetime
-from openpts.procedures.extended.precon import script as precon
-from openpts.procedures.extended.sustained import script as sustained
-from openpts.procedures.extended.thermal import script as thermal
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.pts.registry import TESTS
+from openpts.errors import RecordError
+from openpts.procedures.extended import benchmarks, entropy, fill, hdd, lifetime, precon, sustained, thermal
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.pts import cbw, dirth, hir, iops, lat, tp, wsat, xsr
+from openpts.visible_text import visible
 
-_TESTS: Final[tuple[TestDefinition, ...]] = (
-    TestDefinition(
-        name="fill",
-        title="Fill Curve",
-        section=None,
-        standard_conditions=fill.standard_conditions,
-        script=fill.fill_test,
-    ),
-    TestDefinition(
-        name="sustained",
-        title="Sustained Performance",
-        section=None,
-        standard_conditions=sustained.standard_conditions,
-        script=sustained.sustained_test,
-    ),
-    TestDefinition(
-        name="entropy",
-        title="Entropy and Write Share",
-        section=None,
-        standard_conditions=entropy.standard_conditions,
-        script=entropy.entropy_test,
-    ),
-    TestDefinition(
-        name="benchmarks",
-        title="Benchmark Profiles",
-        section=None,
-        standard_conditions=profile.standard_conditions,
-        script=profile.benchmarks_test,
-        possible_on=profile.possible_on,
-    ),
-    TestDefinition(
-        name="precon",
-        title="Preconditioning Comparison",
-        section=None,
-        standard_conditions=precon.standard_conditions,
-        script=precon.precon_test,
-        possible_on=precon.possible_on,
-    ),
-    TestDefinition(
-        name="thermal",
-        title="Thermal Throttling",
-        section=None,
-        standard_conditions=thermal.standard_conditions,
-        script=thermal.thermal_test,
-    ),
-    TestDefinition(
-        name="lifetime",
-        title="Lifetime",
-        section=None,
-        standard_conditions=lifetime.standard_conditions,
-        script=lifetime.lifetime_test,
-        without_data=lifetime.without_data,
-    ),
-    TestDefinition(
-        name="hdd",
-        title="Rotational Disk by Zones",
-        section=None,
-        standard_conditions=rotational.standard_conditions,
-        script=rotational.rotational_test,
-        purges=False,
-    ),
-)
+PTS: Final[Mapping[str, Procedure]] = {
+    folder.PROCEDURE.name: folder.PROCEDURE for folder in (iops, tp, lat, wsat, hir, xsr, cbw, dirth)
+}
+"""The eight tests by name, in the order of the specification."""
 
-PRACTICE_TESTS: Final[Mapping[str, TestDefinition]] = {test.name: test for test in _TESTS}
+EXTENDED: Final[Mapping[str, Procedure]] = {
+    folder.PROCEDURE.name: folder.PROCEDURE
+    for folder in (fill, sustained, entropy, benchmarks, precon, thermal, lifetime, hdd)
+}
+"""The tests of the practice beyond the specification."""
 
-ALL_TESTS: Final[Mapping[str, TestDefinition]] = {**TESTS, **PRACTICE_TESTS}
+PROCEDURES: Final[Mapping[str, Procedure]] = {**PTS, **EXTENDED}
+
+if TYPE_CHECKING:
+    from openpts.vocabulary.conditions import Conditions
+
+    AnyConditions = Conditions
+else:
+    AnyConditions = Union[tuple(procedure.conditions for procedure in PROCEDURES.values())]  # noqa: UP007 made of a tuple
+"""The conditions of any test, distinguished by their tag: what a record has."""
+
+
+def procedure_of(name: str) -> Procedure:
+    """The test of a record. Raises RecordError for one that openpts does not know."""
+    if (procedure := PROCEDURES.get(name)) is None:
+        raise RecordError(f"no report for the test {visible(name)!r}; known: {', '.join(PROCEDURES)}")
+    return procedure

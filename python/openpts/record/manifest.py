@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from openpts.procedures.conditions import TestConditions
+from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.data_check import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.requests import CycleFinished
@@ -44,7 +44,7 @@ class Manifest:
 
     test_id: str
     command_line: tuple[str, ...]
-    conditions: TestConditions
+    conditions: AnyConditions
     people: People
     target: TargetFacts
     dut: Facts

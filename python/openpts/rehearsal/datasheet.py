@@ -7,21 +7,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.analysis.round_test import analyse_round_test
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.rounds.results import analyse_round_test
 from openpts.record.reader import Run
 from openpts.units import KIB
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
-_RANDOM_WRITE: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 0)
-_RANDOM_READ: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 100)
-_SEQUENTIAL_WRITE: Final = TestPoint(AccessPattern.SEQUENTIAL, 128 * KIB, 0)
-_SEQUENTIAL_READ: Final = TestPoint(AccessPattern.SEQUENTIAL, 128 * KIB, 100)
+_RANDOM_WRITE: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
+_RANDOM_READ: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 100)
+_SEQUENTIAL_WRITE: Final = RoundPoint(AccessPattern.SEQUENTIAL, 128 * KIB, 0)
+_SEQUENTIAL_READ: Final = RoundPoint(AccessPattern.SEQUENTIAL, 128 * KIB, 100)
 
 _IOPS: Final = {"random_write_iops": _RANDOM_WRITE, "random_read_iops": _RANDOM_READ}
 _THROUGHPUT: Final = {
@@ -89,6 +89,6 @@ def _of_continuous(run: Run) -> Iterator[tuple[str, float]]:
                 yield name, last.iops
 
 
-def _last(samples: list[Sample], point: TestPoint) -> Measured | None:
+def _last(samples: list[Sample], point: RoundPoint) -> Measured | None:
     matching = [sample for sample in samples if point.matches(sample.step.stimulus)]
     return matching[-1] if matching else None

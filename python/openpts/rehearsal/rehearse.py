@@ -9,8 +9,7 @@ from openpts.device.targets.simulated_target import SimulatedTarget
 from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.datasheet import Promise, promises_of
@@ -22,7 +21,7 @@ from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step
@@ -32,9 +31,9 @@ from openpts.vocabulary.stimulus import Step
 class Plan:
     """What is to be rehearsed. ``adjust`` turns the standard conditions into those of the plan."""
 
-    test: TestDefinition
+    test: Procedure
     drive_class: DriveClass
-    adjust: Callable[[TestConditions], TestConditions]
+    adjust: Callable[[Conditions], Conditions]
     seed: int
     nines: int | None
     scale: int | None

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from typing import Final
 
 from openpts.pages.printable import printable
-from openpts.procedures.conditions import TestConditions
 from openpts.vocabulary.condition_text import condition_text
+from openpts.vocabulary.conditions import Conditions
 
 # What the set-up page shows elsewhere, or what is no condition of the stimulus.
 _ELSEWHERE: Final = {"drive_class", "write_cache_enabled"}
@@ -96,7 +96,7 @@ LABELS: Final = {
 """What the conditions of all tests are called in a report."""
 
 
-def condition_rows(conditions: TestConditions) -> Iterator[tuple[str, str]]:
+def condition_rows(conditions: Conditions) -> Iterator[tuple[str, str]]:
     """Name and value of each field, in the order of the conditions."""
     for name in conditions.__struct_fields__:
         value = getattr(conditions, name)

@@ -12,9 +12,9 @@ from pathlib import Path
 import msgspec
 
 from openpts.errors import RecordError
-from openpts.procedures.reports import read_for_report
 from openpts.record.writer import DATABASE_NAME
 from openpts.report.run_part import RunPart, part_of
+from openpts.report.sources import read_for_report
 
 
 def begin_parts(folders: Sequence[Path], report_date: str, workers: Executor) -> list[Future[bytes]]:

@@ -8,7 +8,6 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Final
 
 import msgspec
 from msgspec.structs import replace
@@ -21,7 +20,7 @@ from openpts.pages.printable import capitalised, fact_text, printable
 from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.procedures.kit.header import KINDS, drive_name
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.reports import REPORTS, reported_test
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run, StepRecord
 from openpts.report.conformance_page import conformance_page
@@ -35,9 +34,6 @@ from openpts.report.standing import requirements_of, standing_of
 from openpts.units import format_capacity
 from openpts.vocabulary.sample import StepState
 
-REQUIRED_PLOTS: Final = {
-    section: required for test in REPORTS.values() for section, required in test.required.items()
-}
 Applied = tuple[int, int]
 """Thread count and queue depth."""
 
@@ -90,7 +86,7 @@ def part_of(run: Run, report_date: str) -> RunPart:
     specification has it lacks a page that it demands.
     """
     manifest = run.manifest
-    test = reported_test(manifest.conditions.test)
+    test = procedure_of(manifest.conditions.test)
     requirements = requirements_of(run)
     standing, content, alerts = standing_of(run, requirements), test.report(run), health_alerts(run)
     sections = content.sections(standing, report_date)
@@ -128,7 +124,7 @@ def in_order(parts: Sequence[RunPart]) -> tuple[RunPart, ...]:
     Raises RecordError where there are none, or not of one drive.
     """
     _refuse_mixed_drives(parts)
-    order = list(REPORTS)
+    order = list(PROCEDURES)
     times = Counter(part.test for part in parts)
     seen: Counter[str] = Counter()
     ordered = []
@@ -191,8 +187,10 @@ def missing_plots(sections: Iterable[Section]) -> list[str]:
 
 
 def _required(section: Section) -> tuple[Required, ...]:
-    names = (section.test, section.test.split("-")[0])
-    return next((REQUIRED_PLOTS[name] for name in names if name in REQUIRED_PLOTS), ())
+    """Those of the section, or of its test, whose name comes first."""
+    test = section.test.split("-")[0]
+    plots = PROCEDURES[test].required
+    return plots.get(section.test) or plots.get(test, ())
 
 
 def _pages(section: Section, key: str) -> Iterator[Page]:

@@ -7,8 +7,9 @@ from pathlib import Path
 
 from openpts.errors import RecordError, UsageError
 from openpts.folder_files import check_folder
+from openpts.procedures.registry import procedure_of
 from openpts.record.manifest import Manifest
-from openpts.record.reader import read_manifest
+from openpts.record.reader import Run, read_manifest, read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import DATABASE_NAME
 
@@ -36,6 +37,12 @@ class ReportSource:
     def manifests(self) -> tuple[Manifest, ...]:
         """What the runs say of themselves, without their steps. Raises RecordError."""
         return tuple(read_manifest(folder) for folder in self.run_folders)
+
+
+def read_for_report(folder: Path) -> Run:
+    """Load a run folder with all that the report of its test needs. Raises RecordError."""
+    procedure = procedure_of(read_manifest(folder).conditions.test)
+    return read_run(folder, interval_histograms=procedure.interval_histograms)
 
 
 def _run_folders(path: Path) -> list[Path]:

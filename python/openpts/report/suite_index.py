@@ -10,12 +10,13 @@ import jinja2
 from openpts.errors import RecordError
 from openpts.folder_files import write_files
 from openpts.pages.printable import printable
-from openpts.procedures.kit.outcome_text import reached_text
-from openpts.procedures.reports import read_for_report, reported_test
+from openpts.procedures.registry import procedure_of
+from openpts.procedures.shared.outcome_text import reached_text
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.report.simulated_drive import simulation_mark
+from openpts.report.sources import read_for_report
 from openpts.report.standing import standing_of
 
 INDEX_NAME = "index.html"
@@ -110,7 +111,7 @@ def _row(entry: SuiteEntry, run: Run | None) -> IndexRow:
 
 def _figures(run: Run) -> Iterator[tuple[str, str, str]]:
     """The key values; of a run that did not come to its end those that were measured."""
-    for one in reported_test(run.manifest.conditions.test).report(run).measures:
+    for one in procedure_of(run.manifest.conditions.test).report(run).measures:
         if one.is_key and (one.value is not None or run.manifest.state is RunState.COMPLETE):
             cell = one.noted_cell
             text = cell.text if one.value is None else f"{cell.text} {one.unit}"

@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 
 from openpts.pages.measure import measure_figures
-from openpts.procedures.reports import reported_test
+from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from openpts.report.simulated_drive import simulation_mark
 
@@ -14,7 +14,7 @@ from openpts.report.simulated_drive import simulation_mark
 def summarise(run: Run) -> dict[str, Any]:
     """A JSON-ready summary; latencies in ms, gaps in ns, shares in per cent."""
     manifest = run.manifest
-    content = reported_test(manifest.conditions.test).report(run)
+    content = procedure_of(manifest.conditions.test).report(run)
     return {
         "simulated": simulation_mark(manifest.target) or None,
         "run": str(run.folder),

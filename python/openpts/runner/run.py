@@ -15,9 +15,8 @@ from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
@@ -29,27 +28,26 @@ from openpts.runner.environment_snapshot import surroundings_kept
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.free_space import check_room
 from openpts.runner.live import LiveDriver
-from openpts.runner.measured_deviations import FINDINGS, findings
 from openpts.runner.preparation import Preparation, path_deviations
 from openpts.runner.resource_check import captured, check_plan, demand_of, interval_ns
 from openpts.runner.rotational import rotational_deviations
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.scenario import Scenario
 
-Adjust = Callable[[TestConditions], TestConditions]
-Admit = Callable[[TestConditions, TargetFacts], None]
+Adjust = Callable[[Conditions], Conditions]
+Admit = Callable[[Conditions, TargetFacts], None]
 
 _SERIAL_DIGITS: Final = 4
 
 
-def _anything(_conditions: TestConditions, _target: TargetFacts) -> None:
+def _anything(_conditions: Conditions, _target: TargetFacts) -> None:
     """Nothing was asked for that a target could not do."""
 
 
@@ -87,7 +85,7 @@ class FinishedRun:
     cycles: tuple[CycleFinished, ...]
 
 
-def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
+def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
     """Run one test. Everything that can be refused is refused before the purge.
 
     Raises OpenptsError; from the moment the run folder exists it tells what was done and why it ended.
@@ -148,13 +146,13 @@ def run_test(test: TestDefinition, order: Order, listeners: Sequence[Listener]) 
                 ):
                     driver.drive(test.script(conditions, capacity_bytes))
                 cycles += driver.cycles
-                if test.name in FINDINGS:
-                    driver.add_deviations(findings(stored_run(folder)))
+                if test.part("findings"):
+                    driver.add_deviations(test.findings(stored_run(folder)))
                 close()
     return FinishedRun(folder, tuple(cycles))
 
 
-def _manifest(order: Order, device: DeviceUnderTest, conditions: TestConditions) -> Manifest:
+def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> Manifest:
     now = datetime.now(UTC)
     dut = order.description.added_to(device.identity())
     return Manifest(

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
-from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.kit.procedure import Procedure
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Listener
@@ -21,7 +21,7 @@ _SEVERAL: Final = 2
 class SuitePart:
     """A test and the order for its run; the run folder is inside that of the suite."""
 
-    test: TestDefinition
+    test: Procedure
     order: Order
 
 

@@ -3,8 +3,6 @@
 from fractions import Fraction
 from typing import Final
 
-from openpts.procedures.pts.hir.conditions import WaitState
-from openpts.procedures.pts.xsr.conditions import AccessGroup
 from openpts.units import (
     NS_PER_MS,
     NS_PER_S,
@@ -75,12 +73,8 @@ def _word_text(value: object) -> str:
             return f"{count} LBA segments of {block_size_kib(segment_bytes)} KiB, spread at random"
         case TrackingVariable():
             return f"{value} ({_FIGURES[value.figure]})"
-        case WaitState(number, idle_ns):
-            return f"{number} ({duration_text(idle_ns)} idle)"
         case Workload():
             return workload_text(value)
-        case AccessGroup(workload, tc, qd, duration_ns):
-            return f"{workload_text(workload)} at TC {tc} QD {qd} for {duration_text(duration_ns)}"
         case _:
             return data_text(value)
 

@@ -27,7 +27,7 @@ class DriveClass(StrEnum):
         return f"PTS-{'E' if self is DriveClass.ENTERPRISE else 'C'} 2.0.1"
 
 
-class BaseConditions(Struct, frozen=True, kw_only=True):
+class Conditions(Struct, frozen=True, kw_only=True):
     """What all tests have in common.
 
     ``segments`` restrict random accesses to LBA segments spread over the active range (PTS 6 (5)); None is
@@ -72,7 +72,7 @@ class BaseConditions(Struct, frozen=True, kw_only=True):
         )
 
 
-class PracticeConditions(BaseConditions, frozen=True, kw_only=True):
+class ExtendedConditions(Conditions, frozen=True, kw_only=True):
     """What these tests have in common: no specification to deviate from."""
 
     of_specification: ClassVar[bool] = False

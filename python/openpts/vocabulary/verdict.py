@@ -10,7 +10,7 @@ from openpts.vocabulary.stop import SteadyFigure
 
 
 @dataclass(frozen=True)
-class TestPoint:
+class RoundPoint:
     """One element of a round: access pattern, block size and R/W mix (PTS 2.1.21)."""
 
     __test__ = False  # the name is the field's, not pytest's
@@ -32,15 +32,15 @@ class TestPoint:
 
 
 @dataclass(frozen=True)
-class TrackingVariable(TestPoint):
+class TrackingVariable(RoundPoint):
     """A test point on which steady state is judged, and by which figure (PTS 2.1.24, 7.2 step 3.2.1.2.2)."""
 
     figure: SteadyFigure = SteadyFigure.IOPS
 
     @property
-    def point(self) -> TestPoint:
+    def point(self) -> RoundPoint:
         """The test point itself."""
-        return TestPoint(self.access_pattern, self.block_size_bytes, self.read_pct)
+        return RoundPoint(self.access_pattern, self.block_size_bytes, self.read_pct)
 
     def of(self, measured: Measured) -> float:
         """The figure of what was measured at the point, in its unit of ``UNITS``."""

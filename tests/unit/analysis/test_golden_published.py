@@ -11,11 +11,11 @@ from msgspec.structs import replace as with_changes
 from scipy import stats
 
 from openpts.analysis.comparison import gain_pct, relative_standard_error_pct, share_pct
-from openpts.analysis.matrix import measure_cell
 from openpts.analysis.saturation import TrackedStep, analyse_saturation
 from openpts.analysis.steady_state import judge
 from openpts.procedures.pts.hir.results import summarise_segment
 from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
+from openpts.procedures.shared.rounds.matrix import measure_cell
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Measured, Sample

@@ -17,7 +17,7 @@ from openpts.vocabulary.verdict import TrackingVariable
 from tests.support.synthetic_run import BLOCK_SIZES, READ_PCTS, TRACKING, step_sample
 
 POINTS = tuple(
-    verdict_module.TestPoint(AccessPattern.RANDOM, size, read) for read in READ_PCTS for size in BLOCK_SIZES
+    verdict_module.RoundPoint(AccessPattern.RANDOM, size, read) for read in READ_PCTS for size in BLOCK_SIZES
 )
 
 

@@ -8,16 +8,16 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
-from openpts.cli.test_options import chosen
+from openpts.cli.procedure_options import chosen
 from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
 from openpts.parameters.tables import TABLES
 from openpts.parameters.written_file import WrittenFileError
 from openpts.procedures.extended.sustained.conditions import Claim
-from openpts.procedures.registry import PRACTICE_TESTS
+from openpts.procedures.registry import EXTENDED
 from openpts.vocabulary.conditions import DriveClass
 
-SUSTAINED = PRACTICE_TESTS["sustained"]
+SUSTAINED = EXTENDED["sustained"]
 
 
 def given(*words: str) -> Given:

@@ -29,7 +29,9 @@ def test_help_loads_nothing_that_only_reports_need() -> None:
 
 
 def test_the_first_pages_load_no_command() -> None:
-    others = "{'openpts._native', 'openpts.runner.run', 'openpts.procedures.pts.registry', 'openpts.cli.plan', 'rich'}"
+    others = (
+        "{'openpts._native', 'openpts.runner.run', 'openpts.procedures.registry', 'openpts.cli.plan', 'rich'}"
+    )
     program = (
         "import sys; from openpts.cli.main import cli; "
         "[cli.main(words, standalone_mode=False) for words in ([], ['--help'])]; "

@@ -8,7 +8,6 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.benchmarks import script as profile
 from openpts.procedures.extended.precon import script as precon
 from openpts.procedures.extended.sustained import script as sustained
@@ -20,7 +19,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.conditions import BaseConditions, DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
@@ -35,7 +34,7 @@ from tests.unit.runner.scripted_engine import complete
 RANDOM, SEQUENTIAL = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
 ENTERPRISE = iops.standard_conditions(DriveClass.ENTERPRISE, 1)
 WRITES = simple_workload("writes", RANDOM, 4 * KIB, 0)
-BASE = {name: getattr(ENTERPRISE, name) for name in BaseConditions.__struct_fields__}
+BASE = {name: getattr(ENTERPRISE, name) for name in Conditions.__struct_fields__}
 
 
 def step(
@@ -59,7 +58,7 @@ def idle(seconds: float) -> Sample:
     return with_changes(complete(step()), step=gap, write=NOTHING, elapsed_ns=round(seconds * NS_PER_S))
 
 
-def lines_of(conditions: TestConditions, *events: Event) -> list[str]:
+def lines_of(conditions: Conditions, *events: Event) -> list[str]:
     """Without those of the start."""
     return log_of(RunStarted(Path("r"), replace(manifest(), conditions=conditions), ()), *events)[2:]
 
@@ -74,7 +73,7 @@ def part(name: Part, number: int, *samples: Sample, most: int | None = None) -> 
 
 def rounds_of(
     kind: type[ThroughputConditions | LatencyConditions], figure: SteadyFigure, **more: int
-) -> TestConditions:
+) -> Conditions:
     shared = {name: getattr(ENTERPRISE, name) for name in ENTERPRISE.__struct_fields__}
     variable = TrackingVariable(RANDOM, 4 * KIB, 0, figure)
     return kind(**{**shared, "tracking": (variable,), **more})
@@ -87,7 +86,7 @@ def rounds_of(
         (rounds_of(LatencyConditions, SteadyFigure.MEAN_LATENCY, histogram_ns=1), "0.120 ms"),
     ],
 )
-def test_a_round_tells_the_figure_that_it_is_judged_by(conditions: TestConditions, figure: str) -> None:
+def test_a_round_tells_the_figure_that_it_is_judged_by(conditions: Conditions, figure: str) -> None:
     samples = (measured(step(read_pct=100), 1, 9, 9), measured(step(), 125_000, 0.12, 3))
     assert lines_of(conditions, *part(Part.ROUND, 2, *samples)) == [f"round 2 done: RND 4 KiB RW0 {figure}"]
 

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from openpts.cli.plan import plan_command
 from openpts.errors import OpenptsError, TargetError, UsageError
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.units import KIB
 
 SIZES = (1024 * KIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
@@ -86,7 +86,7 @@ def test_the_text_tells_rounds_once_and_waits_in_their_order() -> None:
     )
 
 
-@pytest.mark.parametrize("name", list(TESTS))
+@pytest.mark.parametrize("name", list(PTS))
 @pytest.mark.parametrize("drive_class", ["enterprise", "client"])
 def test_every_test_can_be_planned(name: str, drive_class: str) -> None:
     text = text_of(name, "--capacity", "1.92TB", "--class", drive_class)

@@ -4,15 +4,15 @@ from typing import Any
 
 import pytest
 
+from openpts.cli.procedure_options import chosen
 from openpts.cli.quick_on_simulated import quick_on_simulated
-from openpts.cli.test_options import chosen
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.procedures.kit.ledger import shortened
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset, shipped_presets
 from openpts.simulation.scale import Severity, scale_concerns
@@ -23,39 +23,39 @@ SCRATCH_BYTES = 256 * 1024**2
 
 def chosen_for(test: str, values: dict[str, Any]) -> Any:
     given = Given(values, dict.fromkeys(values, "--option"))
-    return chosen(TESTS[test], None, given, drive_class=None, is_quick=True, seed=1)
+    return chosen(PTS[test], None, given, drive_class=None, is_quick=True, seed=1)
 
 
 def quick(test: str, **values: Any) -> Any:
-    return chosen_for(test, values).adjust(TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
+    return chosen_for(test, values).adjust(PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
 def quick_on(target: str, test: str, **values: Any) -> Any:
     adjust = quick_on_simulated(chosen_for(test, values), parse_simulated_target(target))
-    return adjust(TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
+    return adjust(PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
-@pytest.mark.parametrize("test", list(TESTS))
+@pytest.mark.parametrize("test", list(PTS))
 def test_a_quick_look_takes_minutes(test: str) -> None:
     drive = AssumedDrive(write_bytes_per_s=200e6, write_iops=20_000)
-    script = TESTS[test].script(quick(test), SCRATCH_BYTES)
+    script = PTS[test].script(quick(test), SCRATCH_BYTES)
     planned = dry_run(script, SCRATCH_BYTES, drive, Ending.LONGEST)
     assert 5 < sum(sum(one.durations_ns) for one in planned) / 1e9 < 5 * 60
 
 
-@pytest.mark.parametrize("test", list(TESTS))
+@pytest.mark.parametrize("test", list(PTS))
 def test_a_quick_look_is_known_as_short(test: str) -> None:
-    assert shortened(quick(test), TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
+    assert shortened(quick(test), PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1))
 
 
-@pytest.mark.parametrize("test", [name for name in TESTS if name != "hir"])
+@pytest.mark.parametrize("test", [name for name in PTS if name != "hir"])
 @pytest.mark.parametrize("preset", [preset.name for preset in shipped_presets()])
 def test_a_quick_run_on_a_shipped_drive_is_never_refused(preset: str, test: str) -> None:
     """HIR's bursts of 5 s are too short for the scale of some drives even as specified."""
     loaded = load_preset(preset)
     capacity_bytes, scale = size_and_scale(parse_simulated_target(f"sim:{preset}"), loaded)
-    conditions = TESTS[test].possible_on(quick_on(f"sim:{preset}", test), loaded.sector_bytes)
-    script = TESTS[test].script(conditions, capacity_bytes)
+    conditions = PTS[test].possible_on(quick_on(f"sim:{preset}", test), loaded.sector_bytes)
+    script = PTS[test].script(conditions, capacity_bytes)
     steps = steps_of(dry_run(script, capacity_bytes, AssumedDrive(), Ending.LONGEST))
     concerns = scale_concerns(loaded, capacity_bytes, scale, steps)
     assert Severity.REFUSE not in {concern.severity for concern in concerns}

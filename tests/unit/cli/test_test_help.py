@@ -5,10 +5,10 @@ from collections.abc import Callable
 
 import pytest
 
-from openpts.cli.test_help import help_of
+from openpts.cli.procedure_options import help_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 
@@ -18,13 +18,13 @@ LENGTH = re.compile(r"(?:([0-9]+) h(?:ours)?)?(?: ?([0-9]+) min(?:utes)?\b)?")
 
 
 def said_minutes(test: str) -> set[int]:
-    text = " ".join(help_of(TESTS[test]).split("TARGET is")[0].split())
+    text = " ".join(help_of(PTS[test]).split("TARGET is")[0].split())
     found = (LENGTH.match(text, at) for at in (m.start() for m in re.finditer(r"(?<![0-9])[0-9]+ ", text)))
     return {int(m[1] or 0) * 60 + int(m[2] or 0) for m in found if m and (m[1] or m[2])}
 
 
 def minutes(test: str, drive: AssumedDrive, ending: Ending, wanted: Callable[[PlannedApply], bool]) -> float:
-    script = TESTS[test].script(TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1), CAPACITY_BYTES)
+    script = PTS[test].script(PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1), CAPACITY_BYTES)
     planned = dry_run(script, CAPACITY_BYTES, drive, ending)
     return sum(sum(one.durations_ns) for one in planned if one.cycle == 1 and wanted(one)) / 60e9
 

@@ -26,7 +26,7 @@ from openpts.parameters.plan_file import (
 from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge_choice import PurgeChoice
@@ -80,7 +80,7 @@ wsat:
 
 
 def conditions(plan: Plan, test: str) -> Any:
-    return conditions_of(plan.given(test), TESTS[test].standard_conditions(DriveClass.CLIENT, 1))
+    return conditions_of(plan.given(test), PTS[test].standard_conditions(DriveClass.CLIENT, 1))
 
 
 @pytest.mark.parametrize(("text", "name"), [(TOML, "plan.toml"), (YAML, "plan.yaml"), (YAML, "plan.YML")])
@@ -262,7 +262,7 @@ def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
     validator = jsonschema.Draft202012Validator(plan_schema())
     content = {"class": "client", test: _written(test)}
     validator.validate(content)
-    if test in TESTS:
+    if test in PTS:
         with_segments = {key: value for key, value in content[test].items() if key != "tracking"}  # type: ignore[attr-defined]
         parse_plan(json.dumps({test: with_segments}).encode(), "p", read_yaml)
 

@@ -11,8 +11,8 @@ from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.tables import TABLES
 from openpts.procedures.kit.ledger import HARMLESS, RULES_OF_ALL, deviations
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
 from tests.unit.parameters.changed_values import CHANGED, changed_value
 
@@ -21,7 +21,7 @@ ALLOWED = {"mid_points"}
 
 EACH = [
     pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
-    for test in TESTS.values()
+    for test in PTS.values()
     for parameter in parameters_of(TABLES[test.name]).values()
 ]
 
@@ -31,7 +31,7 @@ def _with(parameter: Parameter, value: Any, standard: Any) -> Any:
 
 
 def test_every_test_has_a_table_and_every_parameter_a_changed_value() -> None:
-    assert set(TESTS) <= set(TABLES)
+    assert set(PTS) <= set(TABLES)
     named = itertools.chain.from_iterable(parameters_of(table) for table in TABLES.values())
     assert set(CHANGED) == set(named)
 
@@ -39,7 +39,7 @@ def test_every_test_has_a_table_and_every_parameter_a_changed_value() -> None:
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
-    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
+    test: Procedure, parameter: Parameter, drive_class: DriveClass
 ) -> None:
     standard = test.standard_conditions(drive_class, 1)
     used = _with(parameter, changed_value(parameter.name, standard), standard)
@@ -56,8 +56,8 @@ def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
         assert entry.clause
 
 
-@pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
-def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test: TestDefinition) -> None:
+@pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
+def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test: Procedure) -> None:
     fields = set(test.standard_conditions(DriveClass.ENTERPRISE, 1).__struct_fields__)
     ruled = {rule.name for rule in (*test.rules, *RULES_OF_ALL)}
     assert fields - ruled - set(HARMLESS) == set()
@@ -67,7 +67,7 @@ def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test:
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_the_value_that_the_help_names_is_that_of_the_specification(
-    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
+    test: Procedure, parameter: Parameter, drive_class: DriveClass
 ) -> None:
     standard = test.standard_conditions(drive_class, 1)
     shown = parameter.setting.show(standard)
@@ -79,7 +79,7 @@ def test_the_value_that_the_help_names_is_that_of_the_specification(
     assert conditions_of(given_as_options(TABLES[test.name], options), standard) == standard
 
 
-def _options(test: TestDefinition) -> list[Any]:
+def _options(test: Procedure) -> list[Any]:
     def command() -> None:
         pass
 

@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_conditions
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
@@ -17,7 +17,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, S
 from openpts.vocabulary.stop import Duration
 
 if TYPE_CHECKING:
-    from openpts.procedures.conditions import TestConditions
+    from openpts.vocabulary.conditions import Conditions
 
 CAPACITY_BYTES = 1_600 * GB
 MINUTE_NS = 60 * NS_PER_S
@@ -27,8 +27,8 @@ DRIVE = AssumedDrive()
 def planned(
     name: str, ending: Ending = Ending.LONGEST, drive: AssumedDrive = DRIVE, **changes: object
 ) -> tuple[PlannedApply, ...]:
-    test = TESTS[name]
-    conditions: TestConditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
+    test = PTS[name]
+    conditions: Conditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     conditions = with_conditions(conditions, **changes)
     return dry_run(test.script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, drive, ending)
 
@@ -118,10 +118,10 @@ def test_saturation_ends_after_four_drive_fills_or_six_hours() -> None:
     assert 4 <= written / CAPACITY_BYTES < 4.6  # whole tracking rounds of half an hour
 
 
-@pytest.mark.parametrize("name", list(TESTS))
+@pytest.mark.parametrize("name", list(PTS))
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_every_test_can_be_planned_for_both_classes(name: str, drive_class: DriveClass) -> None:
-    test = TESTS[name]
+    test = PTS[name]
     script = test.script(test.standard_conditions(drive_class, 1), CAPACITY_BYTES)
     plan = dry_run(script, CAPACITY_BYTES, DRIVE, Ending.LONGEST)
     assert sum(sum(one.durations_ns) for one in plan) > 3600 * NS_PER_S

@@ -11,7 +11,7 @@ from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import MOST_STEPS, Ending, dry_run
 from openpts.planning.plan import plan_run
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.continuous import continuous
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
@@ -73,7 +73,7 @@ def test_a_long_stimulus_is_refused_before_its_steps_are_made() -> None:
 
 def test_a_plan_with_pieces_by_the_ten_thousands_takes_time_in_proportion() -> None:
     """Twice 10,000 minutes of load; with a look at all before in each, time would go with the square."""
-    test = ALL_TESTS["thermal"]
+    test = PROCEDURES["thermal"]
     standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     conditions = replace(standard, minute_ns=180 * NS_PER_MS)
     began_s = perf_counter()

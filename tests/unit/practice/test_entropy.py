@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.extended.entropy.script import entropy_test, standard_conditions
+from openpts.procedures.extended.entropy.script import script as entropy_test
+from openpts.procedures.extended.entropy.script import standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, ReducibleData

@@ -7,7 +7,8 @@ from msgspec.structs import replace
 
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.extended.fill.conditions import IdleTime
-from openpts.procedures.extended.fill.script import REWRITE_STEPS, fill_test, standard_conditions
+from openpts.procedures.extended.fill.script import REWRITE_STEPS, standard_conditions
+from openpts.procedures.extended.fill.script import script as fill_test
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part

@@ -9,9 +9,11 @@ from msgspec.structs import replace as with_changes
 
 from openpts.procedures.extended.lifetime.script import (
     A_HANDFUL,
-    lifetime_test,
     standard_conditions,
     without_data,
+)
+from openpts.procedures.extended.lifetime.script import (
+    script as lifetime_test,
 )
 from openpts.units import GB, KIB, NS_PER_S, TB
 from openpts.vocabulary.conditions import DriveClass

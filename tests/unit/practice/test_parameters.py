@@ -6,21 +6,20 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
-from openpts.cli.test_help import help_of
-from openpts.cli.test_options import chosen
+from openpts.cli.procedure_options import chosen, help_of
 from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.registry import PRACTICE_TESTS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import EXTENDED
 from openpts.vocabulary.conditions import DriveClass
 from tests.unit.parameters.changed_values import changed_value
 
-TESTS = list(PRACTICE_TESTS.values())
-NAMES = list(PRACTICE_TESTS)
+TESTS = list(EXTENDED.values())
+NAMES = list(EXTENDED)
 EACH = [
     pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
     for test in TESTS
@@ -31,7 +30,7 @@ TOLD_ELSEWHERE = {"claims", "ambient_c", "airflow", "secondary_metrics"}
 SCRATCH_BYTES = 256 * 1024**2
 
 
-def quick(test: TestDefinition) -> Any:
+def quick(test: Procedure) -> Any:
     choices = chosen(test, None, Given(), drive_class=None, is_quick=True, seed=1)
     return choices.adjust(test.standard_conditions(DriveClass.ENTERPRISE, 1))
 
@@ -39,7 +38,7 @@ def quick(test: TestDefinition) -> Any:
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_each_parameter_sets_its_field(
-    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
+    test: Procedure, parameter: Parameter, drive_class: DriveClass
 ) -> None:
     standard = test.standard_conditions(drive_class, 1)
     value = changed_value(parameter.name, standard)
@@ -48,7 +47,7 @@ def test_each_parameter_sets_its_field(
 
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
-def test_each_change_is_in_the_ledger(test: TestDefinition, parameter: Parameter) -> None:
+def test_each_change_is_in_the_ledger(test: Procedure, parameter: Parameter) -> None:
     standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     value = changed_value(parameter.name, standard)
     used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
@@ -58,15 +57,15 @@ def test_each_change_is_in_the_ledger(test: TestDefinition, parameter: Parameter
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)
-def test_as_it_is_defined_a_test_has_an_empty_ledger(test: TestDefinition) -> None:
+def test_as_it_is_defined_a_test_has_an_empty_ledger(test: Procedure) -> None:
     for drive_class in DriveClass:
         standard = test.standard_conditions(drive_class, 1)
         assert deviations(standard, standard, test.rules) == ()
 
 
 def test_a_short_look_says_what_of_it_is_short() -> None:
-    standard = PRACTICE_TESTS["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
-    entries = deviations(quick(PRACTICE_TESTS["hdd"]), standard, ())
+    standard = EXTENDED["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    entries = deviations(quick(EXTENDED["hdd"]), standard, ())
     assert [(entry.required, entry.used) for entry in entries] == [
         ("30.00 s per step", "0.50 s per step"),
         ("zones: 16", "zones: 4"),
@@ -76,7 +75,7 @@ def test_a_short_look_says_what_of_it_is_short() -> None:
 @pytest.mark.parametrize(("test", "parameter"), EACH)
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_the_value_that_the_help_names_is_the_standard(
-    test: TestDefinition, parameter: Parameter, drive_class: DriveClass
+    test: Procedure, parameter: Parameter, drive_class: DriveClass
 ) -> None:
     standard = test.standard_conditions(drive_class, 1)
     shown = parameter.setting.show(standard)
@@ -88,7 +87,7 @@ def test_the_value_that_the_help_names_is_the_standard(
     assert conditions_of(given_as_options(TABLES[test.name], options), standard) == standard
 
 
-def _options(test: TestDefinition) -> list[Any]:
+def _options(test: Procedure) -> list[Any]:
     def command() -> None:
         pass
 
@@ -98,7 +97,7 @@ def _options(test: TestDefinition) -> list[Any]:
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)
-def test_a_quick_look_takes_minutes_and_is_known_as_short(test: TestDefinition) -> None:
+def test_a_quick_look_takes_minutes_and_is_known_as_short(test: Procedure) -> None:
     drive = AssumedDrive(write_bytes_per_s=200e6, write_iops=20_000)
     planned = dry_run(test.script(quick(test), SCRATCH_BYTES), SCRATCH_BYTES, drive, Ending.LONGEST)
     assert 2 < sum(sum(one.durations_ns) for one in planned) / 1e9 < 5 * 60
@@ -106,11 +105,11 @@ def test_a_quick_look_takes_minutes_and_is_known_as_short(test: TestDefinition) 
 
 
 def test_fewer_zones_alone_make_a_run_short() -> None:
-    standard = PRACTICE_TESTS["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    standard = EXTENDED["hdd"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert shortened(replace(standard, zones=8), standard)
     assert not shortened(replace(standard, zones=32), standard)
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)
-def test_the_help_says_what_the_test_is_for(test: TestDefinition) -> None:
+def test_the_help_says_what_the_test_is_for(test: Procedure) -> None:
     assert "practice beyond PTS" in help_of(test)

@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
-from openpts.procedures.extended.precon.script import order_of, possible_on, precon_test, standard_conditions
+from openpts.procedures.extended.precon.script import order_of, possible_on, standard_conditions
+from openpts.procedures.extended.precon.script import script as precon_test
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.units import GB, GIB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass

@@ -10,7 +10,8 @@ from msgspec.structs import replace
 from openpts.errors import UsageError
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.extended.benchmarks.script import benchmarks_test, possible_on, standard_conditions
+from openpts.procedures.extended.benchmarks.script import possible_on, standard_conditions
+from openpts.procedures.extended.benchmarks.script import script as benchmarks_test
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR, parse_benchmark
 from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S

@@ -8,7 +8,8 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.procedures.extended.hdd.results import ZoneRate, inner_to_outer, mean_bytes_per_s
-from openpts.procedures.extended.hdd.script import rotational_test, standard_conditions
+from openpts.procedures.extended.hdd.script import script as rotational_test
+from openpts.procedures.extended.hdd.script import standard_conditions
 from openpts.units import GB, KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.extended.sustained.script import span_of, standard_conditions, sustained_test
+from openpts.procedures.extended.sustained.script import script as sustained_test
+from openpts.procedures.extended.sustained.script import span_of, standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS

@@ -11,7 +11,9 @@ from openpts.procedures.extended.thermal.script import (
     DUTY_CYCLE,
     WARM,
     standard_conditions,
-    thermal_test,
+)
+from openpts.procedures.extended.thermal.script import (
+    script as thermal_test,
 )
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass

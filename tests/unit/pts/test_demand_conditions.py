@@ -12,7 +12,7 @@ from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import PatternData
 from openpts.vocabulary.named_workloads import WORKLOADS
@@ -24,13 +24,13 @@ BOTH = pytest.mark.parametrize("name", ["cbw", "dirth"])
 def standard(
     name: str, drive_class: DriveClass = DriveClass.ENTERPRISE
 ) -> CompositeConditions | DemandIntensityConditions:
-    conditions = TESTS[name].standard_conditions(drive_class, 1)
+    conditions = PTS[name].standard_conditions(drive_class, 1)
     assert isinstance(conditions, CompositeConditions | DemandIntensityConditions)
     return conditions
 
 
 def entries(name: str, used: Any) -> list[tuple[str, str]]:
-    found = deviations(used, standard(name), TESTS[name].rules)
+    found = deviations(used, standard(name), PTS[name].rules)
     return [(entry.rule_id, entry.used) for entry in found]
 
 
@@ -51,7 +51,7 @@ def test_both_classes_have_the_same_conditions_but_for_their_name(name: str) -> 
 
 @pytest.mark.proves("PTS-CBW-08")
 def test_sizes_below_a_sector_are_left_out_and_entered() -> None:
-    test = TESTS["cbw"]
+    test = PTS["cbw"]
     possible = test.possible_on(standard("cbw"), 4096)
     sizes = [(size.block_size_bytes, size.weight) for size in possible.workload.block_sizes]
     assert sizes == [(4096, 67), (8192, 10), (16384, 7), (32768, 3), (65536, 3)]
@@ -68,14 +68,14 @@ def test_any_workload_is_dirths_but_what_is_left_out_is_entered() -> None:
     for workload in WORKLOADS.values():
         assert entries("dirth", replace(standard("dirth"), workload=workload)) == []
     composite = replace(standard("dirth"), workload=WORKLOADS["composite"])
-    ((rule_id, used),) = entries("dirth", TESTS["dirth"].possible_on(composite, 4096))
+    ((rule_id, used),) = entries("dirth", PTS["dirth"].possible_on(composite, 4096))
     assert (rule_id, used) == ("PTS-DIRTH-03", "0.5 KiB, 1 KiB, 1.5 KiB, 2 KiB, 2.5 KiB, 3 KiB, 3.5 KiB")
 
 
 def test_a_workload_that_is_not_possible_at_all_is_refused() -> None:
     metadata = replace(standard("dirth"), workload=WORKLOADS["metadata"])
     with pytest.raises(UsageError, match=r"0\.5 KiB are not possible on sectors of 4,096 bytes"):
-        TESTS["dirth"].possible_on(metadata, 4096)
+        PTS["dirth"].possible_on(metadata, 4096)
 
 
 @BOTH
@@ -98,7 +98,7 @@ def test_a_time_scale_leaves_the_limit_of_response_times(name: str) -> None:
 def test_other_data_and_own_workloads_run_in_the_same_way_and_are_entered() -> None:
     data, workload = PatternData(b"\xa5\x5a"), WORKLOADS["vod"]
     used = replace(standard("cbw"), data=data, workload=workload)
-    script = TESTS["cbw"].script(used, 10**12)
+    script = PTS["cbw"].script(used, 10**12)
     stimuli = {
         step.stimulus
         for planned in dry_run(script, 10**12, AssumedDrive(), Ending.SHORTEST)

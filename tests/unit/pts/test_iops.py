@@ -18,7 +18,7 @@ CAPACITY = 1_920_383_410_176
 
 
 def play(conditions: IopsConditions, rate: Rate) -> Played:
-    return Drive(CAPACITY, rate).play(iops.iops_test(conditions, CAPACITY))
+    return Drive(CAPACITY, rate).play(iops.script(conditions, CAPACITY))
 
 
 def only_outcome(played: Played) -> Outcome:

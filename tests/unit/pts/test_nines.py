@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 from msgspec.structs import replace as with_changes
+from openpts.runner.measured_deviations import findings
 
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.record.reader import Run
-from openpts.runner.measured_deviations import findings
 from openpts.units import NS_PER_S
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run
@@ -45,7 +45,7 @@ def test_without_an_io_there_is_no_rate() -> None:
 
 
 def with_nines(nines: int) -> Run:
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, LatencyConditions)
         return with_changes(conditions, nines=nines)
 
@@ -72,7 +72,7 @@ def test_nines_that_the_ios_do_not_carry_are_in_the_ledger() -> None:
 
 @pytest.mark.proves("PTS-WSAT-22")
 def test_each_workload_of_write_saturation_needs_its_ios() -> None:
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, WriteSaturationConditions)
         return with_changes(conditions, histogram_ns=NS_PER_S, workloads=conditions.workloads * 2)
 

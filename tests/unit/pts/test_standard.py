@@ -7,12 +7,12 @@ from msgspec.structs import replace
 
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
 
 
 def standard(test: str) -> Any:
-    return TESTS[test].standard_conditions(DriveClass.ENTERPRISE, 1)
+    return PTS[test].standard_conditions(DriveClass.ENTERPRISE, 1)
 
 
 def used(test: str, **values: Any) -> Any:
@@ -62,13 +62,13 @@ def used(test: str, **values: Any) -> Any:
     ],
 )
 def test_both_values_in_words(test: str, parameter: str, value: Any, required: str, differs: str) -> None:
-    entries = deviations(used(test, **{parameter: value}), standard(test), TESTS[test].rules)
+    entries = deviations(used(test, **{parameter: value}), standard(test), PTS[test].rules)
     assert [(entry.required, entry.used) for entry in entries] == [(required, differs)]
 
 
 def test_a_time_scale_is_an_entry_beside_those_of_what_it_shortens() -> None:
     scaled = used("xsr", time_scale="1/720")
-    entries = deviations(scaled, standard("xsr"), TESTS["xsr"].rules)
+    entries = deviations(scaled, standard("xsr"), PTS["xsr"].rules)
     assert (entries[0].rule_id, entries[0].used) == ("PTS-GEN-01", "durations and repetitions x 1/720")
     assert {entry.rule_id for entry in entries[1:]} == {
         "PTS-XSR-07",
@@ -79,7 +79,7 @@ def test_a_time_scale_is_an_entry_beside_those_of_what_it_shortens() -> None:
 
 
 def test_the_standard_conditions_deviate_in_nothing() -> None:
-    for test in TESTS.values():
+    for test in PTS.values():
         assert deviations(standard(test.name), standard(test.name), test.rules) == ()
         assert not shortened(standard(test.name), standard(test.name))
 
@@ -87,14 +87,14 @@ def test_the_standard_conditions_deviate_in_nothing() -> None:
 @pytest.mark.parametrize("test", ["iops", "tp", "lat"])
 def test_the_operator_may_go_on_after_round_25(test: str) -> None:
     """7.2 (3.2.1.2.3), 8.2 (2.4.1.4) and 9.2 (3.1.1.1.4) allow it."""
-    assert deviations(used(test, max_rounds=40), standard(test), TESTS[test].rules) == ()
+    assert deviations(used(test, max_rounds=40), standard(test), PTS[test].rules) == ()
 
 
 @pytest.mark.parametrize(
     ("test", "rule_id"), [("hir", "PTS-HIR-10"), ("cbw", "PTS-CBW-27"), ("dirth", "PTS-DIRTH-19")]
 )
 def test_25_rounds_are_the_most_where_the_text_has_no_leave_to_go_on(test: str, rule_id: str) -> None:
-    (entry,) = deviations(used(test, max_rounds=26), standard(test), TESTS[test].rules)
+    (entry,) = deviations(used(test, max_rounds=26), standard(test), PTS[test].rules)
     assert (entry.rule_id, entry.required, entry.used) == (rule_id, "up to 25 rounds", "up to 26 rounds")
 
 
@@ -112,7 +112,7 @@ def test_25_rounds_are_the_most_where_the_text_has_no_leave_to_go_on(test: str, 
 def test_each_access_group_has_its_own_requirements(
     values: dict[str, Any], expected: list[tuple[str, str, str]]
 ) -> None:
-    entries = deviations(used("xsr", **values), standard("xsr"), TESTS["xsr"].rules)
+    entries = deviations(used("xsr", **values), standard("xsr"), PTS["xsr"].rules)
     assert [(entry.rule_id, entry.required, entry.used) for entry in entries] == expected
 
 

@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
-from openpts.procedures.kit.procedure import TestDefinition
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
 
 MINUTE_NS = 60 * 10**9
@@ -29,9 +29,9 @@ def leaves(value: Any, name: str = "") -> list[tuple[str, Any]]:
     return [(name, value)]
 
 
-@pytest.mark.parametrize("test", TESTS.values(), ids=list(TESTS))
+@pytest.mark.parametrize("test", PTS.values(), ids=list(PTS))
 @given(scale=st.fractions(min_value=Fraction(1, 100_000), max_value=1))
-def test_durations_and_repetitions_are_scaled_and_nothing_else(test: TestDefinition, scale: Fraction) -> None:
+def test_durations_and_repetitions_are_scaled_and_nothing_else(test: Procedure, scale: Fraction) -> None:
     standard = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     scaled = at_time_scale(standard, float(scale))
     for (name, before), (same, after) in zip(leaves(standard), leaves(scaled), strict=True):
@@ -49,7 +49,7 @@ def test_durations_and_repetitions_are_scaled_and_nothing_else(test: TestDefinit
 
 
 def test_a_sixtieth_makes_seconds_of_minutes() -> None:
-    scaled: Any = at_time_scale(TESTS["hir"].standard_conditions(DriveClass.CLIENT, 1), 1 / 60)
+    scaled: Any = at_time_scale(PTS["hir"].standard_conditions(DriveClass.CLIENT, 1), 1 / 60)
     assert (scaled.minute_ns, scaled.tracking_period_ns, scaled.cycles) == (MINUTE_NS // 60, 30 * 10**9, 6)
     assert [state.idle_ns for state in scaled.wait_states] == [
         round(number * 5e9 / 60) for number in (1, 2, 3, 5, 10)
@@ -57,7 +57,7 @@ def test_a_sixtieth_makes_seconds_of_minutes() -> None:
 
 
 def test_two_scales_one_after_the_other_are_their_product() -> None:
-    standard: Any = TESTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    standard: Any = PTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
     twice: Any = at_time_scale(at_time_scale(standard, 0.5), 0.25)
     assert twice.time_scale == 0.125
     assert [group.duration_ns for group in twice.groups] == [3600 * 10**9, 2700 * 10**9, 3600 * 10**9]
@@ -66,4 +66,4 @@ def test_two_scales_one_after_the_other_are_their_product() -> None:
 @pytest.mark.parametrize("scale", [0, -1, 1.5, float("nan"), float("inf")])
 def test_other_scales_are_refused(scale: float) -> None:
     with pytest.raises(UsageError, match="more than 0 and at most 1"):
-        at_time_scale(TESTS["iops"].standard_conditions(DriveClass.ENTERPRISE, 1), scale)
+        at_time_scale(PTS["iops"].standard_conditions(DriveClass.ENTERPRISE, 1), scale)

@@ -8,9 +8,10 @@ from msgspec.structs import replace as with_changes
 
 from openpts.errors import UsageError
 from openpts.procedures.kit.ledger import deviations, shortened
-from openpts.procedures.pts.registry import TESTS
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
-from openpts.procedures.pts.wsat.script import possible_on, standard_conditions, write_saturation_test
+from openpts.procedures.pts.wsat.script import possible_on, standard_conditions
+from openpts.procedures.pts.wsat.script import script as write_saturation_test
+from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import COMPOSITE, WORKLOADS
@@ -42,7 +43,7 @@ def test_sizes_below_a_sector_are_left_out_and_entered() -> None:
     sizes = possible.workloads[1].block_sizes
     assert [size.block_size_bytes // KIB for size in sizes] == [4, 8, 16, 32, 64]
     assert sum(size.weight for size in sizes) == 90
-    (entry,) = deviations(possible, conditions(), TESTS["wsat"].rules)
+    (entry,) = deviations(possible, conditions(), PTS["wsat"].rules)
     assert entry.rule_id == "PTS-WSAT-07"
     assert entry.required == "none"
     assert entry.used == "SEQ 0.5 KiB RW50: 0.5 KiB, Composite RW40: 0.5, 1, 1.5, 2, 2.5, 3, 3.5 KiB"
@@ -55,7 +56,7 @@ def test_a_test_of_which_nothing_is_left_is_refused() -> None:
 
 @pytest.mark.proves("PTS-WSAT-07")
 def test_optional_workloads_beside_the_default_are_no_deviation_and_nothing_shorter() -> None:
-    rules = TESTS["wsat"].rules
+    rules = PTS["wsat"].rules
     both = conditions("write_intensive", "composite")
     assert deviations(both, conditions(), rules) == ()
     assert not shortened(both, conditions())

@@ -11,7 +11,7 @@ from openpts.record.reader import Run, read_run
 from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
 from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.presets import load_preset
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -69,7 +69,7 @@ def test_a_plan_that_ends_before_steady_state_is_told(run: Run) -> None:
 
 
 def test_a_test_without_steady_state_does_not_miss_it(run: Run) -> None:
-    base = {name: getattr(run.manifest.conditions, name) for name in BaseConditions.__struct_fields__}
+    base = {name: getattr(run.manifest.conditions, name) for name in Conditions.__struct_fields__}
     manifest = replace(
         run.manifest,
         conditions=CrossStimulusConditions(**base, groups=()),

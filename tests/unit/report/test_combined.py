@@ -6,7 +6,7 @@ import pytest
 
 from openpts.errors import RecordError
 from openpts.pages.model import Cell, Column, Figure, Page, Report, Row, Table, Verdict
-from openpts.procedures.reports import REPORTS, reported_test
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
 from openpts.report.merge import merged_page
@@ -38,7 +38,7 @@ def table(*rows: tuple[str, str], table_id: str = "t") -> Table:
 
 def test_tests_stand_in_the_order_of_the_specification(combined: Report) -> None:
     order = [section.test.split("-")[0] for section in combined.sections]
-    known = list(REPORTS)
+    known = list(PROCEDURES)
     assert sorted(order, key=known.index) == order
     assert set(order) == set(SPECIFIED)
 
@@ -73,7 +73,7 @@ def test_the_summary_has_a_line_for_every_key_value(runs: list[Run], combined: R
     rows = combined.tables()["summary"].rows
     for run in runs:
         name = run.manifest.conditions.test
-        wanted = [one.noted_cell for one in reported_test(name).report(run).measures if one.is_key]
+        wanted = [one.noted_cell for one in procedure_of(name).report(run).measures if one.is_key]
         assert [row.cells[1] for row in rows if row.head.text == name.upper()] == wanted
 
 

@@ -3,10 +3,10 @@
 import pytest
 
 from openpts.pages.model import Figure, Table, points_of
-from openpts.procedures.pts.registry import TESTS
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.pages import transition_page
 from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
+from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
 from tests.unit.analysis.test_cross_stimulus import MINUTE_NS, group
 
@@ -15,7 +15,7 @@ def test_a_transition_shows_ten_minutes_before_it_and_sixty_after_it() -> None:
     rates = ([500] * 100, [90] * 50, [100, 250, *[480] * 78])
     starts_ns = (0, 100 * MINUTE_NS, 150 * MINUTE_NS)
     groups = [group(start_ns, rate) for start_ns, rate in zip(starts_ns, rates, strict=True)]
-    conditions = TESTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    conditions = PTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
     assert isinstance(conditions, CrossStimulusConditions)
     results = analyse_cross_stimulus(groups, MINUTE_NS)
     page = transition_page(results, conditions, groups[1], groups[2], 2)

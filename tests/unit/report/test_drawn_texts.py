@@ -5,7 +5,7 @@ import pytest
 from openpts.pages.model import Report
 from openpts.plots.svg import draw_figures
 from openpts.plots.theme import PLOT_WIDTH_PX
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.report.build import build_report
 from tests.support.drawn_texts import Box, outside, overlapping, smallest_text_px, text_boxes
 from tests.support.made_up_run import made_up_run
@@ -56,7 +56,7 @@ def test_reports_of_all_cases(reports: Reports, case: str) -> None:
         assert faults(report) == []
 
 
-@pytest.mark.parametrize("name", ALL_TESTS)
+@pytest.mark.parametrize("name", PROCEDURES)
 def test_reports_of_all_tests(name: str) -> None:
     report = build_report(made_up_run(name), "2026-01-01T00:00:00+00:00")
     if report.figures():

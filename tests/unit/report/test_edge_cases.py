@@ -12,15 +12,14 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.latency import encode_counts
 from openpts.pages.model import Figure, Report, Table, points_of
 from openpts.plots.svg import draw_figures
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.reports import REPORTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.manifest import People
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample
@@ -33,7 +32,7 @@ SPECIFIED = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
 LONG_MODEL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789 abcdefghijklmnopqrstuvwxyz"
 
 
-def same(conditions: TestConditions) -> TestConditions:
+def same(conditions: Conditions) -> Conditions:
     return conditions
 
 
@@ -46,7 +45,7 @@ class Edge:
     """What a run is like: its rate, conditions other than the standard's, what its record then says."""
 
     rate: Rate | None = None
-    adjust: Callable[[TestConditions], TestConditions] = same
+    adjust: Callable[[Conditions], Conditions] = same
     record: Callable[[Run], Run] = unchanged
     drive_class: DriveClass = DriveClass.ENTERPRISE
 
@@ -65,18 +64,18 @@ def rate_of_latency(seconds: float) -> Rate:
     return rate
 
 
-def forty_rounds(conditions: TestConditions) -> TestConditions:
+def forty_rounds(conditions: Conditions) -> Conditions:
     has = "max_rounds" in conditions.__struct_fields__
     return msgspec.structs.replace(conditions, max_rounds=40) if has else conditions
 
 
-def one_thread(conditions: TestConditions) -> TestConditions:
+def one_thread(conditions: Conditions) -> Conditions:
     if isinstance(conditions, DemandConditions):
         return msgspec.structs.replace(conditions, tcs=(1,), precondition_tc=1)
     return msgspec.structs.replace(conditions, tc=1) if hasattr(conditions, "tc") else conditions
 
 
-def without_half_kib(conditions: TestConditions) -> TestConditions:
+def without_half_kib(conditions: Conditions) -> Conditions:
     sizes = getattr(conditions, "block_sizes_bytes", ())
     if 512 not in sizes:
         return conditions
@@ -263,4 +262,4 @@ def test_a_hostile_report_is_set_on_paper(name: str, paper: str) -> None:
 
 
 def test_there_are_edges_for_every_test_of_the_specification() -> None:
-    assert set(SPECIFIED) <= set(REPORTS)
+    assert set(SPECIFIED) <= set(PROCEDURES)

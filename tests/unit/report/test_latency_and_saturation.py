@@ -8,12 +8,12 @@ from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
 from openpts.pages.model import Figure, Report, Verdict, points_of
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample, StepState
@@ -23,7 +23,7 @@ REPORT_DATE = "2026-02-03T04:05:06Z"
 NAMES = ("read_intensive", "vod", "write_intensive")
 
 
-def three_workloads(conditions: TestConditions) -> TestConditions:
+def three_workloads(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, WriteSaturationConditions)
     return with_changes(conditions, workloads=tuple(WORKLOADS[name] for name in NAMES))
 

@@ -12,14 +12,13 @@ from msgspec.structs import replace
 
 from openpts.errors import RecordError
 from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
-from openpts.procedures.reports import REPORTS, reported_test
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.report.build import build_report
 from openpts.report.run_part import REQUIRED_PLOTS, missing_plots
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.deviation import Deviation
 from tests.support.made_up_run import made_up_run
 
@@ -198,7 +197,7 @@ def test_the_text_above_each_plot_begins_with_its_number(name: str) -> None:
 
 
 def test_the_window_of_write_saturation_is_mandatory_where_steady_state_may_end_it() -> None:
-    def stop_when_steady(conditions: TestConditions) -> TestConditions:
+    def stop_when_steady(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, WriteSaturationConditions)
         return msgspec.structs.replace(conditions, stop_when_steady=True)
 
@@ -243,16 +242,16 @@ def test_a_page_with_a_plot_of_another_number_does_not_count() -> None:
 
 
 def test_no_report_is_made_that_lacks_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    content = reported_test("hir").report(made_up_run("hir"))
+    content = procedure_of("hir").report(made_up_run("hir"))
 
     def cut(standing: Standing, report_date: str) -> tuple[Section, ...]:
         (section,) = content.sections(standing, report_date)
         return (replace(section, pages=tuple(page for page in section.pages if page.id != "hir-3")),)
 
     entry = dataclasses.replace(
-        REPORTS["hir"], report=lambda _run: dataclasses.replace(content, sections=cut)
+        PROCEDURES["hir"], report=lambda _run: dataclasses.replace(content, sections=cut)
     )
-    monkeypatch.setitem(REPORTS, "hir", entry)  # type: ignore[arg-type]
+    monkeypatch.setitem(PROCEDURES, "hir", entry)  # type: ignore[arg-type]
     with pytest.raises(RecordError, match="Plot 11-3 is missing"):
         build_report(made_up_run("hir"), "2026-11-21T08:00:00Z")
 
@@ -260,7 +259,7 @@ def test_no_report_is_made_that_lacks_one(monkeypatch: pytest.MonkeyPatch) -> No
 def test_a_run_that_tracked_less_still_has_its_report() -> None:
     """The operator may track one variable: then there is one window plot, and the ledger says so."""
 
-    def track_one(conditions: TestConditions) -> TestConditions:
+    def track_one(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, IopsConditions)
         return replace(conditions, tracking=conditions.tracking[:1])
 

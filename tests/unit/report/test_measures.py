@@ -10,14 +10,14 @@ from msgspec.structs import replace as with_changes
 
 from openpts import report
 from openpts.pages.measure import Measured
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.reports import REPORTS, reported_test
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.record.reader import Run, read_run
 from openpts.report.compare.contenders import ComparedRun, Entry, RunComparison, compare_runs
 from openpts.report.compare.metrics import metrics_of
 from openpts.report.summary import summarise
 from openpts.vocabulary.better import Better
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run, restless_rate
@@ -25,13 +25,13 @@ from tests.support.report_cases import Reports
 
 
 def measures(run: Run) -> dict[str, Measured]:
-    found = reported_test(run.manifest.conditions.test).report(run).measures
+    found = procedure_of(run.manifest.conditions.test).report(run).measures
     by_key = {one.key: one for one in found}
     assert len(by_key) == len(found), "a key twice"
     return by_key
 
 
-@pytest.fixture(scope="module", params=list(REPORTS))
+@pytest.fixture(scope="module", params=list(PROCEDURES))
 def made_up(request: pytest.FixtureRequest) -> Run:
     return made_up_run(request.param)
 
@@ -105,7 +105,7 @@ def test_recovery_is_a_time() -> None:
     assert [key for key, one in found.items() if one.is_key] == ["recovery_to_peak"]
 
 
-def unreachable_limit(conditions: TestConditions) -> TestConditions:
+def unreachable_limit(conditions: Conditions) -> Conditions:
     assert isinstance(conditions, DemandConditions)
     return with_changes(conditions, art_limit_ns=1)
 

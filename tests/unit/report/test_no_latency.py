@@ -12,7 +12,7 @@ from msgspec.structs import replace as with_changes
 from openpts.analysis.latency import encode_counts
 from openpts.pages import ticks
 from openpts.pages.model import Axis, Figure
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import Run
 from openpts.report.run_part import RunPart, part_of
 from openpts.vocabulary.sample import OperationSample
@@ -49,7 +49,7 @@ def logarithmic_axes(part: RunPart) -> list[Axis]:
     return [axis for axis in axes if axis.scale == "log"]
 
 
-@pytest.mark.parametrize("test", ALL_TESTS)
+@pytest.mark.parametrize("test", PROCEDURES)
 def test_every_test_has_its_report(test: str) -> None:
     for axis in logarithmic_axes(part_of(without_latency(made_up_run(test)), DATE)):
         low, high = axis.domain

@@ -11,10 +11,10 @@ import pytest
 
 from openpts.errors import RecordError
 from openpts.plots.worker_processes import worker_processes
-from openpts.procedures.reports import read_for_report
 from openpts.report import part_reader
 from openpts.report.part_reader import begin_parts, packed_part, parts_as_made, unpacked_part
 from openpts.report.run_part import in_order, part_of
+from openpts.report.sources import read_for_report
 from tests.support.made_up_run import made_up_run
 from tests.support.report_cases import Reports
 

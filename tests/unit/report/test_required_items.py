@@ -9,10 +9,8 @@ from msgspec.structs import replace as with_changes
 from openpts.pages.model import Report, Table, Verdict
 from openpts.procedures.kit.ledger import deviations
 from openpts.procedures.pts.iops.conditions import IopsConditions
-from openpts.procedures.pts.registry import TESTS
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
-from openpts.procedures.registry import ALL_TESTS
-from openpts.procedures.reports import REPORTS
+from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.condition_rows import LABELS
@@ -130,7 +128,7 @@ def texts_of(report: Report) -> str:
 
 
 @pytest.mark.proves("PTS-DAT-03")
-@pytest.mark.parametrize("name", TESTS)  # some beyond the specification have data of their own
+@pytest.mark.parametrize("name", PTS)  # some beyond the specification have data of their own
 def test_no_page_calls_other_data_random(name: str) -> None:
     zeros = made_up_run(name, adjust=lambda conditions: with_changes(conditions, data=ZeroData()))
     report = build_report(zeros, REPORT_DATE)
@@ -141,7 +139,7 @@ def test_no_page_calls_other_data_random(name: str) -> None:
         assert words not in texts_of(report)
 
 
-@pytest.mark.parametrize("name", REPORTS)
+@pytest.mark.parametrize("name", PROCEDURES)
 def test_lba_segments_are_in_the_header(name: str) -> None:
     segments = Segments(64, 1024 * KIB)
     run = made_up_run(name, adjust=lambda conditions: with_changes(conditions, segments=segments))
@@ -160,8 +158,8 @@ def test_stimuli_of_other_lengths_are_reported() -> None:
     text = row_of(report.tables()["setup-parameters"], "Access groups")
     assert text.count("4 h 0 min") == 2
     assert "3 h 0 min" in text
-    standard = TESTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
-    entries = deviations(halve(standard), standard, TESTS["xsr"].rules)
+    standard = PTS["xsr"].standard_conditions(DriveClass.ENTERPRISE, 1)
+    entries = deviations(halve(standard), standard, PTS["xsr"].rules)
     assert [entry.rule_id for entry in entries] == ["PTS-XSR-07", "PTS-XSR-10", "PTS-XSR-13"]
 
 
@@ -182,7 +180,7 @@ def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group() -> None:
     assert [row.cells[1].note[:9] for row in averages] == ["", "", "cut short"]
 
 
-@pytest.mark.parametrize("name", ALL_TESTS)
+@pytest.mark.parametrize("name", PROCEDURES)
 def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name: str) -> None:
     conditions = made_up_run(name).manifest.conditions
     names = set(conditions.__struct_fields__) - {"drive_class", "write_cache_enabled"}

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from openpts.errors import RecordError
-from openpts.procedures.reports import reported_test
+from openpts.procedures.registry import procedure_of
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.report.suite_index import write_suite_index
@@ -50,7 +50,7 @@ def test_a_complete_run_has_figures_verdict_and_link(tmp_path: Path) -> None:
 def test_figures_are_the_key_values_of_the_report(tmp_path: Path) -> None:
     folder = write_synthetic_run(tmp_path / "1-iops", CASES["steady"])
     page = page_of(tmp_path, replace(SUITE, entries=(COMPLETE,)))
-    for one in reported_test("iops").report(read_run(folder)).measures:
+    for one in procedure_of("iops").report(read_run(folder)).measures:
         assert f"{one.label}\n{one.text} IOPS\n" in page.text
 
 

@@ -3,13 +3,13 @@
 import pytest
 
 from openpts.pages.measure import Measured
-from openpts.procedures.reports import reported_test
+from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
 from tests.support.made_up_run import made_up_run, restless_rate
 
 
 def key_values(run: Run) -> list[Measured]:
-    found = reported_test(run.manifest.conditions.test).report(run).measures
+    found = procedure_of(run.manifest.conditions.test).report(run).measures
     return [one for one in found if one.is_key]
 
 

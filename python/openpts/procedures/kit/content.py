@@ -10,7 +10,7 @@ from openpts.procedures.kit.standing import Standing
 
 
 @dataclass(frozen=True, slots=True)
-class TestContent:
+class ReportContent:
     """``verdicts`` go on the cover; ``sections`` makes the pages, with the report's date.
 
     Each section has its own common header. ``conditions`` stand on the page of the run's conditions as well:

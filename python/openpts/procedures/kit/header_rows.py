@@ -4,12 +4,12 @@ from openpts.pages.printable import brief, printable
 from openpts.procedures.kit.header import of_cycle, write_cache
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.data_pattern import RandomData, RandomOnce
 from openpts.vocabulary.part import Part
 
 
-def active_range_text(conditions: BaseConditions) -> str:
+def active_range_text(conditions: Conditions) -> str:
     """``100 %``, or from where to where."""
     covered = conditions.active_range
     if covered.start_pct == 0:
@@ -26,13 +26,13 @@ def active_range_amount_text(run: Run) -> str:
     return f"{active_range_text(conditions)}, {format_capacity(amount_bytes)}"
 
 
-def segments_text(conditions: BaseConditions) -> str:
+def segments_text(conditions: Conditions) -> str:
     """AR Segments."""
     segments = conditions.segments
     return "N/A" if segments is None else f"{segments.count} x {format_capacity(segments.segment_bytes)}"
 
 
-def data_text(conditions: BaseConditions) -> str:
+def data_text(conditions: Conditions) -> str:
     """RND, RND_ONCE, or what other pattern was written."""
     match conditions.data:
         case RandomData():

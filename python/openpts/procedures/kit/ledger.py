@@ -7,12 +7,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from msgspec import Struct
-from msgspec.structs import replace
 
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile
 from openpts.vocabulary.condition_text import condition_text, duration_text
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.deviation import Deviation
 
 
@@ -37,7 +35,7 @@ class Rule:
         """The field of the conditions itself."""
         return self.field.split(".", 1)[0]
 
-    def entry(self, used: TestConditions, standard: TestConditions) -> Deviation | None:
+    def entry(self, used: Conditions, standard: Conditions) -> Deviation | None:
         """The entry of the ledger, if the conditions used break the rule."""
         ours = _value(used, self.field)
         theirs = _value(used, self.as_in) if self.as_in else _value(standard, self.field)
@@ -80,9 +78,7 @@ _SAME_TEST: Final = {
 _OTHER_TEST: Final = "figures compare only with those of runs that were made in the same way"
 
 
-def deviations(
-    used: TestConditions, standard: TestConditions, rules: Sequence[Rule]
-) -> tuple[Deviation, ...]:
+def deviations(used: Conditions, standard: Conditions, rules: Sequence[Rule]) -> tuple[Deviation, ...]:
     """One entry for each rule that the conditions used break; beyond the specification, for each change."""
     own = {rule.name for rule in rules}
     everything = (*(rule for rule in RULES_OF_ALL if rule.name not in own), *rules)
@@ -92,7 +88,7 @@ def deviations(
     return (*entries, *_changes(used, standard, {rule.name for rule in everything}))
 
 
-def _changes(used: TestConditions, standard: TestConditions, ruled: Set[str]) -> Iterator[Deviation]:
+def _changes(used: Conditions, standard: Conditions, ruled: Set[str]) -> Iterator[Deviation]:
     """What a test of practice does in another way than openpts has defined it."""
     for name in used.__struct_fields__:
         if name in ruled or name in _SAME_TEST:
@@ -102,14 +98,14 @@ def _changes(used: TestConditions, standard: TestConditions, ruled: Set[str]) ->
             yield Deviation("PTS-GEN-01", "1.1", required, text, _OTHER_TEST)
 
 
-def _value(conditions: TestConditions, field: str) -> Any:
+def _value(conditions: Conditions, field: str) -> Any:
     value: Any = conditions
     for key in field.split("."):
         value = value[int(key)] if key.isdigit() else getattr(value, key)
     return value
 
 
-def shortened(used: TestConditions, standard: TestConditions) -> bool:
+def shortened(used: Conditions, standard: Conditions) -> bool:
     """Whether durations, amounts or repetitions are below the standard's.
 
     Fewer rounds alone are not: they only matter where steady state is not reached, and the ledger has them.
@@ -137,13 +133,6 @@ def _differs(field: str, used: object, standard: object) -> bool:
         # optional ones beside the default are no deviation: 10.2 (2.2.3)
         return not set(standard) <= set(used)
     return used != standard
-
-
-def without_impossible_sizes(conditions: RoundConditions, sector_bytes: int) -> RoundConditions:
-    """Leave out the block sizes that are no multiple of the sector; they are kept as skipped."""
-    possible = tuple(size for size in conditions.block_sizes_bytes if size % sector_bytes == 0)
-    skipped = tuple(size for size in conditions.block_sizes_bytes if size % sector_bytes != 0)
-    return replace(conditions, block_sizes_bytes=possible, skipped_block_sizes_bytes=skipped)
 
 
 _UNIT: Final = re.compile(r"_(ns|bytes|pct)$")

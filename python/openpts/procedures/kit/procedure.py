@@ -1,39 +1,107 @@
-"""What makes a test: all that a runner, a plan or the command line asks for."""
+"""What a test is: a folder that declares it, and parts that are loaded when they are first asked for."""
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
 
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.kit.ledger import Rule
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.requests import Script
 
+if TYPE_CHECKING:  # a plan needs none of them
+    from openpts.pages.kit import Required
+    from openpts.procedures.kit.content import ReportContent
+    from openpts.record.reader import Run
 
-@dataclass(frozen=True, slots=True)
-class TestDefinition:
-    """One test: its standard conditions, its script, and the rules of its ledger.
 
-    ``section`` is that of the specification, None for a test of the practice beyond it. ``script`` takes
-    conditions of the kind that ``standard_conditions`` makes, and the user capacity in bytes; typed loosely,
-    since each test has its own. ``possible_on`` leaves out what a device with sectors of so many bytes can't
-    do, ``without_data`` what a simulated drive can't, which keeps no data. ``purges``: whether the script
-    asks for any purge.
+@dataclass(frozen=True)
+class Procedure:
+    """One test, declared in the ``__init__`` of its folder ``package``, whose modules are its parts.
+
+    ``script`` has the standard conditions, the script and the rules of the ledger; ``report`` what the test
+    adds to a report; ``findings`` what only the measured figures show to deviate; ``checks`` what a judge
+    looks for in the record. Each is imported on first use: a plan needs no plots. A part that a test has no
+    need of is left out.
+
+    ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
+    the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
+    asks for any purge. ``interval_histograms``: its report needs the response times of each interval.
     """
 
-    __test__ = False  # the name is the field's, not pytest's
-
-    name: str
+    package: str
+    conditions: type[Conditions]
     title: str
-    section: int | None
-    standard_conditions: Callable[[DriveClass, int], TestConditions]
-    script: Callable[[Any, int], Script]
-    rules: Sequence[Rule] = ()
-    possible_on: Callable[[Any, int], Any] = lambda conditions, _sector_bytes: conditions
-    without_data: Callable[[Any], Any] = lambda conditions: conditions
+    short_title: str
+    purpose: str
+    quick: Mapping[str, Any] = field(default_factory=dict)
+    section: int | None = None
     purges: bool = True
+    interval_histograms: bool = False
+
+    @property
+    def name(self) -> str:
+        """The test's short name: ``iops``."""
+        return str(self.conditions.__struct_config__.tag)
 
     @property
     def source(self) -> str:
         """``PTS section 7``, or that the specification does not know it."""
         return "practice beyond PTS" if self.section is None else f"PTS section {self.section}"
+
+    def part(self, name: str) -> Any:
+        """A module of the test's folder, such as ``script``; None if the test has no such part."""
+        module = f"{self.package}.{name}"
+        return import_module(module) if find_spec(module) else None
+
+    @cached_property
+    def _script(self) -> Any:
+        return self.part("script")
+
+    def standard_conditions(self, drive_class: DriveClass, seed: int) -> Any:
+        """The conditions as the specification, or the definition of the test, has them."""
+        return self._script.standard_conditions(drive_class, seed)
+
+    def script(self, conditions: Conditions, user_capacity_bytes: int) -> Script:
+        """The steps of the test under conditions of its own kind."""
+        script: Script = self._script.script(conditions, user_capacity_bytes)
+        return script
+
+    @property
+    def rules(self) -> Sequence[Any]:
+        """The rules of the ledger; none for a test whose every change is entered."""
+        return getattr(self._script, "RULES", ())
+
+    def possible_on(self, conditions: Any, sector_bytes: int) -> Any:
+        """The conditions without what a device with sectors of so many bytes can't do."""
+        return self._adjusted("possible_on", conditions, sector_bytes)
+
+    def without_data(self, conditions: Any) -> Any:
+        """The conditions without what a simulated drive can't do, which keeps no data."""
+        return self._adjusted("without_data", conditions)
+
+    def _adjusted(self, name: str, conditions: Any, *arguments: Any) -> Any:
+        adjust: Callable[..., Any] | None = getattr(self._script, name, None)
+        return conditions if adjust is None else adjust(conditions, *arguments)
+
+    def report(self, run: "Run") -> "ReportContent":
+        """What the test adds to the report of a run of it."""
+        content: ReportContent = self.part("report").report(run)
+        return content
+
+    @property
+    def required(self) -> "Mapping[str, tuple[Required, ...]]":
+        """The plots and tables that the specification demands, by section of the test's pages.
+
+        A test with other workloads or sizes may have further sections, which have the same.
+        """
+        found: Any = getattr(self.part("report"), "REQUIRED", {})
+        return found if isinstance(found, Mapping) else {self.name: found}
+
+    def findings(self, run: "Run") -> tuple[Deviation, ...]:
+        """What only the measured figures of a run that came to its end show to deviate."""
+        part = self.part("findings")
+        found: tuple[Deviation, ...] = part.findings(run) if part else ()
+        return found

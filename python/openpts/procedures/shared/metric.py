@@ -11,7 +11,7 @@ from openpts.pages.model import Cell
 from openpts.units import NS_PER_MS, format_latency_ms
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import UNITS, TestPoint, figure_of
+from openpts.vocabulary.verdict import UNITS, RoundPoint, figure_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class Metric:
         """Whether it is a response time, whose axes are logarithmic."""
         return self.decimals is None
 
-    def by_round(self, rounds: Sequence[CompleteRound], point: TestPoint) -> tuple[float, ...]:
+    def by_round(self, rounds: Sequence[CompleteRound], point: RoundPoint) -> tuple[float, ...]:
         """The figure of a test point in rounds 1, 2, ...; empty if the point was never measured."""
         return tuple(self.of(samples[point]) for samples in rounds if point in samples)
 

@@ -1,11 +1,8 @@
 """Whether the I/Os of a histogram suffice for its nines (PTS 9.2 step 3.3.3, 10.2 step 2.4.3)."""
 
-from collections.abc import Callable
 from typing import Final
 
 from openpts.analysis.response_times import enough_for, recorded_ios
-from openpts.procedures.pts.lat.conditions import LatencyConditions
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part
@@ -13,34 +10,27 @@ from openpts.vocabulary.part import Part
 _REQUIRED_NINES: Final = 5
 
 
-def nines_findings(rule_id: str, clause: str) -> Callable[[Run], tuple[Deviation, ...]]:
+def nines_findings(run: Run, rule_id: str, clause: str) -> tuple[Deviation, ...]:
     """An entry for each cycle whose histogram holds fewer than 10^N I/Os.
 
     N are the nines that the operator asked for, or the five that both tests must record.
     """
-
-    def find(run: Run) -> tuple[Deviation, ...]:
-        conditions = run.manifest.conditions
-        assert isinstance(conditions, LatencyConditions | WriteSaturationConditions)  # noqa: S101 see FINDINGS
-        nines = conditions.nines or _REQUIRED_NINES
-        counts = [
-            sum(recorded_ios(step.sample) for step in run.part(Part.HISTOGRAM, cycle=cycle))
-            for cycle in range(1, run.cycle_count + 1)
-        ]
-        return tuple(
-            Deviation(
-                rule_id=rule_id,
-                clause=clause,
-                required=f"{10**nines:,} I/Os or more for {nines} nines",
-                used=f"{ios:,} I/Os"
-                + (f" in the histogram of {_title(run, cycle)}" if len(counts) > 1 else ""),
-                effect=f"the response time of {nines} nines can't be told",
-            )
-            for cycle, ios in enumerate(counts, start=1)
-            if not enough_for(ios, nines)
+    nines = getattr(run.manifest.conditions, "nines", None) or _REQUIRED_NINES
+    counts = [
+        sum(recorded_ios(step.sample) for step in run.part(Part.HISTOGRAM, cycle=cycle))
+        for cycle in range(1, run.cycle_count + 1)
+    ]
+    return tuple(
+        Deviation(
+            rule_id=rule_id,
+            clause=clause,
+            required=f"{10**nines:,} I/Os or more for {nines} nines",
+            used=f"{ios:,} I/Os" + (f" in the histogram of {_title(run, cycle)}" if len(counts) > 1 else ""),
+            effect=f"the response time of {nines} nines can't be told",
         )
-
-    return find
+        for cycle, ios in enumerate(counts, start=1)
+        if not enough_for(ios, nines)
+    )
 
 
 def _title(run: Run, cycle: int) -> str:

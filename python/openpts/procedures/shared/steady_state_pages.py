@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 
-from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.pages import cells, ticks
@@ -23,8 +22,9 @@ from openpts.pages.model import (
 )
 from openpts.procedures.shared.interface_limit import InterfaceLimit
 from openpts.procedures.shared.metric import IOPS, Metric
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.units import block_size_kib, format_block_size
-from openpts.vocabulary.verdict import SteadyStateReport, TestPoint, TrackingVariable
+from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport, TrackingVariable
 
 # Many rounds make two tables below the plot; a lower plot keeps them on its page.
 _ROUNDS_IN_ONE_TABLE = 13
@@ -37,7 +37,7 @@ def height_over_rounds(rounds: int) -> int:
     return _TALL_PX if rounds <= _ROUNDS_IN_ONE_TABLE else _LOW_PX
 
 
-def point_name(point: TestPoint) -> str:
+def point_name(point: RoundPoint) -> str:
     """A test point in a sentence: ``RND 4 KiB 0/100``."""
     return (
         f"{point.access_pattern.short} {format_block_size(point.block_size_bytes)} "
@@ -75,7 +75,7 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
 def convergence_page(
     results: RoundTestResults,
     name: PlotName,
-    points: Sequence[TestPoint],
+    points: Sequence[RoundPoint],
     metric: Metric = IOPS,
     *,
     limit: InterfaceLimit | None = None,
@@ -94,7 +94,7 @@ def convergence_page(
     return page(name, figure, sentence, _limit_sentence(limit), shown)
 
 
-def _convergence_plot(results: RoundTestResults, points: Sequence[TestPoint], metric: Metric) -> Plot:
+def _convergence_plot(results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric) -> Plot:
     return Plot(
         x=ticks.rounds_axis(len(results.rounds)),
         y=partial(_convergence_axis, metric),
@@ -138,7 +138,7 @@ def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
     return ticks.amount_axis(metric.axis_title, values)
 
 
-def _size_color(results: RoundTestResults, point: TestPoint) -> int:
+def _size_color(results: RoundTestResults, point: RoundPoint) -> int:
     """Small to large over all sizes of the test, so that a size keeps its colour if another is skipped."""
     conditions = results.conditions
     sizes = sorted({*conditions.block_sizes_bytes, *conditions.skipped_block_sizes_bytes})
@@ -154,7 +154,7 @@ def _window_band(results: RoundTestResults) -> tuple[Band, ...]:
 
 
 def _rounds_table(
-    table_id: str, results: RoundTestResults, points: Sequence[TestPoint], metric: Metric
+    table_id: str, results: RoundTestResults, points: Sequence[RoundPoint], metric: Metric
 ) -> Table:
     return Table(
         id=table_id,
@@ -171,7 +171,7 @@ def _rounds_table(
     )
 
 
-def _mixes_text(points: Sequence[TestPoint]) -> str:
+def _mixes_text(points: Sequence[RoundPoint]) -> str:
     """The R/W mix of the points, if it is one."""
     mixes = {point.read_pct for point in points}
     return f" at R/W {next(iter(mixes))}/{100 - next(iter(mixes))}" if len(mixes) == 1 else ""

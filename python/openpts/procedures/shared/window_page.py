@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page
@@ -19,6 +18,7 @@ from openpts.pages.model import (
     Verdict,
 )
 from openpts.procedures.shared.metric import METRICS, Metric
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import point_name, round_columns, rounds_reason
 from openpts.vocabulary.verdict import SteadyStateReport
 

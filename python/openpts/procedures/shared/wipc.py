@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Request
 from openpts.vocabulary.stimulus import AccessPattern, Step
@@ -11,7 +11,7 @@ from openpts.vocabulary.workload import simple_workload
 
 
 def wipc(
-    conditions: BaseConditions, block_size_bytes: int, amount_bytes: float, *, tc: int, qd: int
+    conditions: Conditions, block_size_bytes: int, amount_bytes: float, *, tc: int, qd: int
 ) -> Generator[Request, Answer, None]:
     """So many bytes, without a restriction to LBA segments; nothing is asked for where that is 0."""
     if not amount_bytes:

@@ -14,9 +14,9 @@ from openpts.analysis.run_comparison import LEAST_DIFFERENCE_PCT
 from openpts.errors import UsageError
 from openpts.pages.measure import Measured
 from openpts.pages.printable import fact_text, printable
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.reports import REPORTS, reported_test
+from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.record.manifest import Manifest
 from openpts.record.reader import Run
 from openpts.report.standing import standing_of
@@ -40,7 +40,7 @@ class ComparedRun:
 
     run: Run
     cold: bool
-    content: TestContent
+    content: ReportContent
     standing: Standing
 
     @property
@@ -136,7 +136,7 @@ def compare_runs(
         if base not in names:
             raise UsageError(f"--base {base!r} is none of the names compared: {', '.join(names)}")
         names = [base, *(name for name in names if name != base)]
-    order = [test for test in REPORTS if any(_test_of(entry.run) == test for _, entry in named)]
+    order = [test for test in PROCEDURES if any(_test_of(entry.run) == test for _, entry in named)]
     tests = [_compared_test(test, named, names) for test in order]
     if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
         told = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
@@ -179,7 +179,7 @@ def _compared_test(test: str, named: Sequence[tuple[str, Entry]], names: Sequenc
         runs = [entry for whose, entry in named if whose == name and _test_of(entry.run) == test]
         contenders += _sets_of(name, runs)
     has_base = bool(contenders) and contenders[0].owner == names[0]
-    return ComparedTest(test, reported_test(test).title, tuple(contenders), has_base)
+    return ComparedTest(test, procedure_of(test).title, tuple(contenders), has_base)
 
 
 def _sets_of(name: str, entries: Sequence[Entry]) -> list[Contender]:
@@ -199,5 +199,5 @@ def _conditions_key(run: Run) -> str:
 
 
 def _compared(entry: Entry) -> ComparedRun:
-    content = reported_test(_test_of(entry.run)).report(entry.run)
+    content = procedure_of(_test_of(entry.run)).report(entry.run)
     return ComparedRun(entry.run, entry.cold, content, standing_of(entry.run))

@@ -4,9 +4,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from openpts.errors import UsageError
-from openpts.procedures.reports import read_for_report
 from openpts.report.compare.contenders import Entry
-from openpts.report.sources import ReportSource
+from openpts.report.sources import ReportSource, read_for_report
 
 
 def read_entries(

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
@@ -54,7 +54,7 @@ def play(
     **changed: Any,
 ) -> Played:
     """Play a test with its standard conditions, but for those that are changed."""
-    test = TESTS[name]
+    test = PTS[name]
     conditions = replace(test.standard_conditions(DriveClass(drive_class), 1), **changed)
     return Drive(capacity_bytes, iops).play(test.script(conditions, capacity_bytes))
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
@@ -169,7 +169,7 @@ def test_25_tracking_rounds_last_12_hours_and_a_minute(drive_class: str) -> None
 
 @pytest.mark.proves("PTS-XSR-01..03", "PTS-XSR-05..07", "PTS-XSR-09..10", "PTS-XSR-12..13", "PTS-XSR-15")
 def test_cross_stimulus_recovery(drive_class: str) -> None:
-    conditions: Any = TESTS["xsr"].standard_conditions(DriveClass(drive_class), 1)
+    conditions: Any = PTS["xsr"].standard_conditions(DriveClass(drive_class), 1)
     chosen = (conditions.groups[1].tc, conditions.groups[1].qd)
     played = play("xsr", drive_class, settling(STEADY, Part.ACCESS_GROUP))
     assert_same(

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
@@ -164,7 +164,7 @@ def test_independent_preconditioning_comes_before_all_else_on_request(name: str)
 @pytest.mark.parametrize("drive_class", CLASSES)
 @pytest.mark.proves("PTS-DIRTH-02")
 def test_demand_intensity_has_one_random_block_size_by_default(drive_class: str) -> None:
-    conditions: Any = TESTS["dirth"].standard_conditions(DriveClass(drive_class), 1)
+    conditions: Any = PTS["dirth"].standard_conditions(DriveClass(drive_class), 1)
     stimulus = conditions.workload.stimulus(tc=1, qd=1, active_range=conditions.active_range)
     assert stimulus.access_pattern is AccessPattern.RANDOM
     assert len(stimulus.block_sizes) == 1
@@ -181,7 +181,7 @@ def test_a_round_pre_write_ends_by_the_first_of_its_rules(name: str, capacity_gb
     def iops(stimulus: Stimulus, part: Part, number: int) -> Fraction:
         return 500 * 10**6 / mean_block_bytes(stimulus)
 
-    test = TESTS[name]
+    test = PTS[name]
     conditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     drive = Drive(capacity_gb * GB, iops)
     played = drive.play(test.script(conditions, capacity_gb * GB))

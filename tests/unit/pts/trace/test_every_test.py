@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.units import NS_PER_S
 from openpts.vocabulary.data_pattern import RandomData
 from openpts.vocabulary.part import Part
@@ -32,9 +32,9 @@ def applies(name: str, drive_class: str) -> Iterator[Apply]:
 
 
 def test_there_are_the_eight_tests_of_the_specification_in_its_order() -> None:
-    assert tuple(TESTS) == NAMES
-    assert [test.section for test in TESTS.values()] == list(range(7, 15))
-    assert [test.name for test in TESTS.values()] == list(NAMES)
+    assert tuple(PTS) == NAMES
+    assert [test.section for test in PTS.values()] == list(range(7, 15))
+    assert [test.name for test in PTS.values()] == list(NAMES)
 
 
 pytest_every = pytest.mark.parametrize(

@@ -6,13 +6,13 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.pages.model import Page, Report, Table, Verdict
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.report import report as content_of
 from openpts.procedures.extended.precon.states import comparison_of
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
@@ -44,7 +44,7 @@ class ByState:
 
 
 def run() -> Run:
-    def sooner(conditions: TestConditions) -> TestConditions:
+    def sooner(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, PreconConditions)
         return with_changes(conditions, steady_after_drive_fills=1)
 
@@ -125,7 +125,7 @@ def test_dumbbells_join_the_states_of_each_row() -> None:
 
 
 def test_many_rows_are_plotted_by_direction() -> None:
-    def chosen(conditions: TestConditions) -> TestConditions:
+    def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, PreconConditions)
         return with_changes(conditions, benchmark=BENCHMARKS["crystaldiskmark"])
 
@@ -194,7 +194,7 @@ def test_a_run_that_ended_with_the_fresh_drive() -> None:
 
 
 def test_another_benchmark_brings_its_own_rows() -> None:
-    def chosen(conditions: TestConditions) -> TestConditions:
+    def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, PreconConditions)
         return with_changes(conditions, benchmark=with_changes(SHORT, rows=SHORT.rows[:2]))
 

@@ -6,12 +6,12 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.pages.model import Page, Report, Table, Verdict
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.benchmarks.report import report as content_of
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
@@ -34,7 +34,7 @@ class Rates:
 
 
 def run_of(*names: str, passes: float = 0) -> Run:
-    def chosen(conditions: TestConditions) -> TestConditions:
+    def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         wanted = tuple(BENCHMARKS[name] for name in names)
         return with_changes(conditions, benchmarks=wanted, precondition_passes=passes)
@@ -144,7 +144,7 @@ def test_mixes_have_columns_of_their_own_and_lonely_rows_one_for_all() -> None:
 
 
 def test_rows_without_a_second_direction_have_one_column() -> None:
-    def chosen(conditions: TestConditions) -> TestConditions:
+    def chosen(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, BenchmarksConditions)
         mixed = BENCHMARKS["solidigm-mixed"].rows
         rows = tuple(with_changes(row, name=f"row {n}") for n, row in enumerate(mixed))

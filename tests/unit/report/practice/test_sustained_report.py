@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace as changed
 
 from openpts.pages.model import Figure, Report, Verdict
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.report.build import build_report
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
@@ -30,7 +30,7 @@ def tired(stimulus: Stimulus, part: Part, number: int) -> float:
 
 
 def report(claims: tuple[Claim, ...] = (), facts: Mapping[str, str] | None = None) -> Report:
-    def adjust(conditions: TestConditions) -> TestConditions:
+    def adjust(conditions: Conditions) -> Conditions:
         assert isinstance(conditions, SustainedConditions)
         return changed(conditions, claims=claims, drive_fills=0.5)
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 from openpts.pages.model import Page, Report, Verdict
-from openpts.procedures.pts.registry import TESTS
-from openpts.procedures.registry import ALL_TESTS
+from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
@@ -18,7 +17,7 @@ from openpts.vocabulary.health import HealthReading
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-02-03T04:05:06Z"
-PRACTICE = [name for name in ALL_TESTS if name not in TESTS]
+PRACTICE = [name for name in PROCEDURES if name not in PTS]
 
 
 def texts(pages: tuple[Page, ...]) -> list[str]:

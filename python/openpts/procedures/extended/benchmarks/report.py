@@ -12,10 +12,9 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.measure import Subject, key_of
 from openpts.pages.model import Axis, Block, Figure, Page, Series, Table, Verdict
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.header_rows import active_range_amount_text
-from openpts.procedures.kit.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.procedures.shared.benchmark.results import Score, as_ssd_score
 from openpts.procedures.shared.benchmark.tables import (
     MeasuredRow,
@@ -25,6 +24,7 @@ from openpts.procedures.shared.benchmark.tables import (
     row_measure,
     shown_table,
 )
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit
@@ -42,11 +42,11 @@ _ROWS_WITH_PASSES: Final = 12
 Measured = tuple[tuple[BenchmarkProfile, tuple[MeasuredRow, ...]], ...]
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = _conditions(run)
     measured = _measured(run, conditions)
-    return TestContent(
+    return ReportContent(
         verdicts=_verdicts(conditions, measured),
         measures=_measures(measured),
         sections=lambda standing, report_date: (

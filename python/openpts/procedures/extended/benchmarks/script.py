@@ -65,7 +65,7 @@ def possible_on(conditions: BenchmarksConditions, sector_bytes: int) -> Benchmar
     )
 
 
-def benchmarks_test(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script:
     """Benchmark by benchmark, row by row; rows are numbered through."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)

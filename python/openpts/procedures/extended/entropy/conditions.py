@@ -1,9 +1,9 @@
 """The conditions of the sweeps of data entropy and of the share of writes."""
 
-from openpts.vocabulary.conditions import PracticeConditions
+from openpts.vocabulary.conditions import ExtendedConditions
 
 
-class EntropyConditions(PracticeConditions, frozen=True, kw_only=True, tag_field="test", tag="entropy"):
+class EntropyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="entropy"):
     """Two sequential and random sweeps of the entropy of what is written, and one of the share of writes.
 
     ``precondition_passes`` counts in user capacities, written before the sequential sweep in its order and

@@ -18,8 +18,8 @@ from openpts.procedures.extended.entropy.results import (
     loss_pct,
     sweep_drift_pct,
 )
-from openpts.procedures.kit.methodology import nothing_page
 from openpts.procedures.shared.data_checks_table import data_checks_table
+from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import format_block_size
 from openpts.vocabulary.condition_text import data_text

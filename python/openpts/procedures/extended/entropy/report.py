@@ -26,11 +26,11 @@ from openpts.procedures.extended.entropy.results import (
     loss_pct,
     sweep_drift_pct,
 )
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.methodology import methodology_section, state_page
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
@@ -42,10 +42,10 @@ _SEQUENTIAL, _RANDOM, _WRITE_SHARE = 1, 2, 3
 _TITLE: Final = "Entropy and Write-Share Sweeps"
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     measured = entropy_run(run)
-    return TestContent(
+    return ReportContent(
         verdicts=(
             effect_verdict(measured.sequential_name, measured.sequential),
             effect_verdict(measured.random_name, measured.random),

@@ -57,7 +57,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> EntropyConditions
     )
 
 
-def entropy_test(conditions: EntropyConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: EntropyConditions, user_capacity_bytes: int) -> Script:
     """The sweeps, each in the state of the drive that belongs to it (LSI-PRE-04)."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)

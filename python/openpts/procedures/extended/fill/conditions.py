@@ -3,7 +3,7 @@
 from msgspec import Struct
 
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import PracticeConditions
+from openpts.vocabulary.conditions import ExtendedConditions
 
 
 class IdleTime(Struct, frozen=True):
@@ -16,7 +16,7 @@ class IdleTime(Struct, frozen=True):
         return f"{minutes} min" if minutes and not rest_ns else f"{self.idle_ns / NS_PER_S:g} s"
 
 
-class FillConditions(PracticeConditions, frozen=True, kw_only=True, tag_field="test", tag="fill"):
+class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="fill"):
     """The active range filled once in sequence, writes after idle times, and bursts by fill level.
 
     A step of the fill has ``step_pct`` of the active range. ``rewrite_pct`` of it is written again after each

@@ -9,7 +9,7 @@ from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, ta
 from openpts.pages.model import Cell, Column, Page, Table, Verdict
 from openpts.procedures.extended.fill.conditions import IdleTime
 from openpts.procedures.extended.fill.results import LEAST_GAIN, Course, Returned, returned
-from openpts.procedures.kit.methodology import nothing_page
+from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import GB, MB
 
 _NAME: Final = PlotName("fill-idle", "Plot X-FILL-2", "Writes after Idle Time: MB/s v GB Written")

@@ -11,7 +11,7 @@ from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.procedures.extended.fill.idle_table import Rewrite
 from openpts.procedures.extended.fill.rate_fall import Fall
 from openpts.procedures.extended.fill.results import READING, Course, FillPoint, FillSegment
-from openpts.procedures.kit.methodology import nothing_page
+from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB
 from openpts.vocabulary.sample import Sample

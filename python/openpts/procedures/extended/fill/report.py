@@ -15,11 +15,11 @@ from openpts.procedures.extended.fill.idle_table import Rewrite, idle_page
 from openpts.procedures.extended.fill.pages import FillRun, breaks_sentence, curve_page, fall_cell
 from openpts.procedures.extended.fill.rate_fall import Fall
 from openpts.procedures.extended.fill.results import Course, course_of, returned
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.methodology import methodology_section, nothing_page, state_page
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.part import Part
@@ -30,10 +30,10 @@ _TITLE: Final = "Fill Curve"
 _BURST_COLOR: Final = 2
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     found = fill_run(run)
-    return TestContent(
+    return ReportContent(
         verdicts=(breaks_sentence(found),),
         measures=measured(_MEASURES, found.fill),
         sections=lambda standing, report_date: (_section(found, standing, report_date),),

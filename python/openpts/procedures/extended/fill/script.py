@@ -58,7 +58,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> FillConditions:
     )
 
 
-def fill_test(conditions: FillConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: FillConditions, user_capacity_bytes: int) -> Script:
     """The fill curve with its idle times, then the bursts, each from a purged drive on."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)

@@ -2,10 +2,10 @@
 
 from itertools import pairwise
 
-from openpts.vocabulary.conditions import PracticeConditions
+from openpts.vocabulary.conditions import ExtendedConditions
 
 
-class RotationalConditions(PracticeConditions, frozen=True, kw_only=True, tag_field="test", tag="hdd"):
+class RotationalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="hdd"):
     """Throughput and IOPS in each of ``zones`` equal parts of the active range, then over the whole of it.
 
     Sequential stimuli run at ``sequential_tc`` and ``sequential_qd``; random ones with one thread at each of

@@ -9,7 +9,7 @@ from openpts.pages.kit import Col, Plot, PlotName, column_series, grid, page, ta
 from openpts.pages.model import Block, Cell, Column, Page, Table
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.procedures.extended.hdd.results import ZoneRate
-from openpts.procedures.kit.methodology import nothing_page
+from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, format_block_size
 

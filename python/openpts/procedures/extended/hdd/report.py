@@ -9,11 +9,11 @@ from openpts.pages.printable import fact_text, printable
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.procedures.extended.hdd.pages import RotationalRun, access_page, throughput_page, whole_rate
 from openpts.procedures.extended.hdd.results import ZoneRate, inner_to_outer, mean_bytes_per_s, rates_of
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle, write_cache
 from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.methodology import NO_STEADY_STATE, methodology_section
-from openpts.procedures.kit.preparation_page import gap_place, largest_gap
+from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section
+from openpts.procedures.shared.preparation_page import gap_place, largest_gap
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_MS, format_block_size, format_duration
 from openpts.vocabulary.media import has_platters, media_of
@@ -22,10 +22,10 @@ from openpts.vocabulary.part import Part
 _TITLE = "Rotational Disk by Zones"
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     disk = _measured(run)
-    return TestContent(
+    return ReportContent(
         verdicts=_verdicts(disk),
         measures=_measures(disk),
         sections=lambda standing, report_date: (

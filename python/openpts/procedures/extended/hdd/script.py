@@ -46,7 +46,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> RotationalConditi
     )
 
 
-def rotational_test(conditions: RotationalConditions, user_capacity_bytes: int) -> Script:  # noqa: ARG001
+def script(conditions: RotationalConditions, user_capacity_bytes: int) -> Script:  # noqa: ARG001
     """Zone by zone, then the whole range."""
     yield SetWriteCache(conditions.write_cache_enabled)
     for number, (first_pct, last_pct) in enumerate(conditions.zone_spans_pct, start=1):

@@ -1,10 +1,10 @@
 """The conditions of the lifetime test."""
 
-from openpts.vocabulary.conditions import PracticeConditions
+from openpts.vocabulary.conditions import ExtendedConditions
 from openpts.vocabulary.data_pattern import RandomData
 
 
-class LifetimeConditions(PracticeConditions, frozen=True, kw_only=True, tag_field="test", tag="lifetime"):
+class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="lifetime"):
     """Drive cycles: the whole active range written once in sequence, then read once.
 
     It ends after ``drive_cycles``, or sooner: with the first I/O that fails, when the drive counts a media

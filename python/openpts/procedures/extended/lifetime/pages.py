@@ -28,7 +28,7 @@ from openpts.procedures.extended.lifetime.cycles import (
     seconds,
 )
 from openpts.procedures.extended.lifetime.results import DriveCycle, Stretch, stretches, wear_points
-from openpts.procedures.kit.methodology import nothing_page
+from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import MB
 
 _WRITE, _READ, _WRITE_S, _READ_S, _WEAR, _SPARE = range(6)

@@ -13,11 +13,11 @@ from openpts.procedures.extended.lifetime.cycles import (
 )
 from openpts.procedures.extended.lifetime.pages import course_page, forecast_page, stretches_page
 from openpts.procedures.extended.lifetime.results import DriveCycle, stretches, write_amplification
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.methodology import methodology_section, state_page
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, TB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
@@ -25,12 +25,12 @@ from openpts.vocabulary.better import Better
 _TITLE: Final = "Lifetime"
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, LifetimeConditions)  # noqa: S101 the registry calls by test
     lifetime = LifetimeRun(run, conditions)
-    return TestContent(
+    return ReportContent(
         verdicts=(end_verdict(lifetime), errors_verdict(lifetime), forecast_verdict(lifetime)),
         measures=_measures(lifetime),
         sections=lambda standing, report_date: (_section(lifetime, standing, report_date),),

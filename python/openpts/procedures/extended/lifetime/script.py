@@ -75,7 +75,7 @@ def without_data(conditions: LifetimeConditions) -> LifetimeConditions:
 
 
 # HYP-LIFE-01 to 03
-def lifetime_test(conditions: LifetimeConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: LifetimeConditions, user_capacity_bytes: int) -> Script:
     """Drive cycles until something ends them."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)

@@ -7,6 +7,14 @@ from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.workload import Workload
 
 
+class DriveState(StrEnum):
+    """What a drive has been through before it is measured, in the order of the test."""
+
+    FRESH = "FOB"
+    SEQUENTIAL = "after SEQ"
+    RANDOM = "after RND"
+
+
 # LSI-PRE-01 to 05
 class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_field="test", tag="precon"):
     """The figures of one benchmark on a fresh drive, after sequential and after random writes.
@@ -39,11 +47,3 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
         """State and row of a profile part, in whatever order they were measured."""
         state, place = divmod(number - 1, len(self.benchmark.rows))
         return tuple(DriveState)[state], self.benchmark.rows[place]
-
-
-class DriveState(StrEnum):
-    """What a drive has been through before it is measured, in the order of the test."""
-
-    FRESH = "FOB"
-    SEQUENTIAL = "after SEQ"
-    RANDOM = "after RND"

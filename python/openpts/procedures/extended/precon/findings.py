@@ -7,7 +7,7 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part
 
 
-def precon_findings(run: Run) -> tuple[Deviation, ...]:
+def findings(run: Run) -> tuple[Deviation, ...]:
     """An entry for each state from which random writes did not come to steady state."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, PreconConditions)  # noqa: S101 narrows the type: the table is by test

@@ -13,27 +13,27 @@ from openpts.procedures.extended.precon.results import CourseResults
 from openpts.procedures.extended.precon.rows_pages import rows_pages
 from openpts.procedures.extended.precon.states import STATES, Comparison, comparison_of, counting_state
 from openpts.procedures.extended.precon.trajectory_pages import course_pages, course_verdicts
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.methodology import (
+from openpts.procedures.shared.benchmark.results import loss_pct
+from openpts.procedures.shared.benchmark.tables import row_measure
+from openpts.procedures.shared.methodology import (
     conditioning_tables,
     methodology_section,
     purge_verdicts,
     purges_table,
 )
-from openpts.procedures.shared.benchmark.results import loss_pct
-from openpts.procedures.shared.benchmark.tables import row_measure
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
 
 _TITLE: Final = "Preconditioning Comparison"
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     comparison = comparison_of(run)
-    return TestContent(
+    return ReportContent(
         verdicts=course_verdicts(comparison),
         measures=_measures(comparison),
         sections=lambda standing, report_date: (

@@ -89,7 +89,7 @@ def possible_on(conditions: PreconConditions, sector_bytes: int) -> PreconCondit
 
 
 # LSI-PRE-01 to 05, LSI-PROC-03, 04, 06
-def precon_test(conditions: PreconConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: PreconConditions, user_capacity_bytes: int) -> Script:
     """A cycle for each state, from the purge on. Courses are numbered as the states that they start from."""
     test = _States(conditions, user_capacity_bytes)
     for state in _STATES:

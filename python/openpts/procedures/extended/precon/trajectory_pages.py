@@ -25,7 +25,7 @@ from openpts.pages.printable import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.results import CourseResults, reached_at
 from openpts.procedures.extended.precon.states import STATES, Comparison
-from openpts.procedures.kit.methodology import nothing_page
+from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import format_duration
 
 COLORS: Final = {DriveState.FRESH: 2, DriveState.SEQUENTIAL: 4, DriveState.RANDOM: 3}

@@ -10,7 +10,7 @@ from openpts.pages.model import Axis, Cell, Figure, Page, Series, Table, Verdict
 from openpts.procedures.extended.sustained.claims import ClaimSource, NamedClaim
 from openpts.procedures.extended.sustained.conditions import ShortFigure, SustainedConditions
 from openpts.procedures.extended.sustained.results import Pair
-from openpts.procedures.kit.methodology import fills_text, nothing_page, stimulus_words
+from openpts.procedures.shared.methodology import fills_text, nothing_page, stimulus_words
 from openpts.procedures.shared.minutes_table import elapsed_cell, elapsed_column, minutes_axis
 from openpts.record.reader import Run
 from openpts.units import GB, MB, format_block_size, format_duration, format_latency_ms

@@ -27,11 +27,11 @@ from openpts.procedures.extended.sustained.pages import (
     ratio_page,
 )
 from openpts.procedures.extended.sustained.results import ClaimResult, Pair, held_ns, pairs_of
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, of_cycle
 from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.methodology import methodology_section, state_page
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better
@@ -44,10 +44,10 @@ _FRESH, _SUSTAINED = 1, 2
 _TITLE: Final = "Sustained Performance and Claims"
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     measured = sustained_run(run)
-    return TestContent(
+    return ReportContent(
         verdicts=(
             *(Verdict(_ratio_text(measured, pair)) for pair in measured.pairs),
             load_sentence(measured),

@@ -70,7 +70,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> SustainedConditio
     )
 
 
-def sustained_test(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: SustainedConditions, user_capacity_bytes: int) -> Script:
     """The figures, the load, and the figures again without a pause."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)

@@ -1,9 +1,9 @@
 """The conditions of the test of thermal throttling."""
 
-from openpts.vocabulary.conditions import PracticeConditions
+from openpts.vocabulary.conditions import ExtendedConditions
 
 
-class ThermalConditions(PracticeConditions, frozen=True, kw_only=True, tag_field="test", tag="thermal"):
+class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="thermal"):
     """Long sequential writes on a cool drive, on a warm one, and at a duty cycle, with idle time between.
 
     ``precondition_passes`` counts in user capacities, written before anything is measured. The drive idles

@@ -23,7 +23,7 @@ from openpts.pages.ticks import TimeAxis
 from openpts.procedures.extended.thermal.phases import COLD, DUTY_CYCLE, NAMES, WARM, Load, ThermalRun
 from openpts.procedures.extended.thermal.results import HeatPoint, merged
 from openpts.procedures.extended.thermal.words import RULE, load_verdict
-from openpts.procedures.kit.methodology import nothing_page
+from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import MB, NS_PER_S, format_duration
 
 _COLD_COLOR, _WARM_COLOR, _TEMPERATURE_COLOR, _LIMIT_WITHIN_K = 2, 3, 3, 15

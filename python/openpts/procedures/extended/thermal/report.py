@@ -11,11 +11,11 @@ from openpts.procedures.extended.thermal.pages import course_page, duty_cycle_pa
 from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
 from openpts.procedures.extended.thermal.table import results_page
 from openpts.procedures.extended.thermal.words import highest_temperature_c, load_verdict
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
-from openpts.procedures.kit.methodology import methodology_section, state_page
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better
@@ -23,12 +23,12 @@ from openpts.vocabulary.better import Better
 _TITLE: Final = "Thermal Throttling"
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, ThermalConditions)  # noqa: S101 the registry calls by test
     thermal = ThermalRun(run, conditions)
-    return TestContent(
+    return ReportContent(
         verdicts=tuple(load_verdict(thermal, number, name) for number, name in NAMES.items()),
         measures=tuple(
             one

@@ -83,7 +83,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> ThermalConditions
 
 
 # SOL-BMK-06, HYP-TMP-02
-def thermal_test(conditions: ThermalConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: ThermalConditions, user_capacity_bytes: int) -> Script:
     """The cold run, the warm run and the duty cycle."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)

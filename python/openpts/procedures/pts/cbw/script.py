@@ -24,7 +24,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.cbw.conditions import CompositeConditions
-from openpts.procedures.shared.demand.script import standard_demand
+from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import COMPOSITE
@@ -74,3 +74,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> CompositeConditio
         workload=COMPOSITE,
         **standard_demand(minute_ns),
     )
+
+
+script = demand_test
+possible_on = possible_sizes

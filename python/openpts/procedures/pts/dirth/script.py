@@ -7,7 +7,7 @@ Clause
     PTS 2.0.1 section 14; enterprise and client alike, as the text has it: volatile write cache disabled,
     active range 100 %.
 Steps
-    Those of CBW (procedures/shared/demand/script.py), with R/W mix RW1 and block size BS1 of the operator's choice;
+    Those of CBW (shared/demand/script.py), with R/W mix RW1 and block size BS1 of the operator's choice;
     any other workload does as well, also a sequential one. Without a choice: RND 8 KiB 65/35, the pattern
     of the sample header in 14.3.2.1.
 Pass rule
@@ -21,7 +21,7 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
-from openpts.procedures.shared.demand.script import standard_demand
+from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
@@ -80,3 +80,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> DemandIntensityCo
         workload=DEFAULT_WORKLOAD,
         **standard_demand(minute_ns),
     )
+
+
+script = demand_test
+possible_on = possible_sizes

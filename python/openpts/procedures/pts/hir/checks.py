@@ -12,7 +12,7 @@ from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 _WAIT_STATES: Final = (1, 2, 3, 5, 10)
 _CYCLES: Final = 360
@@ -20,7 +20,7 @@ _ACCESS_NS: Final = 5 * NS_PER_S
 _RETURN_NS: Final = 30 * MINUTE_NS
 # Between two accesses the queue runs empty and fills again; a drive that needs long for it has pauses there.
 _DRAINING: Final = 0.01
-_POINT: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 0)
+_POINT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 _MOST_TRACKING_ROUNDS: Final = 25
 
 

@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.condition_text import duration_text
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.workload import Workload
 
 
@@ -12,8 +13,11 @@ class WaitState(Struct, frozen=True):
     number: int
     idle_ns: int
 
+    def __str__(self) -> str:
+        return f"{self.number} ({duration_text(self.idle_ns)} idle)"
 
-class IdleRecoveryConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="hir"):
+
+class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="hir"):
     """Host idle recovery (PTS 11.2): ``cycles`` accesses of ``access_ns`` in each segment."""
 
     workload: Workload

@@ -21,7 +21,7 @@ _REQUIREMENTS: Final = {
 _OF_OTHERS: Final = ("PTS-HIR-11", "11.2 (4 to 8)")
 
 
-def idle_edge_findings(run: Run) -> tuple[Deviation, ...]:
+def findings(run: Run) -> tuple[Deviation, ...]:
     """One entry for each wait state with edges that are off by more than the limit."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test

@@ -7,7 +7,7 @@ from openpts.pages import cells
 from openpts.pages.kit import Required
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Section
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
@@ -18,7 +18,6 @@ from openpts.procedures.kit.header_rows import (
     head_line,
     segments_text,
 )
-from openpts.procedures.kit.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
 from openpts.procedures.pts.hir.gain_pages import cycles_page, gain_page
@@ -30,6 +29,7 @@ from openpts.procedures.pts.hir.pages import (
 )
 from openpts.procedures.pts.hir.results import SegmentSummary
 from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment, analyse_idle_recovery
+from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
     TrackedPart,
@@ -58,13 +58,13 @@ _GAIN: Final = Measure[Cell](
 )
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test
     tracked = tracked_part(run, Part.WDPC)
     results = _analyse(run, conditions, tracked)
-    return TestContent(
+    return ReportContent(
         verdicts=(tracking_sentence(tracked), *between_verdicts(tracked)),
         measures=_measures(results, tracked),
         sections=lambda standing, report_date: (

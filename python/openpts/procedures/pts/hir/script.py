@@ -67,7 +67,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> IdleRecoveryCondi
     )
 
 
-def idle_recovery_test(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Script:
+def script(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Script:
     """The script of 11.2; step numbers are the specification's."""
     # 1  Purge the device
     yield Purge()

@@ -1,0 +1,21 @@
+"""IOPS: PTS section 7."""
+
+from typing import Final
+
+from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.shared.rounds.conditions import QUICK
+
+PROCEDURE: Final = Procedure(
+    package=__name__,
+    conditions=IopsConditions,
+    title="IOPS",
+    short_title="IOPS",
+    section=7,
+    purpose="""IOPS of random I/O over 7 R/W mixes x 8 block sizes, in steady state.
+
+    At full length: the user capacity written twice, then rounds of 56 minutes until performance is steady,
+    5 at least (4 h 40 min) and 25 at most (23 h 20 min).
+    """,
+    quick=QUICK,
+)

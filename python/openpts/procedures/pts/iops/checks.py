@@ -5,7 +5,9 @@ from typing import Final
 from openpts.evidence.check import Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, not_applicable
-from openpts.evidence.rounds import (
+from openpts.evidence.sequence import purge_first
+from openpts.evidence.settings import class_settings, random_data, recommended, same_demand
+from openpts.procedures.shared.rounds.checks import (
     beyond_round_25,
     element,
     if_not_steady,
@@ -18,8 +20,6 @@ from openpts.evidence.rounds import (
     window_covers,
     wipc,
 )
-from openpts.evidence.sequence import purge_first
-from openpts.evidence.settings import class_settings, random_data, recommended, same_demand
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import KIB
 from openpts.vocabulary.part import Part

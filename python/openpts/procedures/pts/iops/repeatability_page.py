@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from openpts.analysis.comparison import relative_standard_error_pct
-from openpts.analysis.matrix import MatrixCell
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, page, values_of
 from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Rule, Series, Table, Verdict
+from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix, mix, ranges_table
 from openpts.units import block_size_kib, format_block_size
 

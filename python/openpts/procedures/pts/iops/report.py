@@ -2,12 +2,10 @@
 
 from typing import Final
 
-from openpts.analysis.matrix import MatrixCell
-from openpts.analysis.round_test import RoundTestResults
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Page, Section
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
@@ -18,9 +16,11 @@ from openpts.procedures.kit.header_rows import (
     head_line,
     segments_text,
 )
-from openpts.procedures.kit.preparation_page import precondition_amount, preparation_page
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.iops.repeatability_page import repeatability_page
+from openpts.procedures.shared.preparation_page import precondition_amount, preparation_page
+from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import (
     Matrix,
     columns_3d_page,
@@ -29,7 +29,7 @@ from openpts.procedures.shared.rounds.matrix_pages import (
     plot_2d_page,
     tabular_page,
 )
-from openpts.procedures.shared.rounds.results import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.rounds.secondary_pages import merged_tail_page, response_times_page
 from openpts.procedures.shared.rounds.words import (
     alerts,
@@ -51,7 +51,7 @@ from openpts.record.reader import Run
 from openpts.units import KIB, format_block_size
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 PREFIX: Final = "iops"
 
@@ -80,10 +80,10 @@ _SECONDARY_TITLE: Final = "IOPS - ALL RW Mix & BS - Optional Secondary Metrics"
 _IOPS: Final = Measure[MatrixCell]("iops", "{name}", "IOPS", lambda cell: cell.iops)
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyse_cycle(run, 1)
-    return TestContent(
+    return ReportContent(
         verdicts=(steady_state_sentence(results),),
         measures=_measures(results),
         sections=lambda standing, report_date: (_section(run, results, standing, report_date),),
@@ -93,7 +93,9 @@ def report(run: Run) -> TestContent:
 
 def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
     """RND 4 KiB at RW0, RW65 and RW100."""
-    points = [TestPoint(AccessPattern.RANDOM, _KEY_BLOCK_SIZE_BYTES, read_pct) for read_pct in _KEY_READ_PCTS]
+    points = [
+        RoundPoint(AccessPattern.RANDOM, _KEY_BLOCK_SIZE_BYTES, read_pct) for read_pct in _KEY_READ_PCTS
+    ]
     steady, state = summary_state(results), not_steady(results)
     return tuple(
         _IOPS.of(results.cells.get(point), Subject(str(point), steady=steady, state=state))
@@ -186,8 +188,8 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
     )
 
 
-def _measured_points(results: RoundTestResults, read_pct: int) -> list[TestPoint]:
-    points = (TestPoint(AccessPattern.RANDOM, size, read_pct) for size in BLOCK_SIZES_BYTES)
+def _measured_points(results: RoundTestResults, read_pct: int) -> list[RoundPoint]:
+    points = (RoundPoint(AccessPattern.RANDOM, size, read_pct) for size in BLOCK_SIZES_BYTES)
     return [point for point in points if point in results.cells]
 
 

@@ -20,12 +20,17 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.iops.conditions import IopsConditions
-from openpts.procedures.shared.rounds.script import element, preconditioning, until_steady
+from openpts.procedures.shared.rounds.script import (
+    element,
+    preconditioning,
+    until_steady,
+    without_impossible_sizes,
+)
 from openpts.units import KIB, MIB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
-from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
 READ_PCTS: Final = (100, 95, 65, 50, 35, 5, 0)
 BLOCK_SIZES_BYTES: Final = (1 * MIB, 128 * KIB, 64 * KIB, 32 * KIB, 16 * KIB, 8 * KIB, 4 * KIB, 512)
@@ -80,7 +85,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> IopsConditions:
     )
 
 
-def iops_test(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
     """The script of 7.2; step numbers are the specification's."""
     # 1  Purge the device
     yield Purge()
@@ -99,7 +104,10 @@ def iops_test(conditions: IopsConditions, user_capacity_bytes: int) -> Script:
 
 def _round(conditions: IopsConditions) -> tuple[Step, ...]:
     return tuple(
-        element(conditions, TestPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
+        element(conditions, RoundPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
         for read_pct in conditions.read_pcts  # 3.2.1
         for block_size_bytes in conditions.block_sizes_bytes  # 3.2.1.1
     )
+
+
+possible_on = without_impossible_sizes

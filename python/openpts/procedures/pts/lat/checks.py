@@ -6,7 +6,14 @@ from openpts.evidence.check import Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, all_of, met_if
 from openpts.evidence.histograms import enough_ios, lasts, length_from_rate, more_nines
-from openpts.evidence.rounds import (
+from openpts.evidence.sequence import purge_first
+from openpts.evidence.settings import (
+    class_settings,
+    demand_everywhere,
+    random_data,
+    stimuli,
+)
+from openpts.procedures.shared.rounds.checks import (
     beyond_round_25,
     element,
     if_not_steady,
@@ -18,23 +25,16 @@ from openpts.evidence.rounds import (
     until_steady,
     wipc,
 )
-from openpts.evidence.sequence import purge_first
-from openpts.evidence.settings import (
-    class_settings,
-    demand_everywhere,
-    random_data,
-    stimuli,
-)
 from openpts.units import KIB
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 _READS: Final = (100, 65, 0)
 _SIZES_KIB: Final = (8, 4, 0.5)
 _HISTOGRAM_MINUTES: Final = 20
-_POINT: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 0)
+_POINT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 
 
 def _histogram(evidence: Evidence) -> Finding:

@@ -1,8 +1,9 @@
-"""Whether the engine's own share of the averages of a latency test is small (PTS 2.1.11)."""
+"""What the figures of a latency test show to deviate: too few I/Os, too large an own share (PTS 2.1.11)."""
 
-from openpts.analysis.round_test import analyse_round_test
 from openpts.procedures.pts.lat.own_share import own_share
+from openpts.procedures.shared.nines_findings import nines_findings
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.rounds.results import analyse_round_test
 from openpts.record.reader import Run
 from openpts.units import NS_PER_US
 from openpts.vocabulary.deviation import Deviation
@@ -10,7 +11,12 @@ from openpts.vocabulary.own_share import LIMIT_PCT, own_latency_ns, share_text
 from openpts.vocabulary.part import Part
 
 
-def own_share_findings(run: Run) -> tuple[Deviation, ...]:
+def findings(run: Run) -> tuple[Deviation, ...]:
+    """Entries for the ledger of a latency test that came to its end."""
+    return nines_findings(run, "PTS-LAT-19", "9.2 (3.3.3)") + _own_share(run)
+
+
+def _own_share(run: Run) -> tuple[Deviation, ...]:
     """An entry if interrupt, wake-up and engine are more than 5 % of an average over the window."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, RoundConditions)  # noqa: S101 narrows the type: called by test

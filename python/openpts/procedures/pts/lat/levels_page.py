@@ -11,7 +11,7 @@ from openpts.pages.kit import NO_ROUND, Plot, PlotName, page, values_of
 from openpts.pages.model import Cell, Column, Page, Row, Series, Table, Verdict
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
 from openpts.units import KIB, format_block_size, format_duration
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 SURE_COUNT_FACTOR: Final = 1.5
 _BLOCK_SIZE_BYTES: Final = 4 * KIB
@@ -55,7 +55,7 @@ def _curves(matrix: Matrix, histogram: ResponseTimes | None) -> list[_Curve]:
     rounds = results.window.select(results.rounds)
     curves = []
     for read_pct in matrix.read_pcts:
-        point = TestPoint(matrix.access_pattern, _BLOCK_SIZE_BYTES, read_pct)
+        point = RoundPoint(matrix.access_pattern, _BLOCK_SIZE_BYTES, read_pct)
         samples = [samples[point] for samples in rounds if point in samples]
         if samples:
             words = f"Rounds {results.window.label} together"

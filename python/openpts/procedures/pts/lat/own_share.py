@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-from openpts.analysis.round_test import RoundTestResults
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.vocabulary.own_share import LIMIT_PCT
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,10 +12,10 @@ class OwnShare:
     """What ``own_ns`` is of the averages over the window; ``shares_pct`` by test point, the largest first."""
 
     own_ns: float
-    shares_pct: dict[TestPoint, float]
+    shares_pct: dict[RoundPoint, float]
 
     @property
-    def largest(self) -> tuple[TestPoint, float]:
+    def largest(self) -> tuple[RoundPoint, float]:
         """Where it is the most, and how much."""
         return next(iter(self.shares_pct.items()))
 
@@ -25,7 +25,7 @@ class OwnShare:
         return min(self.shares_pct.values())
 
     @property
-    def beyond_limit(self) -> tuple[TestPoint, ...]:
+    def beyond_limit(self) -> tuple[RoundPoint, ...]:
         """The points where it is more than 5 %."""
         return tuple(point for point, share_pct in self.shares_pct.items() if share_pct > LIMIT_PCT)
 

@@ -5,17 +5,17 @@ from decimal import Decimal
 from typing import Final
 
 from openpts.analysis.latency import ios_needed
-from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.analysis.response_times import ResponseTimes
 from openpts.pages import cells, ticks
 from openpts.pages.kit import Plot, PlotName, category_axis, heads_of, page, plot_page, values_of
 from openpts.pages.model import Cell, Column, Page, Row, Rule, Series, Table, Verdict
 from openpts.procedures.kit.header_rows import data_text
+from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix, absences_note, matrix_table, mix, mix_series
 from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.units import NS_PER_MS, block_size_kib, format_latency_ms
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 READ_PCTS: Final = (0, 65, 100)
 BLOCK_SIZES_KIB: Final = (0.5, 4, 8)
@@ -159,9 +159,9 @@ def _share_text(share_pct: float) -> str:
     return f"{Decimal(f'{share_pct:.2e}'):f}"
 
 
-def measured_points(matrix: Matrix, read_pct: int) -> list[TestPoint]:
+def measured_points(matrix: Matrix, read_pct: int) -> list[RoundPoint]:
     """The sizes measured at a mix, small to large."""
-    points = (TestPoint(AccessPattern.RANDOM, size, read_pct) for size in matrix.block_sizes_bytes)
+    points = (RoundPoint(AccessPattern.RANDOM, size, read_pct) for size in matrix.block_sizes_bytes)
     return [point for point in points if point in matrix.results.cells]
 
 

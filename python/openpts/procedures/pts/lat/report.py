@@ -4,14 +4,12 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.matrix import MatrixCell
 from openpts.analysis.response_times import ResponseTimes, response_times
-from openpts.analysis.round_test import RoundTestResults
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
 from openpts.pages.printable import printable
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
@@ -22,7 +20,6 @@ from openpts.procedures.kit.header_rows import (
     head_line,
     segments_text,
 )
-from openpts.procedures.kit.preparation_page import precondition_amount, preparation_page
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.lat.levels_page import levels_page
@@ -39,8 +36,11 @@ from openpts.procedures.pts.lat.pages import (
 from openpts.procedures.shared.confidence_page import Applied, confidence_page
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
+from openpts.procedures.shared.preparation_page import precondition_amount, preparation_page
+from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
-from openpts.procedures.shared.rounds.results import analyse_cycle, round_figures
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell, tail_cell
 from openpts.procedures.shared.rounds.words import (
     alerts,
@@ -65,7 +65,7 @@ from openpts.vocabulary.own_share import (
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 PREFIX: Final = "lat"
 _CONVERGENCE: Final = Required("convergence-rw0", "Plot 9-1")
@@ -95,12 +95,12 @@ def _window(index: int) -> Required:
 REQUIRED: Final = (_CONVERGENCE, _window(0), _TABLE, _HISTOGRAM)
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyse_cycle(run, 1)
     histogram = run.part(Part.HISTOGRAM)
     times = response_times([step.sample for step in histogram]) if histogram else None
-    return TestContent(
+    return ReportContent(
         verdicts=(steady_state_sentence(results),),
         measures=_measures(results),
         sections=lambda standing, report_date: (_section(run, results, times, standing, report_date),),
@@ -115,7 +115,7 @@ def _nines(run: Run) -> int | None:
 
 def _measures(results: RoundTestResults) -> tuple[Measured, ...]:
     """RND 4 KiB at RW0, RW65 and RW100."""
-    points = [TestPoint(AccessPattern.RANDOM, 4 * KIB, read_pct) for read_pct in READ_PCTS]
+    points = [RoundPoint(AccessPattern.RANDOM, 4 * KIB, read_pct) for read_pct in READ_PCTS]
     steady, state = summary_state(results), not_steady(results)
     return tuple(
         one

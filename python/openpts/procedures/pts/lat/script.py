@@ -22,18 +22,24 @@ from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.shared.continuous import continuous
 from openpts.procedures.shared.nines import histogram_ns
-from openpts.procedures.shared.rounds.script import element, point_stimulus, preconditioning, until_steady
+from openpts.procedures.shared.rounds.script import (
+    element,
+    point_stimulus,
+    preconditioning,
+    until_steady,
+    without_impossible_sizes,
+)
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
 READ_PCTS: Final = (100, 65, 0)
 BLOCK_SIZES_BYTES: Final = (8 * KIB, 4 * KIB, 512)
-HISTOGRAM_POINT: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 0)
+HISTOGRAM_POINT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 TRACKING: Final = (TrackingVariable(AccessPattern.RANDOM, 4 * KIB, 0, SteadyFigure.MEAN_LATENCY),)
 
 RULES: Final = (
@@ -83,7 +89,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> LatencyConditions
     )
 
 
-def latency_test(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
     """The script of 9.2; step numbers are the specification's."""
     # 1  Purge the device
     yield Purge()
@@ -110,7 +116,10 @@ def latency_test(conditions: LatencyConditions, user_capacity_bytes: int) -> Scr
 
 def _round(conditions: LatencyConditions) -> tuple[Step, ...]:
     return tuple(
-        element(conditions, TestPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
+        element(conditions, RoundPoint(AccessPattern.RANDOM, block_size_bytes, read_pct))
         for read_pct in conditions.read_pcts  # 3.1
         for block_size_bytes in conditions.block_sizes_bytes  # 3.1.1
     )
+
+
+possible_on = without_impossible_sizes

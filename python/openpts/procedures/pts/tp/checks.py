@@ -6,14 +6,6 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.evidence.check import Case, Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, all_of, deviated, met, met_if, not_reached
-from openpts.evidence.rounds import (
-    beyond_round_25,
-    element,
-    if_not_steady,
-    outer_loop,
-    until_steady,
-    wipc,
-)
 from openpts.evidence.sequence import purge_first
 from openpts.evidence.settings import (
     class_settings,
@@ -22,6 +14,14 @@ from openpts.evidence.settings import (
     recommended,
     same_demand,
     stimuli,
+)
+from openpts.procedures.shared.rounds.checks import (
+    beyond_round_25,
+    element,
+    if_not_steady,
+    outer_loop,
+    until_steady,
+    wipc,
 )
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import KIB, format_block_size, format_significant

@@ -6,16 +6,16 @@ from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, values_of
 from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Row, Series, Table, Verdict
-from openpts.procedures.kit.preparation_page import preparation_page
 from openpts.procedures.pts.tp.lba_position import PositionBin, last_pass
 from openpts.procedures.shared.interface_limit import interface_limit
 from openpts.procedures.shared.metric import METRICS
+from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.procedures.shared.rounds.matrix_pages import mix
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.rounds.words import verification_record
 from openpts.procedures.shared.steady_state_pages import convergence_page, rounds_reason
 from openpts.procedures.shared.window_page import Window, window_of, window_page
@@ -25,7 +25,7 @@ from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
 READ_PCTS: Final = (0, 100)
 _CONVERGENCE: Final = (Required("write", "Plot 8-1"), Required("read", "Plot 8-2"))
@@ -62,9 +62,9 @@ class Cycle:
         """What the ids of its pages begin with: ``tp-1024``."""
         return f"tp-{block_size_kib(self.size_bytes)}"
 
-    def point(self, read_pct: int) -> TestPoint:
+    def point(self, read_pct: int) -> RoundPoint:
         """Reads or writes of its block size."""
-        return TestPoint(AccessPattern.SEQUENTIAL, self.size_bytes, read_pct)
+        return RoundPoint(AccessPattern.SEQUENTIAL, self.size_bytes, read_pct)
 
     def mb_per_s(self, read_pct: int) -> tuple[float, ...]:
         """Average throughput of each complete round."""

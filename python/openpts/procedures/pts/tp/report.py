@@ -4,7 +4,7 @@ from typing import Any, Final
 
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Section, Verdict
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
@@ -14,11 +14,11 @@ from openpts.procedures.kit.header_rows import (
     deviations_text,
     segments_text,
 )
-from openpts.procedures.kit.preparation_page import precondition_amount
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
-from openpts.procedures.pts.tp.pages import READ_PCTS, Cycle, cycle_pages
-from openpts.procedures.shared.rounds.results import analyse_cycle, round_figures
+from openpts.procedures.pts.tp.pages import LARGE, OTHERS, READ_PCTS, Cycle, cycle_pages
+from openpts.procedures.shared.preparation_page import precondition_amount
+from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.words import (
     alerts,
     not_steady,
@@ -32,17 +32,20 @@ from openpts.record.reader import Run
 
 _TITLE: Final = "Throughput Test"
 
+REQUIRED: Final = {"tp-1024": LARGE, "tp": OTHERS}
+"""By section: each size has its own."""
+
 _MEASURES: Final[tuple[Measure[Cycle], ...]] = (
     Measure("write", "{name} W", "MB/s", lambda cycle: cycle.mean_mb_per_s(0)),
     Measure("read", "{name} R", "MB/s", lambda cycle: cycle.mean_mb_per_s(100)),
 )
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     cycles = _cycles(run)
     largest_first = sorted(cycles, key=lambda cycle: -cycle.size_bytes)  # 8.3.7 begins with 1024 KiB
-    return TestContent(
+    return ReportContent(
         verdicts=tuple(_verdict(cycle) for cycle in cycles),
         measures=tuple(one for cycle in cycles for one in _measures(cycle)),
         sections=lambda standing, report_date: tuple(

@@ -19,13 +19,18 @@ from typing import Final
 
 from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.tp.conditions import ThroughputConditions
-from openpts.procedures.shared.rounds.script import element, preconditioning, until_steady
+from openpts.procedures.shared.rounds.script import (
+    element,
+    preconditioning,
+    until_steady,
+    without_impossible_sizes,
+)
 from openpts.units import KIB, MIB, format_block_size
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 
 READ_PCTS: Final = (100, 0)
 BLOCK_SIZES_BYTES: Final = (128 * KIB, 1 * MIB)
@@ -76,7 +81,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> ThroughputConditi
     )
 
 
-def throughput_test(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: ThroughputConditions, user_capacity_bytes: int) -> Script:
     """The script of 8.2; step numbers are the specification's."""
     # For each block size a test of its own
     for size_bytes in conditions.block_sizes_bytes:
@@ -93,8 +98,11 @@ def throughput_test(conditions: ThroughputConditions, user_capacity_bytes: int) 
         # where the step before it stopped, whatever its direction (2.4.1.5)
         tracking = tuple(v for v in conditions.tracking if v.block_size_bytes == size_bytes)
         round_steps = tuple(
-            element(conditions, TestPoint(AccessPattern.SEQUENTIAL, size_bytes, read_pct))
+            element(conditions, RoundPoint(AccessPattern.SEQUENTIAL, size_bytes, read_pct))
             for read_pct in conditions.read_pcts  # 2.4.1
         )
         outcome, _ = yield from until_steady(conditions, round_steps, tracking)
         yield CycleFinished(outcome, f"SEQ {format_block_size(size_bytes)}")
+
+
+possible_on = without_impossible_sizes

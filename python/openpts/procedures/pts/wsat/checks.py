@@ -14,11 +14,11 @@ from openpts.units import KIB, format_duration, format_significant
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 _FILLS: Final = 4
 _LONGEST_NS: Final = 6 * HOUR_NS
-_DEFAULT: Final = TestPoint(AccessPattern.RANDOM, 4 * KIB, 0)
+_DEFAULT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 
 
 def _default_stimulus(evidence: Evidence) -> Finding:
@@ -58,11 +58,11 @@ def _other_length(evidence: Evidence) -> Finding:
     return met(f"{conditions.drive_fills:g} x user capacity, {format_duration(conditions.longest_ns)}")
 
 
-def _is(stimulus: Stimulus, point: TestPoint) -> bool:
+def _is(stimulus: Stimulus, point: RoundPoint) -> bool:
     return len(stimulus.block_sizes) == 1 and point.matches(stimulus)
 
 
-def _workload(point: TestPoint) -> Check:
+def _workload(point: RoundPoint) -> Check:
     """An optional workload: whether it was among those that ran."""
 
     def check(evidence: Evidence) -> Finding:
@@ -100,11 +100,11 @@ CHECKS: Final[Checks] = {
     "PTS-WSAT-08": _length,
     "PTS-WSAT-09": tracked_minutes,
     "PTS-WSAT-10": _other_length,
-    "PTS-WSAT-12": _workload(TestPoint(RND, 4 * KIB, 100)),
-    "PTS-WSAT-13": _workload(TestPoint(RND, 4 * KIB, 0)),
-    "PTS-WSAT-14": _workload(TestPoint(RND, 8 * KIB, 65)),
-    "PTS-WSAT-15": _workload(TestPoint(SEQ, 128 * KIB, 90)),
-    "PTS-WSAT-16": _workload(TestPoint(SEQ, KIB // 2, 50)),
+    "PTS-WSAT-12": _workload(RoundPoint(RND, 4 * KIB, 100)),
+    "PTS-WSAT-13": _workload(RoundPoint(RND, 4 * KIB, 0)),
+    "PTS-WSAT-14": _workload(RoundPoint(RND, 8 * KIB, 65)),
+    "PTS-WSAT-15": _workload(RoundPoint(SEQ, 128 * KIB, 90)),
+    "PTS-WSAT-16": _workload(RoundPoint(SEQ, KIB // 2, 50)),
     "PTS-WSAT-17": _composite,
     "PTS-WSAT-18": _histogram,
     "PTS-WSAT-20": more_nines,

@@ -1,10 +1,10 @@
 """The conditions of the write saturation test."""
 
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.workload import Workload
 
 
-class WriteSaturationConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="wsat"):
+class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="wsat"):
     """Write saturation (PTS 10.2): one cycle from the purge on for each of ``workloads``.
 
     Sequential workloads have a demand of their own. ``tracking_period_ns`` lies between the starts of the

@@ -14,7 +14,7 @@ from openpts.pages import cells
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Cell, Page, Section, Verdict
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
@@ -105,7 +105,7 @@ _HISTOGRAM_MEASURES: Final[tuple[Measure[ResponseTimes], ...]] = (
 )
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, WriteSaturationConditions)  # noqa: S101 the registry calls by test
@@ -115,7 +115,7 @@ def report(run: Run) -> TestContent:
         Verdict(f"{workload.title}: never began.", "fail") for workload in conditions.workloads[len(cycles) :]
     ]
     steady = cycles[0].state_words if len(cycles) == 1 else "see verdicts"
-    return TestContent(
+    return ReportContent(
         verdicts=(*(verdict for cycle in cycles for verdict in _verdicts(cycle)), *missing),
         measures=tuple(one for cycle in cycles for one in _measures(cycle, steady)),
         sections=lambda standing, report_date: tuple(

@@ -112,7 +112,7 @@ def possible_on(conditions: WriteSaturationConditions, sector_bytes: int) -> Wri
     return replace(conditions, workloads=tuple(possible), impossible=tuple(impossible))
 
 
-def write_saturation_test(conditions: WriteSaturationConditions, user_capacity_bytes: int) -> Script:
+def script(conditions: WriteSaturationConditions, user_capacity_bytes: int) -> Script:
     """The script of 10.2, once for each workload; step numbers are the specification's."""
     for workload in conditions.workloads:  # 2.2.3
         # 1  Purge the device; no preconditioning follows

@@ -4,9 +4,9 @@ from openpts.analysis.saturation import FINAL_MINUTES, PLATEAU_MINUTES, ZONE_PCT
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Page, Verdict
-from openpts.procedures.kit.preparation_page import active_range, gaps_table, purge_table, purge_verdict
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.wsat.pages import Course, end_sentence
+from openpts.procedures.shared.preparation_page import active_range, gaps_table, purge_table, purge_verdict
 from openpts.record.reader import Run
 from openpts.units import GB, format_duration
 from openpts.vocabulary.condition_text import data_text

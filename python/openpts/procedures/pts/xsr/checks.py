@@ -19,14 +19,14 @@ from openpts.evidence.tracking import logged_every_minute
 from openpts.units import KIB, format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
-_SEQUENTIAL: Final = TestPoint(AccessPattern.SEQUENTIAL, 1024 * KIB, 0)
-_RANDOM: Final = TestPoint(AccessPattern.RANDOM, 8 * KIB, 0)
+_SEQUENTIAL: Final = RoundPoint(AccessPattern.SEQUENTIAL, 1024 * KIB, 0)
+_RANDOM: Final = RoundPoint(AccessPattern.RANDOM, 8 * KIB, 0)
 _GROUPS: Final = ((1, _SEQUENTIAL, 8), (2, _RANDOM, 6), (3, _SEQUENTIAL, 8))
 
 
-def _group(number: int, point: TestPoint, hours: int) -> Check:
+def _group(number: int, point: RoundPoint, hours: int) -> Check:
     """So many hours or more of that stimulus."""
 
     def check(evidence: Evidence) -> Finding:

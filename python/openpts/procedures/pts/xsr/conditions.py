@@ -2,7 +2,8 @@
 
 from msgspec import Struct
 
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.condition_text import duration_text, workload_text
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.workload import Workload
 
 
@@ -14,8 +15,12 @@ class AccessGroup(Struct, frozen=True):
     qd: int
     duration_ns: int
 
+    def __str__(self) -> str:
+        length = duration_text(self.duration_ns)
+        return f"{workload_text(self.workload)} at TC {self.tc} QD {self.qd} for {length}"
 
-class CrossStimulusConditions(BaseConditions, frozen=True, kw_only=True, tag_field="test", tag="xsr"):
+
+class CrossStimulusConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="xsr"):
     """Cross stimulus recovery (PTS 12.2)."""
 
     groups: tuple[AccessGroup, ...]

@@ -6,7 +6,7 @@ from typing import Any, Final
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Section, Verdict
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
@@ -17,7 +17,6 @@ from openpts.procedures.kit.header_rows import (
     head_line,
     segments_text,
 )
-from openpts.procedures.kit.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
 from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
@@ -30,6 +29,7 @@ from openpts.procedures.pts.xsr.pages import (
 from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
 from openpts.procedures.pts.xsr.tables import secondary_page, table_page
 from openpts.procedures.pts.xsr.words import group_name
+from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.part import Part
@@ -55,7 +55,7 @@ _RECOVERY: Final = Measure[CrossStimulusResults](
 )
 
 
-def report(run: Run) -> TestContent:
+def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = _conditions(run)
     groups = [_samples(run, number) for number in range(1, len(conditions.groups) + 1)]
@@ -63,7 +63,7 @@ def report(run: Run) -> TestContent:
     if _whole_groups(results, conditions) < len(conditions.groups):
         # the peak of what is there may not be that of the group
         results = replace(results, peak_recovery_ns=None)
-    return TestContent(
+    return ReportContent(
         verdicts=(_verdict(results, conditions),),
         measures=_measures(results, conditions),
         sections=lambda standing, report_date: (

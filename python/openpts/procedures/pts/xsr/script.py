@@ -88,7 +88,7 @@ def standard_conditions(drive_class: DriveClass, seed: int) -> CrossStimulusCond
     )
 
 
-def cross_stimulus_test(conditions: CrossStimulusConditions, _user_capacity_bytes: int) -> Script:
+def script(conditions: CrossStimulusConditions, _user_capacity_bytes: int) -> Script:
     """The script of 12.2; step numbers are the specification's."""
     # 1  Purge the device; no preconditioning follows
     yield Purge()

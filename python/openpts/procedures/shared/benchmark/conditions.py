@@ -1,9 +1,9 @@
 """The conditions of the tests that measure the rows of benchmarks."""
 
-from openpts.vocabulary.conditions import PracticeConditions
+from openpts.vocabulary.conditions import ExtendedConditions
 
 
-class ProfileTestConditions(PracticeConditions, frozen=True, kw_only=True):
+class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     """What both have in common.
 
     ``precondition_passes`` counts in user capacities that are written sequentially. No pass or warm-up of a

@@ -2,11 +2,11 @@
 
 from typing import ClassVar
 
-from openpts.vocabulary.conditions import BaseConditions
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.workload import Workload
 
 
-class DemandConditions(BaseConditions, frozen=True, kw_only=True):
+class DemandConditions(Conditions, frozen=True, kw_only=True):
     """Demand variation: CBW and DIRTH (PTS 13.2, 14.2), with the demand of preconditioning and pre-writes.
 
     ``tcs`` and ``qds`` make the operating points. ``precondition_passes`` counts in user capacities of the

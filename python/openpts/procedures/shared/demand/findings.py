@@ -5,7 +5,6 @@ Preconditioning that did not get steady, no point below 5 ms, shares that are of
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from openpts.analysis.distribution import LIMIT_STANDARD_ERRORS, has_shares, period_shares
 from openpts.analysis.steady_state import WINDOW_ROUNDS
@@ -20,52 +19,31 @@ from openpts.vocabulary.sample import StepState
 
 
 @dataclass(frozen=True, slots=True)
-class _Requirement:
+class Requirement:
+    """A requirement and its clause."""
+
     rule_id: str
     clause: str
 
 
 @dataclass(frozen=True, slots=True)
-class _Requirements:
-    preconditioning: _Requirement
-    art_limit: _Requirement
-    middle: _Requirement
-    capture: _Requirement
-    shares: _Requirement
+class Requirements:
+    """What the specification asks of each finding, under the numbers of a test."""
+
+    preconditioning: Requirement
+    art_limit: Requirement
+    middle: Requirement
+    capture: Requirement
+    shares: Requirement
 
 
-_COMPOSITE: Final = _Requirements(
-    preconditioning=_Requirement("PTS-CBW-17", "13.2 (3.2.2)"),
-    art_limit=_Requirement("PTS-CBW-33", "13.2 (6.1.2)"),
-    middle=_Requirement("PTS-CBW-35", "13.2 (6.3)"),
-    capture=_Requirement("PTS-CBW-38", "13.2 (7.3)"),
-    shares=_Requirement("PTS-CBW-11", "13.2 (2.1), Tables 13-1, 13-2"),
-)
-_DEMAND_INTENSITY: Final = _Requirements(
-    preconditioning=_Requirement("PTS-DIRTH-10", "14.2 (2.2.2)"),
-    art_limit=_Requirement("PTS-DIRTH-25", "14.2 (5.1.2)"),
-    middle=_Requirement("PTS-DIRTH-27", "14.2 (5.3)"),
-    capture=_Requirement("PTS-DIRTH-30", "14.2 (6.3)"),
-    shares=_Requirement("PTS-DIRTH-03", "14.1 (7)"),
-)
-
-
-def composite_findings(run: Run) -> tuple[Deviation, ...]:
-    """Entries for the ledger of a CBW that came to its end."""
-    return _findings(run, _COMPOSITE)
-
-
-def demand_intensity_findings(run: Run) -> tuple[Deviation, ...]:
-    """Entries for the ledger of a DIRTH that came to its end."""
-    return _findings(run, _DEMAND_INTENSITY)
-
-
-def _findings(run: Run, wanted: _Requirements) -> tuple[Deviation, ...]:
+def demand_findings(run: Run, wanted: Requirements) -> tuple[Deviation, ...]:
+    """Entries for the ledger of a run that came to its end."""
     found = (_of_preconditioning, _of_points, _of_capture, _of_shares)
     return tuple(entry for find in found for entry in find(run, wanted))
 
 
-def _of_preconditioning(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
+def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     """The specification orders no stop, so the test continues; the ledger states on what data."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
@@ -90,7 +68,7 @@ def _of_preconditioning(run: Run, requirements: _Requirements) -> Iterator[Devia
     )
 
 
-def _of_points(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
+def _of_points(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     conditions = run.manifest.conditions
     assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
     steady_round = run.manifest.cycles[0].outcome.steady_round if run.manifest.cycles else None
@@ -116,7 +94,7 @@ def _of_points(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
         )
 
 
-def _of_capture(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
+def _of_capture(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     capture = run.manifest.capture
     if capture is not None and capture.lost:
         yield _entry(
@@ -127,7 +105,7 @@ def _of_capture(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
         )
 
 
-def _of_shares(run: Run, requirements: _Requirements) -> Iterator[Deviation]:
+def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     """One entry for all periods, with the worst of them."""
     periods = [
         (step, shares)
@@ -155,5 +133,5 @@ def _of_the_pattern(step: StepRecord) -> bool:
     return step.place.part is not Part.WIPC and stimulus is not None and has_shares(stimulus)
 
 
-def _entry(requirement: _Requirement, required: str, used: str, effect: str) -> Deviation:
+def _entry(requirement: Requirement, required: str, used: str, effect: str) -> Deviation:
     return Deviation(requirement.rule_id, requirement.clause, required, used, effect)

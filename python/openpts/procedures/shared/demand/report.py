@@ -1,5 +1,6 @@
 """The reports of CBW and DIRTH: header fields, pages, order (PTS 13.3, 14.3)."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
@@ -8,10 +9,9 @@ import msgspec
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
-from openpts.procedures.kit.content import TestContent
+from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import active_range_text, data_text, demand_text
-from openpts.procedures.kit.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
 from openpts.procedures.shared.demand.figures import demand_figures
@@ -28,13 +28,13 @@ from openpts.procedures.shared.demand.rounds_pages import (
     variation_window_page,
 )
 from openpts.procedures.shared.demand.words import (
-    COMPOSITE,
-    DEMAND_INTENSITY,
     DemandRun,
+    Names,
     choice_sentence,
     demand_run,
     steady_state_sentence,
 )
+from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict, wipc_table
 from openpts.procedures.shared.rounds.words import not_steady, summary_state
 from openpts.procedures.shared.tracking.pages import (
     between_verdicts,
@@ -54,29 +54,14 @@ _MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
 )
 
 
-def composite_report(run: Run) -> TestContent:
-    """The part of a report that is CBW's, from the samples in the record."""
-    demand = demand_run(run, COMPOSITE)
-    title = f"CBW - {demand.conditions.workload.title}"
-    return _content(demand, title)
+def demand_report(run: Run, names: Names, title: Callable[[DemandRun], str]) -> ReportContent:
+    """The part of a report that is CBW's or DIRTH's, from the samples in the record."""
+    demand = demand_run(run, names)
+    return _content(demand, title(demand))
 
 
-def demand_intensity_report(run: Run) -> TestContent:
-    """The part of a report that is DIRTH's."""
-    demand = demand_run(run, DEMAND_INTENSITY)
-    return _content(demand, _dirth_title(demand))
-
-
-def _dirth_title(demand: DemandRun) -> str:
-    """As the sample header has it: ``DIRTH - OLTP - RND 8KIB 65:35 RW``."""
-    workload = demand.conditions.workload
-    name = f"{workload.name.replace('_', ' ').upper()} - " if workload.name else ""
-    what = demand.pattern.rsplit(" ", 1)[0]
-    return f"DIRTH - {name}{what} {workload.read_pct}:{100 - workload.read_pct} RW"
-
-
-def _content(demand: DemandRun, title: str) -> TestContent:
-    return TestContent(
+def _content(demand: DemandRun, title: str) -> ReportContent:
+    return ReportContent(
         verdicts=(
             tracking_sentence(demand.preconditioning),
             *between_verdicts(demand.preconditioning),
@@ -252,7 +237,7 @@ def _preconditioning_page(demand: DemandRun) -> Page:
     """Plot 1: over tracking rounds for CBW, over time for DIRTH."""
     conditions = demand.conditions
     point = f"TC{conditions.precondition_tc}-QD{conditions.precondition_qd}"
-    if demand.names is COMPOSITE:
+    if demand.names.over_rounds:
         lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Tracking Round"
         return tracking_rounds_page(demand.preconditioning, demand.names.plot(1), lead=lead)
     lead = f"P1 WDPC {demand.writes} {point} - IOPS vs Time"

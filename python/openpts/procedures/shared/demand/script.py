@@ -61,7 +61,7 @@ def standard_demand(minute_ns: int) -> dict[str, Any]:
     }
 
 
-def possible_on(conditions: DemandConditions, sector_bytes: int) -> DemandConditions:
+def possible_sizes(conditions: DemandConditions, sector_bytes: int) -> DemandConditions:
     """Leave sizes that are no multiple of the sector out of the mix; they are kept as skipped.
 
     Raises UsageError if none is left.

@@ -19,7 +19,10 @@ from openpts.vocabulary.workload import Workload
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """A test's words: ``titles`` are those of plots 1 to 15, whose numbers begin behind ``plots_before``."""
+    """A test's words: ``titles`` are those of plots 1 to 15, whose numbers begin behind ``plots_before``.
+
+    ``over_rounds``: preconditioning is plotted over its tracking rounds, not over time.
+    """
 
     prefix: str
     test: str
@@ -27,6 +30,7 @@ class Names:
     section: int
     plots_before: int
     titles: tuple[str, ...]
+    over_rounds: bool = False
 
     def plot(self, number: int, *, detail: str = "", suffix: str = "") -> PlotName:
         """The name of plot 1 to 15; ``suffix`` tells pages of the same plot apart."""
@@ -43,7 +47,7 @@ class Names:
         return Required(f"{number}{suffix}", f"Plot {self.section}-{plot}{suffix}")
 
 
-_HISTOGRAMS: Final = (
+HISTOGRAMS: Final = (
     "MaxIOPS Prewrites",
     "Max IOPS Histogram",
     "MidIOPS Prewrites",
@@ -52,42 +56,11 @@ _HISTOGRAMS: Final = (
     "Min IOPS Histogram",
     "IOPS v Total OIO",
 )
-_VARIATION: Final = (
+VARIATION: Final = (
     "DV IOPS Plot, TC=Tracking",
     "DV Steady State Plot, Tracking Variable",
     "Demand Variation Plot",
     "Demand Intensity Plot",
-)
-
-COMPOSITE: Final = Names(
-    prefix="cbw",
-    test="CBW",
-    bar="Composite Block Size Workload Test (REQUIRED) - Report Page",
-    section=13,
-    plots_before=3,
-    titles=(
-        "PC IOPS Plot",
-        "PC Steady State Plot",
-        "Btw-Round Prewrites Plot",
-        *_VARIATION,
-        "System CPU Utilization Plot",
-        *_HISTOGRAMS,
-    ),
-)
-DEMAND_INTENSITY: Final = Names(
-    prefix="dirth",
-    test="DIRTH",
-    bar="Demand Intensity Response Time Histogram (REQUIRED) - Report Page",
-    section=14,
-    plots_before=1,
-    titles=(
-        "PC IOPS Plot",
-        "PC Steady State Plot",
-        "Inter-Round Pre Writes Plot",
-        *_VARIATION,
-        "CPU Utilization Plot",
-        *_HISTOGRAMS,
-    ),
 )
 
 

@@ -1,10 +1,12 @@
 """What the conditions of IOPS, throughput and latency share (PTS 7, 8, 9)."""
 
-from openpts.vocabulary.conditions import BaseConditions
+from typing import Final
+
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.verdict import TrackingVariable
 
 
-class RoundConditions(BaseConditions, frozen=True, kw_only=True):
+class RoundConditions(Conditions, frozen=True, kw_only=True):
     """A test of rounds over R/W mixes and block sizes: IOPS, throughput, latency (PTS 7, 8, 9).
 
     Sizes in bytes, mixes as per cent of reads, in the order of the loops. ``skipped_block_sizes_bytes`` are
@@ -23,3 +25,7 @@ class RoundConditions(BaseConditions, frozen=True, kw_only=True):
     skipped_block_sizes_bytes: tuple[int, ...] = ()
     max_rounds: int
     tracking: tuple[TrackingVariable, ...]
+
+
+QUICK: Final = {"time_scale": "1/150", "max_rounds": 7, "precondition_passes": 1}
+"""Elements of 0.4 s. A queue of 32 on a slow drive is answered in a tenth of that."""

@@ -4,14 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 
-from openpts.analysis.matrix import MatrixCell
-from openpts.analysis.round_test import RoundTestResults
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, category_axis, page, values_of
 from openpts.pages.model import Axis, Cell, Column, Figure, Page, Repeat, Row, Series, Table, Verdict
+from openpts.procedures.shared.rounds.matrix import MatrixCell
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.units import block_size_kib
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 ToCell = Callable[[MatrixCell], Cell]
 
@@ -32,7 +32,7 @@ class Matrix:
 
     def cell(self, block_size_bytes: int, read_pct: int) -> MatrixCell | None:
         """The measured cell, None where the test point was not measured."""
-        return self.results.cells.get(TestPoint(self.access_pattern, block_size_bytes, read_pct))
+        return self.results.cells.get(RoundPoint(self.access_pattern, block_size_bytes, read_pct))
 
     @property
     def averaging(self) -> str:

@@ -1,81 +1,78 @@
-"""The results of a test of rounds from its record, and their figures for machines."""
+"""A test that runs rounds of test points, analysed as a whole: from samples to verdicts and cells."""
 
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from openpts.analysis.matrix import MatrixCell
-from openpts.analysis.round_test import RoundTestResults, analyse_round_test
-from openpts.procedures.kit.header import of_cycle
+from msgspec.structs import replace
+
+from openpts.analysis.rounds import (
+    CompleteRound,
+    MeasurementWindow,
+    complete_rounds,
+    judge_window,
+    measurement_window,
+)
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.record.reader import Run
-from openpts.units import in_ms
-from openpts.vocabulary.part import Part
-from openpts.vocabulary.verdict import SteadyStateReport, TestPoint
+from openpts.procedures.shared.rounds.matrix import MatrixCell, measure_cell
+from openpts.vocabulary.sample import Sample
+from openpts.vocabulary.stimulus import AccessPattern
+from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 
 
-def analyse_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | None = None) -> RoundTestResults:
-    """Results of one cycle of a test of rounds; ``block_sizes_bytes`` are its sizes, if not all."""
-    conditions = run.manifest.conditions
-    assert isinstance(conditions, RoundConditions)  # noqa: S101 narrows the type: the registry calls by test
-    finished = of_cycle(run.manifest.cycles, cycle)
-    return analyse_round_test(
-        conditions,
-        ((step.place.number, step.sample) for step in run.part(Part.ROUND, cycle=cycle)),
-        finished.outcome.steady_round if finished else None,
-        block_sizes_bytes,
+@dataclass(frozen=True, slots=True)
+class RoundTestResults:
+    """What the samples of a rounds test say; ``verdicts`` go with ``conditions.tracking``.
+
+    ``cells`` are averaged over the window, so they are empty if no round was completed.
+    """
+
+    conditions: RoundConditions
+    rounds: tuple[CompleteRound, ...]
+    window: MeasurementWindow
+    verdicts: tuple[SteadyStateReport | None, ...]
+    cells: dict[RoundPoint, MatrixCell]
+
+    @property
+    def steady(self) -> bool:
+        """Steady state: every tracking variable meets both rules in this one window (PTS 7.2)."""
+        return bool(self.verdicts) and all(
+            verdict is not None and verdict.steady for verdict in self.verdicts
+        )
+
+
+def analyse_round_test(
+    conditions: RoundConditions,
+    numbered: Iterable[tuple[int, Sample]],
+    steady_round: int | None,
+    block_sizes_bytes: tuple[int, ...] | None = None,
+) -> RoundTestResults:
+    """Judge and average a test, or one cycle of it, from its samples, each with its round number.
+
+    ``steady_round`` only places the window; whether it is steady is judged anew. ``block_sizes_bytes`` are
+    those of the cycle where a test has one cycle for each size; the conditions then become the cycle's.
+    """
+    if block_sizes_bytes is not None:
+        tracking = tuple(v for v in conditions.tracking if v.block_size_bytes in block_sizes_bytes)
+        conditions = replace(conditions, block_sizes_bytes=block_sizes_bytes, tracking=tracking)
+    points = test_points(conditions)
+    rounds = complete_rounds(numbered, points)
+    window = measurement_window(len(rounds), steady_round)
+    chosen = window.select(rounds)
+    return RoundTestResults(
+        conditions=conditions,
+        rounds=rounds,
+        window=window,
+        verdicts=judge_window(rounds, window, conditions.tracking),
+        cells={point: measure_cell([samples[point] for samples in chosen]) for point in points if chosen},
     )
 
 
-def round_figures(results: RoundTestResults) -> dict[str, Any]:
-    """Rounds, steady state and cells, JSON-ready; latencies in ms."""
-    return {
-        "complete_rounds": len(results.rounds),
-        "steady_state": _steady_state(results),
-        "iops": [_cell(point, cell) for point, cell in results.cells.items()],
-    }
-
-
-def _steady_state(results: RoundTestResults) -> dict[str, Any]:
-    return {
-        "reached": results.steady,
-        "round": results.window.rounds[-1] if results.steady else None,
-        "window": list(results.window.rounds),
-        "variables": [
-            {**_point(point), **_verdict(verdict)}
-            for point, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
-        ],
-    }
-
-
-def _verdict(verdict: SteadyStateReport | None) -> dict[str, Any]:
-    if verdict is None:
-        return {"steady": False, "judged": False}
-    return {
-        "steady": verdict.steady,
-        "judged": True,
-        "average": verdict.average,
-        "range_pct": verdict.range_pct,
-        "slope_excursion_pct": verdict.slope_excursion_pct,
-        "slope": verdict.slope,
-        "intercept": verdict.intercept,
-        "r": verdict.r,
-        "inside_10pct_band": verdict.inside_band,
-    }
-
-
-def _cell(point: TestPoint, cell: MatrixCell) -> dict[str, Any]:
-    return {
-        **_point(point),
-        "iops": cell.iops,
-        "art_ms": in_ms(cell.art_ns),
-        "p99_999_ms": in_ms(cell.tail.mean_of_rounds_ns),
-        "mrt_ms": in_ms(cell.mrt_ns),
-        "range_pct": cell.range_pct,
-    }
-
-
-def _point(point: TestPoint) -> dict[str, Any]:
-    return {
-        "access_pattern": point.access_pattern,
-        "block_size_bytes": point.block_size_bytes,
-        "read_pct": point.read_pct,
-    }
+def test_points(conditions: RoundConditions) -> tuple[RoundPoint, ...]:
+    """All points of a round, in the order of the loops; sizes that the device can't do are left out."""
+    pattern = conditions.tracking[0].access_pattern if conditions.tracking else AccessPattern.RANDOM
+    return tuple(
+        RoundPoint(pattern, block_size_bytes, read_pct)
+        for read_pct in conditions.read_pcts
+        for block_size_bytes in conditions.block_sizes_bytes
+        if block_size_bytes not in conditions.skipped_block_sizes_bytes
+    )

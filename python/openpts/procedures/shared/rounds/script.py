@@ -3,6 +3,8 @@
 from collections import deque
 from collections.abc import Generator, Sequence
 
+from msgspec.structs import replace
+
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.wipc import wipc
@@ -19,7 +21,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.verdict import TestPoint, TrackingVariable
+from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
 from openpts.vocabulary.workload import simple_workload
 
 
@@ -34,13 +36,13 @@ def preconditioning(conditions: RoundConditions, block_size_bytes: int, user_cap
     )
 
 
-def point_stimulus(conditions: RoundConditions, point: TestPoint) -> Stimulus:
+def point_stimulus(conditions: RoundConditions, point: RoundPoint) -> Stimulus:
     """What is applied at a test point."""
     workload = simple_workload(str(point), point.access_pattern, point.block_size_bytes, point.read_pct)
     return conditions.stimulus(workload, tc=conditions.tc, qd=conditions.qd)
 
 
-def element(conditions: RoundConditions, point: TestPoint) -> Step:
+def element(conditions: RoundConditions, point: RoundPoint) -> Step:
     """One element of a round: the test point for a minute."""
     return Step(point_stimulus(conditions, point), Duration(conditions.minute_ns))
 
@@ -79,3 +81,10 @@ def _tracked(tracking: Sequence[TrackingVariable], samples: tuple[Sample, ...]) 
         for sample in samples
         if variable.matches(sample.step.stimulus)
     )
+
+
+def without_impossible_sizes(conditions: RoundConditions, sector_bytes: int) -> RoundConditions:
+    """Leave out the block sizes that are no multiple of the sector; they are kept as skipped."""
+    possible = tuple(size for size in conditions.block_sizes_bytes if size % sector_bytes == 0)
+    skipped = tuple(size for size in conditions.block_sizes_bytes if size % sector_bytes != 0)
+    return replace(conditions, block_sizes_bytes=possible, skipped_block_sizes_bytes=skipped)

@@ -3,9 +3,9 @@
 from typing import Final
 
 from openpts.analysis.latency import ios_needed
-from openpts.analysis.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Page, Verdict
+from openpts.procedures.shared.rounds.matrix import TAIL_PERCENTILE, MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix, matrix_table
 
 _SURE_COUNT_FACTOR: Final = 1.5

@@ -1,14 +1,14 @@
 """How reports of the tests of rounds put their results in words: header fields, red lines, records."""
 
-from openpts.analysis.round_test import RoundTestResults
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.kit.header_rows import data_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.demand.results import DemandResults
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import rounds_reason
 from openpts.procedures.shared.tracking.rounds import TrackingResults
 from openpts.units import format_block_size
-from openpts.vocabulary.verdict import TestPoint
+from openpts.vocabulary.verdict import RoundPoint
 
 
 def summary_state(results: RoundTestResults | DemandResults | TrackingResults) -> str:
@@ -49,7 +49,7 @@ def window_rounds(results: RoundTestResults) -> str:
     return results.window.label if results.steady else f"{results.window.label}, not steady"
 
 
-def short_name(point: TestPoint) -> str:
+def short_name(point: RoundPoint) -> str:
     """As the specification's titles have it: ``RND/4KiB RW0``."""
     size = format_block_size(point.block_size_bytes).replace(" ", "")
     return f"{point.access_pattern.short}/{size} RW{point.read_pct}"

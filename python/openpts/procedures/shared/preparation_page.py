@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 
-from openpts.analysis.round_test import RoundTestResults
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Page, Table, Verdict
@@ -10,6 +9,7 @@ from openpts.pages.printable import printable
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.record.reader import Run, StepRecord
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text

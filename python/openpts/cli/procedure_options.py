@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import click
 
@@ -13,12 +13,10 @@ from openpts.parameters.contradictions import refuse_contradictions, refuse_impo
 from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
-from openpts.parameters.quick import quick
 from openpts.parameters.tables import TABLES
-from openpts.procedures.conditions import TestConditions
-from openpts.procedures.kit.procedure import TestDefinition
+from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import People
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
@@ -46,8 +44,22 @@ SEED_OPTION = click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), metavar="N", help="Seed of offsets and data; random."
 )
 
+_TARGET: Final = """
+    TARGET is a drive such as /dev/nvme0n1, or file:PATH?size=SIZE for a scratch file, which is created, or a
+    simulated drive: sim:PRESET, with ?capacity=SIZE&scale=N&seed=N to override its own. PRESET is the
+    name of one that ships or the path of a TOML file.
 
-def options_of(test: TestDefinition) -> list[Callable[[Any], Any]]:
+    Options name the specification's value behind a semicolon. Whatever differs from it is listed in the
+    report.
+"""
+
+
+def help_of(test: Procedure) -> str:
+    """The help of `openpts run TEST`."""
+    return f"{test.title} test ({test.source}). {test.purpose}{_TARGET}"
+
+
+def options_of(test: Procedure) -> list[Callable[[Any], Any]]:
     """The options of a test's conditions, in the order of its help."""
     return [CLASS_OPTION, PLAN_OPTION, QUICK_OPTION, *parameter_options(test), SEED_OPTION]
 
@@ -56,7 +68,7 @@ def options_of(test: TestDefinition) -> list[Callable[[Any], Any]]:
 class Choices:
     """What was chosen for one test. ``given`` is what the operator gave, ``short`` what `--quick` adds."""
 
-    test: TestDefinition
+    test: Procedure
     drive_class: DriveClass
     seed: int | None
     given: Given
@@ -64,14 +76,14 @@ class Choices:
     settings: Mapping[str, Any]
     plan_folder: Path = Path()
 
-    def adjust(self, standard: TestConditions) -> TestConditions:
+    def adjust(self, standard: Conditions) -> Conditions:
         """The conditions of this run. Raises UsageError where what was chosen makes no sense together."""
         given = self.given.over(self.short)
-        conditions: TestConditions = conditions_of(given, standard)
+        conditions: Conditions = conditions_of(given, standard)
         refuse_contradictions(given, conditions)
         return conditions
 
-    def admit(self, conditions: TestConditions, target: TargetFacts) -> None:
+    def admit(self, conditions: Conditions, target: TargetFacts) -> None:
         """Raises UsageError where the operator asked for what the target can't do."""
         refuse_impossible_sizes(self.given, conditions, target)
 
@@ -105,7 +117,7 @@ class Choices:
         return DescribedDrive() if path is None else read_description(path)
 
 
-def choices_of(test: TestDefinition, options: dict[str, Any]) -> Choices:
+def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     """Take what ``test_options`` put on a command out of its options.
 
     Raises WrittenFileError and UsageError.
@@ -122,7 +134,7 @@ def choices_of(test: TestDefinition, options: dict[str, Any]) -> Choices:
 
 
 def chosen(
-    test: TestDefinition,
+    test: Procedure,
     plan: Plan | None,
     given: Given,
     *,
@@ -138,7 +150,12 @@ def chosen(
         drive_class=DriveClass(drive_class or settings.get("drive_class", DriveClass.ENTERPRISE)),
         seed=settings.get("seed") if seed is None else seed,
         given=given.over(planned),
-        short=quick(test.name) if is_quick or settings.get("quick") else Given(),
+        short=_quick(test) if is_quick or settings.get("quick") else Given(),
         settings=settings,
         plan_folder=Path() if plan is None else Path(plan.path).parent,
     )
+
+
+def _quick(test: Procedure) -> Given:
+    """What the operator would have to give for a short look at a test: durations, repetitions and amounts."""
+    return Given(test.quick, dict.fromkeys(test.quick, "--quick"))

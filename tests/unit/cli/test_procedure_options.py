@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from openpts.cli.option_group import together
-from openpts.cli.test_options import Choices, choices_of, options_of
+from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.written_file import WrittenFileError
-from openpts.procedures.pts.registry import TESTS
+from openpts.procedures.registry import PTS
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import ReducibleData
@@ -41,9 +41,9 @@ def choices(test: str, *words: str) -> Choices:
     made: list[Choices] = []
 
     @click.command()
-    @together(*options_of(TESTS[test]))
+    @together(*options_of(PTS[test]))
     def command(**options: Any) -> None:
-        made.append(choices_of(TESTS[test], options))
+        made.append(choices_of(PTS[test], options))
         assert not options
 
     result = CliRunner().invoke(command, words)
@@ -55,7 +55,7 @@ def choices(test: str, *words: str) -> Choices:
 
 def conditions(test: str, *words: str) -> Any:
     chosen = choices(test, *words)
-    return chosen.adjust(TESTS[test].standard_conditions(chosen.drive_class, 1))
+    return chosen.adjust(PTS[test].standard_conditions(chosen.drive_class, 1))
 
 
 @pytest.fixture
@@ -137,7 +137,7 @@ def test_complaints_name_the_option_or_the_place_in_the_plan(plan: str) -> None:
 
 def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: str) -> None:
     chosen = choices("iops", "--plan", plan)
-    wanted = chosen.adjust(TESTS["iops"].standard_conditions(DriveClass.CLIENT, 1))
+    wanted = chosen.adjust(PTS["iops"].standard_conditions(DriveClass.CLIENT, 1))
     says = rf"{plan}:11:1: block_sizes: 0\.5 KiB is not a multiple of the sector of nvme0n1, .* 4,096 bytes"
     with pytest.raises(UsageError, match=says):
         chosen.admit(wanted, ADVANCED)
@@ -148,8 +148,8 @@ def test_sizes_that_the_operator_asked_for_are_refused_on_larger_sectors(plan: s
 
 def test_sizes_of_the_specification_are_left_out_there(plan: str) -> None:
     chosen = choices("iops")
-    standard: Any = TESTS["iops"].standard_conditions(DriveClass.CLIENT, 1)
+    standard: Any = PTS["iops"].standard_conditions(DriveClass.CLIENT, 1)
     chosen.admit(chosen.adjust(standard), ADVANCED)
-    assert 512 not in TESTS["iops"].possible_on(standard, 4096).block_sizes_bytes
+    assert 512 not in PTS["iops"].possible_on(standard, 4096).block_sizes_bytes
     named = choices("wsat", "--workloads", "composite,metadata")
     named.admit(conditions("wsat", "--workloads", "composite,metadata"), ADVANCED)

@@ -1,12 +1,12 @@
 """Steady state of a cycle in words: the same in logs and on index pages."""
 
-from openpts.procedures.conditions import TestConditions
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.requests import Outcome
 
 
-def reached_text(outcome: Outcome, conditions: TestConditions | None) -> str:
+def reached_text(outcome: Outcome, conditions: Conditions | None) -> str:
     """``reached in round 5`` or ``not reached in 25 tracking rounds``."""
     in_rounds = isinstance(conditions, RoundConditions | DemandConditions)
     noun = "round" if in_rounds else "tracking round"

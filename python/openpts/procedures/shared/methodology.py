@@ -16,8 +16,8 @@ from openpts.procedures.kit.header_rows import (
     deviations_text,
     segments_text,
 )
-from openpts.procedures.kit.preparation_page import gap_place, largest_gap, purge_table, purge_verdict
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.shared.preparation_page import gap_place, largest_gap, purge_table, purge_verdict
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, NS_PER_S, format_duration
 from openpts.vocabulary.condition_text import data_text as data_words

@@ -1,0 +1,81 @@
+"""The results of a test of rounds from its record, and their figures for machines."""
+
+from typing import Any
+
+from openpts.procedures.kit.header import of_cycle
+from openpts.procedures.shared.rounds.conditions import RoundConditions
+from openpts.procedures.shared.rounds.matrix import MatrixCell
+from openpts.procedures.shared.rounds.results import RoundTestResults, analyse_round_test
+from openpts.record.reader import Run
+from openpts.units import in_ms
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
+
+
+def analyse_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | None = None) -> RoundTestResults:
+    """Results of one cycle of a test of rounds; ``block_sizes_bytes`` are its sizes, if not all."""
+    conditions = run.manifest.conditions
+    assert isinstance(conditions, RoundConditions)  # noqa: S101 narrows the type: the registry calls by test
+    finished = of_cycle(run.manifest.cycles, cycle)
+    return analyse_round_test(
+        conditions,
+        ((step.place.number, step.sample) for step in run.part(Part.ROUND, cycle=cycle)),
+        finished.outcome.steady_round if finished else None,
+        block_sizes_bytes,
+    )
+
+
+def round_figures(results: RoundTestResults) -> dict[str, Any]:
+    """Rounds, steady state and cells, JSON-ready; latencies in ms."""
+    return {
+        "complete_rounds": len(results.rounds),
+        "steady_state": _steady_state(results),
+        "iops": [_cell(point, cell) for point, cell in results.cells.items()],
+    }
+
+
+def _steady_state(results: RoundTestResults) -> dict[str, Any]:
+    return {
+        "reached": results.steady,
+        "round": results.window.rounds[-1] if results.steady else None,
+        "window": list(results.window.rounds),
+        "variables": [
+            {**_point(point), **_verdict(verdict)}
+            for point, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
+        ],
+    }
+
+
+def _verdict(verdict: SteadyStateReport | None) -> dict[str, Any]:
+    if verdict is None:
+        return {"steady": False, "judged": False}
+    return {
+        "steady": verdict.steady,
+        "judged": True,
+        "average": verdict.average,
+        "range_pct": verdict.range_pct,
+        "slope_excursion_pct": verdict.slope_excursion_pct,
+        "slope": verdict.slope,
+        "intercept": verdict.intercept,
+        "r": verdict.r,
+        "inside_10pct_band": verdict.inside_band,
+    }
+
+
+def _cell(point: RoundPoint, cell: MatrixCell) -> dict[str, Any]:
+    return {
+        **_point(point),
+        "iops": cell.iops,
+        "art_ms": in_ms(cell.art_ns),
+        "p99_999_ms": in_ms(cell.tail.mean_of_rounds_ns),
+        "mrt_ms": in_ms(cell.mrt_ns),
+        "range_pct": cell.range_pct,
+    }
+
+
+def _point(point: RoundPoint) -> dict[str, Any]:
+    return {
+        "access_pattern": point.access_pattern,
+        "block_size_bytes": point.block_size_bytes,
+        "read_pct": point.read_pct,
+    }

@@ -5,9 +5,10 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.procedures.kit.ledger import deviations, without_impossible_sizes
+from openpts.procedures.kit.ledger import deviations
 from openpts.procedures.pts.iops import script as iops
 from openpts.procedures.pts.iops.conditions import IopsConditions
+from openpts.procedures.shared.rounds.script import without_impossible_sizes
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Outcome

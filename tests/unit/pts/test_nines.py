@@ -4,7 +4,6 @@ from dataclasses import replace
 
 import pytest
 from msgspec.structs import replace as with_changes
-from openpts.runner.measured_deviations import findings
 
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
@@ -13,6 +12,7 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
+from tests.support.findings import findings
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run
 

@@ -17,7 +17,7 @@ from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.report.build import build_report
-from openpts.report.run_part import REQUIRED_PLOTS, missing_plots
+from openpts.report.run_part import missing_plots
 from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.deviation import Deviation
 from tests.support.made_up_run import made_up_run
@@ -219,7 +219,9 @@ def without(report: Report, page_id: str) -> Report:
 def test_each_page_that_is_taken_away_is_missed_by_its_number(name: str) -> None:
     report = report_of(name, DriveClass.ENTERPRISE)
     for section in report.sections:
-        required = REQUIRED_PLOTS.get(section.test) or REQUIRED_PLOTS[name]
+        plots = PROCEDURES[name].required
+        required = plots.get(section.test) or plots[name]
+        assert required
         for plot in required:
             missing = missing_plots(without(report, f"{section.test}-{plot.key}").sections)
             assert missing == [f"{section.title}: {plot.number} is missing"]
@@ -248,10 +250,8 @@ def test_no_report_is_made_that_lacks_one(monkeypatch: pytest.MonkeyPatch) -> No
         (section,) = content.sections(standing, report_date)
         return (replace(section, pages=tuple(page for page in section.pages if page.id != "hir-3")),)
 
-    entry = dataclasses.replace(
-        PROCEDURES["hir"], report=lambda _run: dataclasses.replace(content, sections=cut)
-    )
-    monkeypatch.setitem(PROCEDURES, "hir", entry)  # type: ignore[arg-type]
+    lacking = dataclasses.replace(content, sections=cut)
+    monkeypatch.setattr(PROCEDURES["hir"].part("report"), "report", lambda _run: lacking)
     with pytest.raises(RecordError, match="Plot 11-3 is missing"):
         build_report(made_up_run("hir"), "2026-11-21T08:00:00Z")
 

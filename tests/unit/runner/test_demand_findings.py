@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import Run, read_run
-from openpts.runner.measured_deviations import findings
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.part import Part
+from tests.support.findings import findings
 from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_demand
 
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.record.reader import Run, StepRecord
-from openpts.runner.measured_deviations import findings
 from openpts.units import NS_PER_MS
 from openpts.vocabulary.part import Part
+from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
 
 RULES = {1: "PTS-HIR-12", 2: "PTS-HIR-13", 3: "PTS-HIR-14", 5: "PTS-HIR-15", 10: "PTS-HIR-16"}

@@ -8,11 +8,11 @@ import pytest
 from openpts.pages.model import Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.runner.measured_deviations import findings
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.own_share import KERNEL_THREADS, own_latency_facts, own_latency_ns
 from openpts.vocabulary.part import Part
+from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
 
 REPORT_DATE = "2026-02-03T04:05:06Z"

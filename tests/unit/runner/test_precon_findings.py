@@ -2,9 +2,9 @@
 
 from random import Random
 
-from openpts.runner.measured_deviations import findings
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
+from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
 
 

@@ -5,6 +5,7 @@ PTS 11.3.2 (Plots 11-1, 11-2), Table 13-3 and Plot 14-1 (1, 2).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from msgspec.structs import replace
 

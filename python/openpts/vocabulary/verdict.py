@@ -1,12 +1,25 @@
 """The verdict on a measurement window, with every figure that PTS 7.3.4 and 8.3.6 want printed."""
 
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from openpts.units import MB, NS_PER_MS, format_block_size
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from openpts.vocabulary.stop import SteadyFigure
+
+
+class SteadyState(Enum):
+    """What a test judges steady state by, if it looks for it."""
+
+    NONE = auto()
+    ROUNDS = auto()
+    """Rounds of test points (PTS 7, 8, 9)."""
+    MINUTES = auto()
+    """Tracked minutes of a continuous stimulus, whose course is the result (PTS 10, 11)."""
+    MINUTES_THEN_ROUNDS = auto()
+    """Tracked minutes of the preconditioning, then rounds of operating points (PTS 13, 14)."""
 
 
 @dataclass(frozen=True)

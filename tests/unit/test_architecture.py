@@ -4,9 +4,29 @@ import ast
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
 
 from openpts.procedures.registry import PROCEDURES
 from tests.support.syntax_trees import TREES
+
+NAMES_TESTS: Final = {
+    "procedures/registry.py": "it names all tests",
+    "parameters/": "its tables have a row for each test",
+}
+"""What may name tests other than its own."""
+
+OTHER_WORDS: Final = {
+    "benchmarks": "a field of conditions; what a reader of old records puts for their name of it",
+    "entropy": "of data",
+    "fill": "the inside of a mark; a part of a test",
+    "iops": "a unit, and the key of a figure",
+    "thermal": "facts of the host, and parameters of a simulated drive",
+    "tp": "the key of a figure, of throughput",
+}
+"""Names of tests that are other words too: they count only where they can be nothing but a name."""
 
 
 def test_only_engines_the_latency_analysis_and_presets_know_the_rust_module() -> None:
@@ -72,4 +92,98 @@ def test_every_part_of_a_test_is_one_that_is_asked_for() -> None:
             assert procedure.part(part) is not None, procedure.name
         assert callable(procedure.part("script").script)
         assert callable(procedure.part("report").report)
-        assert (procedure.part("checks") is None) == (procedure.section is None)
+        checks = procedure.part("checks")
+        assert (checks is None) == (procedure.section is None)
+        assert checks is None or (callable(checks.ORDER) and checks.INTERPRETATIONS)
+        for part in ("short", "comparison"):
+            assert procedure.part(part) is None or callable(procedure.part(part).blocks)
+
+
+def test_only_the_registry_names_tests_other_than_its_own() -> None:
+    """What depends on a test is in its folder or declared there: a new test changes no other module."""
+    found = [
+        f"{name}:{line} {what}"
+        for name, tree in TREES
+        if not any(name.startswith(exempt) for exempt in NAMES_TESTS)
+        for line, what in _tests_named(tree, _own_test(name))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions",
+        "from openpts.procedures.extended import fill",
+        "import openpts.procedures.pts.iops.report",
+        "found = test == 'wsat'",
+        "found = run.test != 'iops'",
+        "found = evidence.test in {'fill'}",
+        "titles = {'iops': 'IOPS', 'thermal': 'Thermal'}",
+        "tests = ('iops', 'tp')",
+        "first = PTS['iops']",
+        "first = procedure_of('fill')",
+    ],
+)
+def test_a_test_that_is_named_is_found(source: str) -> None:
+    assert list(_tests_named(ast.parse(source)))
+
+
+@pytest.mark.parametrize(
+    "source",
+    ["unit = row['iops']", "mark = {'fill': color, 'stroke': color}", "is_unit = unit == 'iops'"],
+)
+def test_a_word_that_is_something_else_too_names_no_test(source: str) -> None:
+    assert not list(_tests_named(ast.parse(source)))
+
+
+def _own_test(module: str) -> str:
+    own = re.match(r"procedures/(?:pts|extended)/(\w+)/", module)
+    return own[1] if own else ""
+
+
+def _tests_named(tree: ast.AST, own: str = "") -> Iterator[tuple[int, str]]:
+    """Line and name of each test but its own that a module imports, or names in a literal."""
+    others = set(PROCEDURES) - {own}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import() | ast.ImportFrom():
+                found = _tests_imported(node) & others
+            case ast.Constant(value=str(word)) if word not in OTHER_WORDS:
+                found = {word} & others
+            case _:
+                found = _words(node) & others
+        for name in found:
+            yield getattr(node, "lineno", 0), name
+
+
+def _tests_imported(node: ast.Import | ast.ImportFrom) -> set[str]:
+    start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+    modules = (f"{start}{alias.name}" for alias in node.names)
+    matches = (re.match(r"openpts\.procedures\.(?:pts|extended)\.(\w+)", module) for module in modules)
+    return {found[1] for found in matches if found}
+
+
+def _words(node: ast.AST) -> set[str]:
+    """What must be names of tests: beside ``test``, to ask a table or the registry with, several together."""
+    match node:
+        case ast.Compare() if any(_is_test(one) for one in (node.left, *node.comparators)):
+            return _literals(node)
+        case ast.Subscript(value=ast.Name(id=table)) if table.isupper():
+            return _literals(node.slice)
+        case ast.Call(func=ast.Name(id="procedure_of")):
+            return _literals(node)
+        case ast.Tuple() | ast.List() | ast.Set() | ast.Dict():
+            items = node.keys if isinstance(node, ast.Dict) else node.elts
+            names = {str(one.value) for one in items if isinstance(one, ast.Constant)} & set(PROCEDURES)
+            return names if len(names) > 1 else set()
+        case _:
+            return set()
+
+
+def _is_test(node: ast.expr) -> bool:
+    return getattr(node, "attr", getattr(node, "id", "")) == "test"
+
+
+def _literals(node: ast.AST) -> set[str]:
+    return {str(one.value) for one in ast.walk(node) if isinstance(one, ast.Constant)}

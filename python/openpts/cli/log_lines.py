@@ -9,9 +9,6 @@ from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_state_lines
 from openpts.engine.contract import OutstandingIo
 from openpts.planning.dry_run import PlannedApply
-from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
-from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.record.manifest import Manifest
 from openpts.runner.disturbed_steps import standstill_text, what_to_do
 from openpts.runner.events import (
@@ -175,9 +172,7 @@ def _assumption(plan: Sequence[PlannedApply]) -> str:
 
 def _demand_text(conditions: Conditions) -> str:
     """TC and QD of a test that has one of each."""
-    if isinstance(conditions, RoundConditions | WriteSaturationConditions | IdleRecoveryConditions):
-        return f"TC {conditions.tc} QD {conditions.qd}, "
-    return ""
+    return "TC {} QD {}, ".format(*conditions.demand) if conditions.demand else ""
 
 
 def _stimuli_text(apply: Apply) -> str:

@@ -1,14 +1,10 @@
 """What was measured in a part of a test, in one line at its end."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Any, Final
 
 from openpts.cli.progress import RunProgress
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.extended.hdd.conditions import RotationalConditions
-from openpts.procedures.extended.precon.conditions import PreconConditions
-from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
-from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
 from openpts.procedures.shared.benchmark.results import passes_of, row_figure
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
@@ -17,7 +13,7 @@ from openpts.vocabulary.part import Part, part_text
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
-from openpts.vocabulary.verdict import UNITS
+from openpts.vocabulary.verdict import UNITS, SteadyState
 
 
 def part_lines(progress: RunProgress) -> list[str]:
@@ -36,13 +32,12 @@ def part_lines(progress: RunProgress) -> list[str]:
 
 def _ends_with_tracked_minute(progress: RunProgress) -> bool:
     """A round may come in many pieces, and an amount ends it in any; the first is a minute alone."""
-    apply, conditions = progress.apply, progress.conditions
-    match conditions:
-        case WriteSaturationConditions() | IdleRecoveryConditions() | DemandConditions():
-            first = apply is not None and apply.number == 1
-            return progress.part_ns >= (conditions.minute_ns if first else conditions.tracking_period_ns)
-        case _:
-            return True
+    apply = progress.apply
+    conditions: Any = progress.conditions
+    if conditions is None or conditions.steady_state not in _BY_MINUTES:
+        return True
+    first = apply is not None and apply.number == 1
+    return bool(progress.part_ns >= (conditions.minute_ns if first else conditions.tracking_period_ns))
 
 
 def _filled(_progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -136,16 +131,15 @@ def _each_figure(samples: Sequence[Sample]) -> str:
 
 
 def _sweep(progress: RunProgress, samples: Sequence[Sample]) -> str:
-    """The zones of a rotational disk have other figures each; levels of a sweep differ in one property."""
-    if not isinstance(progress.conditions, RotationalConditions):
-        return _bursts(progress, samples)
-    return _each_figure(samples)
+    """Levels of a sweep differ in one property; a zone of a rotational disk has figures of both patterns."""
+    patterns = {s.step.stimulus.access_pattern for s in samples if s.step.stimulus is not None}
+    return _bursts(progress, samples) if len(patterns) < 2 else _each_figure(samples)
 
 
 def _profile_row(progress: RunProgress, samples: Sequence[Sample]) -> str:
     """A row of a benchmark as its users know it."""
     conditions, apply = progress.conditions, progress.apply
-    if not isinstance(conditions, BenchmarksConditions | PreconConditions) or apply is None:
+    if not isinstance(conditions, ProfileTestConditions) or apply is None:
         return _each_figure(samples)
     where, row = conditions.row_of(apply.number)
     passes = passes_of(row, samples)
@@ -169,6 +163,8 @@ def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:
 
 
 _TRACKED: Final = frozenset({Part.WDPC, Part.SATURATION})
+_BY_MINUTES: Final = frozenset({SteadyState.MINUTES, SteadyState.MINUTES_THEN_ROUNDS})
+"""Their conditions have a ``tracking_period_ns``."""
 _IN_PIECES: Final = frozenset({Part.LOAD, Part.REST})
 
 _LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {

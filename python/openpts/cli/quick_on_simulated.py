@@ -12,7 +12,6 @@ from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.pts.hir.conditions import WaitState
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import settled_step_ns
@@ -66,7 +65,7 @@ def lengthened(conditions: Any, standard: Any, needed_ns: int, fixed: set[str]) 
     if "access_ns" in changes and "wait_states" not in kept:
         longer = changes["access_ns"] / conditions.access_ns
         changes["wait_states"] = tuple(
-            WaitState(state.number, round(state.idle_ns * longer)) for state in conditions.wait_states
+            replace(state, idle_ns=round(state.idle_ns * longer)) for state in conditions.wait_states
         )
     return replace(conditions, **changes)
 

@@ -59,7 +59,7 @@ _SUITE_OPTIONS = together(
     PLAN_OPTION,
     QUICK_OPTION,
     click.option("--tests", type=_Tests(), metavar="TEST,...", help=f"Only these of {', '.join(PTS)}."),
-    *parameter_options(PTS["iops"], CommonParameters),
+    *parameter_options(next(iter(PTS.values())), CommonParameters),  # all tests have these
     SEED_OPTION,
     click.option(
         "--keep-going/--stop-on-failure",

@@ -1,34 +1,13 @@
 """Steady state in words: whether it is reached, and the figures that it was held against."""
 
-from typing import Final
-
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.progress import RunProgress
-from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
-from openpts.procedures.extended.entropy.conditions import EntropyConditions
-from openpts.procedures.extended.fill.conditions import FillConditions
-from openpts.procedures.extended.hdd.conditions import RotationalConditions
-from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
-from openpts.procedures.extended.sustained.conditions import SustainedConditions
-from openpts.procedures.extended.thermal.conditions import ThermalConditions
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.verdict import SteadyStateReport
-
-_WITHOUT_STEADY_STATE: Final = (
-    CrossStimulusConditions
-    | EntropyConditions
-    | FillConditions
-    | LifetimeConditions
-    | BenchmarksConditions
-    | RotationalConditions
-    | SustainedConditions
-    | ThermalConditions
-)
+from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
 
 
 def steady_state_line(report: SteadyStateReport, label: str, *, limits: bool = True) -> str:
@@ -53,7 +32,7 @@ def steady_state_lines(progress: RunProgress, *, limits: bool = True) -> list[st
     conditions = progress.conditions
     if conditions is None or most_verdicts(conditions) == 0:
         return []
-    rounds = "round" if isinstance(conditions, RoundConditions) else "tracking round"
+    rounds = "round" if conditions.steady_state is SteadyState.ROUNDS else "tracking round"
     return [f"judged from {rounds} {WINDOW_ROUNDS} on"]
 
 
@@ -61,7 +40,7 @@ def most_verdicts(conditions: Conditions) -> int:
     """How many tracking variables are judged at a time at the most."""
     if isinstance(conditions, RoundConditions):
         return len(conditions.tracking)
-    return 0 if isinstance(conditions, _WITHOUT_STEADY_STATE) else 1
+    return 0 if conditions.steady_state is SteadyState.NONE else 1
 
 
 def judged_round_text(part: Part, number: int) -> str:

@@ -1,6 +1,7 @@
 """The requirements of the specification, each with its level, its place and what it asks, in short.
 
-Those of a test are in its folder, those of all tests, of reports and of the tool in catalogue/.
+Those of a test are in its folder, those of all tests, of reports and of the tool in catalogue/. An entry
+there that names ways of judging ``steady_state`` binds only the tests that judge it so.
 """
 
 import tomllib
@@ -12,6 +13,7 @@ from typing import Final
 import msgspec
 
 from openpts.procedures.registry import PTS
+from openpts.vocabulary.verdict import SteadyState
 
 TESTS: Final = tuple(PTS)
 """The specification's tests by short name, in its order (PTS 7 to 14)."""
@@ -70,7 +72,7 @@ class _Entry(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     clause: str
     text: str
     needs: str = _RECORD
-    tests: tuple[str, ...] | None = None
+    steady_state: tuple[SteadyState, ...] = tuple(SteadyState)
 
 
 @cache
@@ -100,7 +102,7 @@ def _section(section: str) -> tuple[Requirement, ...]:
             clause=entry.clause,
             text=entry.text,
             needs=_need(entry.needs),
-            tests=tests if entry.tests is None else entry.tests,
+            tests=tuple(name for name in tests if PTS[name].conditions.steady_state in entry.steady_state),
         )
         for id_, entry in entries.items()
     )

@@ -1,14 +1,14 @@
 """Whether a run came to what a requirement is about."""
 
+from collections.abc import Sequence
+
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.conformance.catalogue import Need
-from openpts.evidence.evidence import Evidence
+from openpts.evidence.evidence import Evidence, RoundRecord
 from openpts.evidence.finding import Finding, not_applicable, not_reached
-from openpts.evidence.tracking import minutes_of, tracking_part
+from openpts.evidence.tracking import TrackedMinute, minutes_of
 from openpts.vocabulary.part import Part
-
-_TRACKED_TESTS = frozenset({"wsat", "hir"})
-_UNTRACKED_TESTS = frozenset({"xsr"})
+from openpts.vocabulary.verdict import SteadyState
 
 
 def missing(evidence: Evidence, need: Need) -> Finding | None:
@@ -28,21 +28,23 @@ def missing(evidence: Evidence, need: Need) -> Finding | None:
         case "window":
             return _no_window(evidence)
         case "tracking_window":
-            return _fewer_than_window(evidence, tracking_part(evidence))
+            return _fewer_than_window(evidence, minutes_of(evidence))
         case what:
             part = Part(what)
             return None if evidence.of(part, need.number) else _why(evidence, _no_step(part, need.number))
 
 
 def _no_window(evidence: Evidence) -> Finding | None:
-    if evidence.test in _UNTRACKED_TESTS:
-        return not_applicable("the test looks for no steady state")
-    part = tracking_part(evidence) if evidence.test in _TRACKED_TESTS else Part.ROUND
-    return _fewer_than_window(evidence, part)
+    match evidence.manifest.conditions.steady_state:
+        case SteadyState.NONE:
+            return not_applicable("the test looks for no steady state")
+        case SteadyState.MINUTES:
+            return _fewer_than_window(evidence, minutes_of(evidence))
+        case _:
+            return _fewer_than_window(evidence, evidence.rounds(Part.ROUND))
 
 
-def _fewer_than_window(evidence: Evidence, part: Part) -> Finding | None:
-    rounds = evidence.rounds(part) if part is Part.ROUND else minutes_of(evidence)
+def _fewer_than_window(evidence: Evidence, rounds: Sequence[RoundRecord | TrackedMinute]) -> Finding | None:
     most = max((sum(r.cycle == cycle for r in rounds) for cycle in evidence.tested_cycles), default=0)
     if most >= WINDOW_ROUNDS:
         return None

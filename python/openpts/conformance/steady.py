@@ -12,14 +12,11 @@ from openpts.procedures.shared.demand.checks import tracked_iops, tracked_window
 from openpts.procedures.shared.rounds.checks import if_not_steady, until_steady, verdicts
 from openpts.units import format_significant
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.verdict import SteadyStateReport
-
-ROUND_TESTS: Final = ("iops", "tp", "lat")
-_NEVER_STEADY: Final = ("xsr",)
+from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
 
 
 def _judged(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
-    if evidence.test in ROUND_TESTS:
+    if evidence.manifest.conditions.steady_state is SteadyState.ROUNDS:
         return verdicts(evidence)
     judged = tracked_verdicts(evidence)
     if tracked_iops(evidence):
@@ -27,11 +24,15 @@ def _judged(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
     return judged
 
 
+def _never_steady(evidence: Evidence) -> bool:
+    return evidence.manifest.conditions.steady_state is SteadyState.NONE
+
+
 def _rule(
     holds: Callable[[SteadyStateReport], bool], text: Callable[[SteadyStateReport], str]
 ) -> Callable[[Evidence], Finding]:
     def check(evidence: Evidence) -> Finding:
-        if evidence.test in _NEVER_STEADY:
+        if _never_steady(evidence):
             return not_applicable("the test looks for no steady state")
         judged = _judged(evidence)
         reports = [(name, report) for name, report in judged if report is not None]
@@ -47,7 +48,7 @@ def _rule(
 
 
 def _steady_window(evidence: Evidence) -> Finding:
-    if evidence.test in _NEVER_STEADY:
+    if _never_steady(evidence):
         return not_applicable("the test looks for no steady state")
     reports = [report for _, report in _judged(evidence) if report is not None]
     return all_of(
@@ -59,7 +60,7 @@ def _steady_window(evidence: Evidence) -> Finding:
 
 
 def _results_are_steady(evidence: Evidence) -> Finding:
-    if evidence.test in {"wsat", "hir", "xsr"}:
+    if evidence.manifest.conditions.steady_state in {SteadyState.NONE, SteadyState.MINUTES}:
         return not_applicable("the test shows the course of performance on purpose")
     if not evidence.outcomes:
         return not_reached(evidence.ending)

@@ -29,6 +29,11 @@ def settings_kept(part: Part) -> Check:
     return check
 
 
+def both_settings(evidence: Evidence) -> Finding:
+    """Those of WIPC and of the rounds."""
+    return all_of([settings_kept(Part.WIPC)(evidence), loop_settings(evidence)])
+
+
 def loop_settings(evidence: Evidence) -> Finding:
     """Those of the rounds, with the cache as the class has it."""
     found = cache(evidence, enabled=not evidence.enterprise)
@@ -73,15 +78,4 @@ def _has_distribution(sample: Sample) -> bool:
 CHECKS: Final[Checks] = {
     "PTS-FLOW-02": settings_kept(Part.ROUND),
     "PTS-TOOL-11": averages_kept(),
-    "PTS-IOPS-03": settings_kept(Part.WIPC),
-    "PTS-IOPS-08": loop_settings,
-    "PTS-IOPS-15": averages_kept(Part.ROUND),
-    "PTS-TP-04": lambda evidence: all_of([settings_kept(Part.WIPC)(evidence), loop_settings(evidence)]),
-    "PTS-TP-13": averages_kept(Part.ROUND),
-    "PTS-LAT-03": lambda evidence: all_of([settings_kept(Part.WIPC)(evidence), loop_settings(evidence)]),
-    "PTS-LAT-12": response_times_kept(Part.ROUND),
-    "PTS-LAT-16": response_times_kept(Part.HISTOGRAM),
-    "PTS-WSAT-03": settings_kept(Part.SATURATION),
-    "PTS-WSAT-11": response_times_kept(Part.SATURATION),
-    "PTS-WSAT-19": response_times_kept(Part.HISTOGRAM),
 }

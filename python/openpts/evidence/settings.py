@@ -23,8 +23,6 @@ from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 WCE: Final = "WCE"
 WCD: Final = "WCD"
 _NONE: Final = "no volatile cache"
-OWN_SETTINGS: Final = frozenset({"cbw", "dirth"})
-"""Tests whose sections set cache and active range alike for both classes."""
 
 
 def class_settings(evidence: Evidence) -> Finding:
@@ -156,14 +154,15 @@ def _active_range_kept(*parts: Part) -> Callable[[Evidence], Finding]:
 
 
 def _class(evidence: Evidence) -> Finding:
-    if evidence.test in OWN_SETTINGS:
+    if not evidence.manifest.conditions.set_by_class:
         return not_applicable(f"the test has settings of its own: PTS-{evidence.test.upper()}-01")
     return class_settings(evidence)
 
 
 def _cache_of_class(evidence: Evidence) -> Finding:
     """As the class has it, but off where a section of its own says so (13.2, 14.2)."""
-    return cache(evidence, enabled=not evidence.enterprise and evidence.test not in OWN_SETTINGS)
+    by_class = evidence.manifest.conditions.set_by_class
+    return cache(evidence, enabled=by_class and not evidence.enterprise)
 
 
 def _uncontrollable_cache(evidence: Evidence) -> Finding:

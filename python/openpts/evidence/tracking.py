@@ -18,7 +18,7 @@ from openpts.units import format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stop import planned_length_ns
-from openpts.vocabulary.verdict import SteadyStateReport
+from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
 
 _PERIOD_NS: Final = 30 * MINUTE_NS
 MOST_ROUNDS: Final = 25
@@ -33,16 +33,12 @@ class TrackedMinute:
     sample: Sample
 
 
-def tracking_part(evidence: Evidence) -> Part:
-    """The part whose minutes are tracked."""
-    return Part.SATURATION if evidence.test == "wsat" else Part.WDPC
-
-
 def minutes_of(evidence: Evidence) -> list[TrackedMinute]:
     """The tracked minutes of all cycles: the last step of each tracking round that came to its end."""
     found = [
         TrackedMinute(record.cycle, record.number, record.samples[-1])
-        for record in evidence.rounds(tracking_part(evidence))
+        for part in (Part.WDPC, Part.SATURATION)
+        for record in evidence.rounds(part)
     ]
     return [minute for minute in found if not _is_cut(minute, found)]
 
@@ -95,9 +91,10 @@ def logged_every_minute(*parts: Part) -> Callable[[Evidence], Finding]:
 def tracked_verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
     """The tracked minutes of each cycle over their last window."""
     found = []
+    of_minutes = evidence.manifest.conditions.steady_state is SteadyState.MINUTES
     for cycle in evidence.tested_cycles:
         steady_round = None
-        if evidence.test in {"wsat", "hir"} and cycle <= len(evidence.outcomes):
+        if of_minutes and cycle <= len(evidence.outcomes):
             steady_round = evidence.outcomes[cycle - 1].steady_round
         minutes = [each.sample for each in minutes_of(evidence) if each.cycle == cycle]
         if minutes:

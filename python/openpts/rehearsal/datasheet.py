@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.procedures.pts.iops.conditions import IopsConditions
-from openpts.procedures.pts.tp.conditions import ThroughputConditions
+from openpts.procedures.registry import procedure_of
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import analyse_round_test
 from openpts.record.reader import Run
@@ -48,14 +47,11 @@ def promises_of(rated: Mapping[str, float], run: Run) -> tuple[Promise, ...]:
 
 
 def _of_cells(run: Run) -> Iterator[tuple[str, float]]:
-    """IOPS and throughput tests; the demand of the latency test is no data sheet's."""
+    """Of rounds at the demand of a data sheet."""
     conditions = run.manifest.conditions
-    match conditions:
-        case IopsConditions():
-            yield from _cells(run, conditions, 1)
-        case ThroughputConditions():
-            for cycle in range(1, run.cycle_count + 1):
-                yield from _cells(run, conditions, cycle)
+    if isinstance(conditions, RoundConditions) and procedure_of(conditions.test).at_rated_demand:
+        for cycle in range(1, run.cycle_count + 1):
+            yield from _cells(run, conditions, cycle)
 
 
 def _cells(run: Run, conditions: RoundConditions, cycle: int) -> Iterator[tuple[str, float]]:

@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.record.reader import Run
 from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.scale import ios_for_nines, nines_of, scale_concerns, times_text
@@ -14,6 +13,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import planned_length_ns
+from openpts.vocabulary.verdict import SteadyState
 
 # A run that takes more than this of the rated endurance should be a decision.
 TBW_SHARE_LIMIT: Final = 0.05
@@ -42,7 +42,7 @@ def plan_concerns(
 
 def _steady_state(run: Run) -> Iterator[PlanConcern]:
     """Where a test looks for steady state in vain."""
-    if isinstance(run.manifest.conditions, CrossStimulusConditions):
+    if run.manifest.conditions.steady_state is SteadyState.NONE:
         return
     for cycle in run.manifest.cycles:
         outcome = cycle.outcome

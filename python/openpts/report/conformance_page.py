@@ -6,8 +6,8 @@ from openpts.evidence.finding import STATUS_TITLES, Finding, Status
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import printable
 from openpts.procedures.kit.standing import Standing
+from openpts.procedures.registry import procedure_of
 from openpts.record.reader import Run
-from openpts.report.readings import readings_for
 
 _OPEN = frozenset({Status.DEVIATED, Status.NOT_REACHED, Status.UNVERIFIED})
 _TONES = {Status.MET: "pass", Status.DEVIATED: "fail"}
@@ -27,7 +27,7 @@ def conformance_page(run: Run, standing: Standing, requirements: tuple[Conforman
             _states_table(requirements),
             *_requirements(requirements),
         ]
-        blocks.append(_readings_table(run.manifest.conditions.test))
+        blocks.append(_interpretations_table(run.manifest.conditions.test))
     return Page("conformance", "Conformance", tuple(blocks), mandatory=True)
 
 
@@ -128,14 +128,14 @@ def _unprinted(table: Table) -> Table:
     return Table(table.id, table.title, table.head, table.columns, table.rows, printed=False)
 
 
-def _readings_table(test: str) -> Table:
+def _interpretations_table(test: str) -> Table:
     return Table(
         id="conformance-readings",
         title="How unclear text of the specification was read",
         head=Column("Clause", align="left", width=0.6),
         columns=(Column("Unclear", align="left", width=1.7), Column("Reading", align="left", width=1.7)),
         rows=tuple(
-            Row(Cell(reading.clause), (Cell(reading.unclear), Cell(reading.reading)))
-            for reading in readings_for(test)
+            Row(Cell(one.clause), (Cell(one.unclear), Cell(one.reading)))
+            for one in procedure_of(test).part("checks").INTERPRETATIONS
         ),
     )

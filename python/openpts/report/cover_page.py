@@ -32,7 +32,7 @@ def cover_page(part: RunPart) -> Page:
             *part.verdicts,
             deviations,
             summary,
-            *trend_figures(part.sections),
+            *trend_figures([part]),
         ),
         mandatory=True,
     )

@@ -30,7 +30,7 @@ def executive_page(parts: Sequence[RunPart]) -> Page:
             _drive_table(parts),
             *_verdicts(parts),
             _key_values(parts),
-            *trend_figures([section for part in parts for section in part.sections]),
+            *trend_figures(parts),
             _runs_table(parts),
         ),
         mandatory=True,

@@ -18,6 +18,7 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.report.simulated_drive import simulation_mark
 from openpts.report.sources import read_for_report
 from openpts.report.standing import standing_of
+from openpts.vocabulary.verdict import SteadyState
 
 INDEX_NAME = "index.html"
 _TEMPLATES: Final = Path(__file__).parent / "templates"
@@ -123,7 +124,8 @@ def _steady_lines(run: Run) -> list[str]:
     for cycle in run.manifest.cycles:
         outcome = cycle.outcome
         conditions = run.manifest.conditions
-        text = "not looked for" if conditions.test == "xsr" else reached_text(outcome, conditions)
+        looked_for = conditions.steady_state is not SteadyState.NONE
+        text = reached_text(outcome, conditions) if looked_for else "not looked for"
         lines.append(printable(f"{cycle.title}: {text}" if cycle.title else text))
     return lines
 

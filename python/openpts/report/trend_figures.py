@@ -3,49 +3,33 @@
 They are plots of the report's pages drawn small: same tables, same axes with fewer ticks, no labels inside.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from msgspec.structs import replace
 
-from openpts.pages.model import Axis, Figure, Section
+from openpts.pages.model import Axis, Figure
+from openpts.procedures.registry import procedure_of
+from openpts.report.run_part import RunPart
 
-# The first three of a report; those behind the first few are for reports on a single test.
-_WANTED: Final = (
-    "wsat-iops-time-plot",
-    "lat-clp-plot",
-    "dirth-7-plot",
-    "cbw-7-plot",
-    "hir-3-plot",
-    "xsr-1-tp-plot",
-    "iops-a1-rw0-plot",
-    "iops-a7-plot",
-    "tp-1024-write-plot",
-    "tp-128-write-plot",
-    "lat-convergence-rw0-plot",
-    "lat-levels-plot",
-    "wsat-clp-plot",
-    "hir-1-plot",
-    "xsr-4-art-plot",
-    "cbw-4-plot",
-    "dirth-4-plot",
-)
 _MOST: Final = 3
 _MOST_TICKS: Final = 4
 _WIDTH_PX: Final = 240
 _HEIGHT_PX: Final = 190
 
 
-def trend_figures(sections: Iterable[Section]) -> list[Figure]:
-    """Those of the wanted plots that the report has."""
+def trend_figures(parts: Sequence[RunPart]) -> list[Figure]:
+    """The first of the plots that the tests have for it, as far as the report has them."""
+    wanted = sorted({trend for part in parts for trend in procedure_of(part.test).trends.items()})
     figures = {
         block.id: block
-        for section in sections
+        for part in parts
+        for section in part.sections
         for page in section.pages
         for block in page.blocks
         if isinstance(block, Figure)
     }
-    found = [figures[name] for name in _WANTED if name in figures]
+    found = [figures[name] for _, name in wanted if name in figures]
     return [_small(figure) for figure in found[:_MOST]]
 
 

@@ -18,7 +18,6 @@ from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
-from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES
 from openpts.runner.healing import Healing
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
@@ -38,6 +37,13 @@ DEFAULT_SEED: Final = 1
 # A drive rounds its capacity to what it can divide, and at a scale to more.
 _SAME_CAPACITY: Final = 0.01
 PURGE_METHOD: Final = "purge of the simulated drive"
+_CLAIMS: Final = {
+    "sequential_write_mb_per_s": ("sequential_write_bytes_per_s", MB),
+    "sequential_read_mb_per_s": ("sequential_read_bytes_per_s", MB),
+    "random_write_iops": ("random_write_iops", 1),
+    "random_read_iops": ("random_read_iops", 1),
+}
+"""What a plan calls a figure of a data sheet, with its key in a preset's ``[rated]`` and the unit in that."""
 _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
 
@@ -213,7 +219,7 @@ def simulated_deviations(
 
 
 def _rated_facts(preset: Preset, capacity_bytes: int) -> Facts:
-    """What the data sheet of such a drive says of the short figures, under the names of claims.
+    """What the data sheet of such a drive says, under the names of claims.
 
     Nothing of a drive of another capacity: cache, spare space and dies come with it, and so do claims.
     """
@@ -221,16 +227,11 @@ def _rated_facts(preset: Preset, capacity_bytes: int) -> Facts:
     is_rated = abs(capacity_bytes / preset.capacity_bytes - 1) < _SAME_CAPACITY
     if not is_rated:
         source += f" for {format_capacity(preset.capacity_bytes)}, not for {format_capacity(capacity_bytes)}"
-    factors = {"iops": ("iops", 1.0), "mb_per_s": ("bytes_per_s", 1 / MB)}
-    found = {}
-    for figure in SHORT_FIGURES.values():
-        unit = figure.claim_name.removeprefix(f"{figure.name}_")
-        rated_unit, factor = factors[unit]
-        rated = preset.rated.get(f"{figure.name}_{rated_unit}")
-        if rated is not None:
-            value = f"{rated * factor:.12g}" if is_rated else None
-            found[f"rated_{figure.claim_name}"] = Fact(value, source)
-    return found
+    return {
+        f"rated_{claim}": Fact(f"{preset.rated[name] / unit:.12g}" if is_rated else None, source)
+        for claim, (name, unit) in _CLAIMS.items()
+        if name in preset.rated
+    }
 
 
 def check_preset(preset: Preset) -> None:

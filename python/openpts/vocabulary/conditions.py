@@ -12,6 +12,7 @@ from msgspec import Struct, field
 from openpts.vocabulary.data_pattern import DataPattern, RandomData
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
+from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
 
@@ -35,10 +36,13 @@ class Conditions(Struct, frozen=True, kw_only=True):
     run has; it is already in the other fields. Without ``secondary_metrics`` the report has no page that the
     specification makes optional. ``minute_ns`` is the length of an element and of a record of
     continuous stimuli: the specification's minute. ``of_specification`` is False for tests beyond it.
+    ``set_by_class`` is False where the section sets cache and active range alike for both classes.
     ``drive_class`` is ``profile`` in a record, as in those of earlier versions.
     """
 
     of_specification: ClassVar[bool] = True
+    steady_state: ClassVar[SteadyState] = SteadyState.NONE
+    set_by_class: ClassVar[bool] = True
 
     drive_class: DriveClass = field(name="profile")
     write_cache_enabled: bool
@@ -54,6 +58,11 @@ class Conditions(Struct, frozen=True, kw_only=True):
     def test(self) -> str:
         """The test's short name: ``iops``."""
         return str(self.__struct_config__.tag)
+
+    @property
+    def demand(self) -> tuple[int, int] | None:
+        """TC and QD of a test that has one of each."""
+        return None
 
     @property
     def class_text(self) -> str:

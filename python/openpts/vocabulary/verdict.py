@@ -1,12 +1,25 @@
 """The verdict on a measurement window, with every figure that PTS 7.3.4 and 8.3.6 want printed."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Final
 
 from openpts.units import MB, NS_PER_MS, format_block_size
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from openpts.vocabulary.stop import SteadyFigure
+
+
+class SteadyState(StrEnum):
+    """What a test judges steady state by, if it looks for it."""
+
+    NONE = "none"
+    ROUNDS = "rounds"
+    """Rounds of test points (PTS 7, 8, 9)."""
+    MINUTES = "minutes"
+    """Tracked minutes of a continuous stimulus, whose course is the result (PTS 10, 11)."""
+    MINUTES_THEN_ROUNDS = "minutes then rounds"
+    """Tracked minutes of the preconditioning, then rounds of operating points (PTS 13, 14)."""
 
 
 @dataclass(frozen=True)

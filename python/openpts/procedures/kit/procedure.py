@@ -22,13 +22,16 @@ class Procedure:
     """One test, declared in the ``__init__`` of its folder ``package``, whose modules are its parts.
 
     ``script`` has the standard conditions, the script and the rules of the ledger; ``report`` what the test
-    adds to a report; ``findings`` what only the measured figures show to deviate; ``checks`` what a judge
-    looks for in the record. Each is imported on first use: a plan needs no plots. A part that a test has no
-    need of is left out.
+    adds to a report, ``short`` to a short one, ``comparison`` to one of several runs; ``findings`` what only
+    the measured figures show to deviate; ``checks`` what a judge looks for in the record, and how unclear
+    text of the specification is read. Each is imported on first use: a plan needs no plots. A part that a
+    test has no need of is left out.
 
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
     asks for any purge. ``interval_histograms``: its report needs the response times of each interval.
+    ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
+    ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
 
     package: str
@@ -40,6 +43,8 @@ class Procedure:
     section: int | None = None
     purges: bool = True
     interval_histograms: bool = False
+    at_rated_demand: bool = False
+    trends: Mapping[int, str] = field(default_factory=dict)
 
     @property
     def name(self) -> str:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from openpts.pages.model import SCHEMA_VERSION, Page, Report, Verdict
+from openpts.pages.model import SCHEMA_VERSION, Block, Page, Report, Verdict
+from openpts.procedures.kit.overlay import Typical
+from openpts.procedures.registry import procedure_of
 from openpts.report.compare.conditions import Conditions, conditions_of
 from openpts.report.compare.conditions_page import conditions_page, red_list
 from openpts.report.compare.contenders import ComparedTest, RunComparison
 from openpts.report.compare.dots_page import dots_blocks
-from openpts.report.compare.matrix_page import matrix_blocks
-from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged, metrics_of
-from openpts.report.compare.overlays import overlay_blocks
+from openpts.report.compare.metrics import ComparedMetrics, Metric, lines_judged, metrics_of, typical_run
 from openpts.report.compare.tables import detail_table, glance_table, sets_table
 from openpts.report.compare.words import rules
 from openpts.report.times import default_date
@@ -85,10 +85,24 @@ def _test_page(test: ComparedTest, metrics: tuple[Metric, ...]) -> Page:
     blocks = (
         *dots_blocks(test, metrics),
         detail_table(test, metrics),
-        *overlay_blocks(test, metrics),
-        *matrix_blocks(test, metrics),
+        *_own_blocks(test, metrics),
     )
     return Page(f"compare-{test.test}", f"{test.title}: runs side by side", blocks, mandatory=True)
+
+
+def _own_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
+    """What the test itself has to compare; most have nothing."""
+    part = procedure_of(test.test).part("comparison")
+    if part is None:
+        return ()
+    runs = [(one, typical_run(one, metrics)) for one in test.contenders]
+    blocks: tuple[Block, ...] = part.blocks(
+        [
+            Typical(one.name, run.run, run.content, place, is_base=one is test.base)
+            for place, (one, run) in enumerate(runs)
+        ]
+    )
+    return blocks
 
 
 def _red_line(comparison: RunComparison) -> str:

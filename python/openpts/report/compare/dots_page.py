@@ -5,7 +5,7 @@ from itertools import takewhile
 from openpts.pages import cells, ticks
 from openpts.pages.measure import Measured
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Rule, Series, Table, Verdict
-from openpts.report.compare.colors import color_of
+from openpts.procedures.kit.overlay import color_of
 from openpts.report.compare.contenders import ComparedRun, ComparedTest
 from openpts.report.compare.metrics import Metric
 

@@ -4,11 +4,11 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from openpts.pages.model import Report
+from openpts.pages.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
+from openpts.procedures.registry import procedure_of
 from openpts.report.build import undigested
 from openpts.report.run_part import RunPart, in_order
-from openpts.report.short.setup import setup_page, terms_page
-from openpts.report.short.tests import test_pages
+from openpts.report.short.setup import run_table, setup_page, terms_page
 
 _FOOTER = "Short report of openpts, not in the format of SNIA SSS PTS"
 
@@ -25,7 +25,7 @@ def short_report(parts: Sequence[RunPart], report_date: str, *, paper: str = "a4
         title=full.title.replace("Test Report", "Short Report"),
         footer=f"{_FOOTER}  |  {full.footer.partition('  |  ')[2]}",
         red_line="; ".join(line for line in (full.red_line, *_health_lines(ordered)) if line),
-        front=(setup_page(ordered), terms_page(), *test_pages(ordered)),
+        front=(setup_page(ordered), terms_page(), *_test_pages(ordered)),
         sections=(),
         back=(),
         style="short",
@@ -40,3 +40,38 @@ def _health_lines(parts: Sequence[RunPart]) -> list[str]:
         for part in parts
         for alert in part.health_alerts
     ]
+
+
+def _test_pages(parts: Sequence[RunPart]) -> tuple[Page, ...]:
+    """A page for each run of a test that TKperf knows, and one for all others."""
+    pages = []
+    others: list[Block] = []
+    for part in parts:
+        if short := procedure_of(part.test).part("short"):
+            blocks = (Verdict(short.INTRODUCTION), run_table(part), *short.blocks(part.sections))
+            pages.append(Page(f"short-{_name(part)}", part.title, blocks))
+        else:
+            others += (run_table(part), *_by_key_values(part))
+    if others:
+        pages.append(Page("short-others", "Other tests" if pages else "Tests", tuple(others)))
+    return tuple(pages)
+
+
+def _by_key_values(part: RunPart) -> list[Block]:
+    """For a test that TKperf does not know."""
+    return [
+        *part.verdicts,
+        Table(
+            id=f"short-{_name(part)}-values",
+            title=f"{part.title}: key values",
+            head=Column("Key value", align="left", width=1.6),
+            columns=(Column("Result"), Column("Unit", align="left", width=0.5)),
+            rows=tuple(
+                Row(Cell(one.label), (one.noted_cell, Cell(one.unit))) for one in part.measures if one.is_key
+            ),
+        ),
+    ]
+
+
+def _name(part: RunPart) -> str:
+    return part.name.lower().replace(" ", "")

@@ -9,10 +9,34 @@ from openpts.pages.printable import fact_text, printable
 from openpts.procedures.kit.header import KINDS, date_and_time, drive_name, of_cycle, purge_method
 from openpts.record.manifest import Manifest
 from openpts.report.run_part import RunPart
-from openpts.report.short.words import STEADY_STATE, TERMS
 from openpts.units import format_capacity
 
 _MOST_NAMED: Final = 4
+
+# TKP-GEN-01
+_TERMS: Final = (
+    (
+        "Workload",
+        "Share of reads and writes in per cent: 100/0 only reads, 65/35 65 % reads, 0/100 only writes",
+    ),
+    ("Block size", "Bytes that one I/O moves, base 2: 1 KiB = 1,024 bytes; 0.5 KiB = 512 bytes"),
+    ("Rates, capacities", "Base 10: 1 MB/s = 1,000,000 bytes per second, 1 GB = 1,000,000,000 bytes"),
+    ("Round", "One pass through all block sizes and workloads of a test; Rounds are counted from 1"),
+    ("Measurement window", "The five Rounds in which steady state was found; without it the last five"),
+    (
+        "Tracking variable",
+        "The figure by which steady state is judged, which other reports call the dependent variable",
+    ),
+    ("Jobs, I/O depth", "Threads that issue I/Os, and I/Os that each of them keeps in flight"),
+)
+
+# TKP-SS-01 to 03
+_STEADY_STATE: Final = (
+    "Steady state: over five Rounds the values of the tracking variable lie within 20 % of their average, "
+    "largest minus smallest, and the line that fits them best climbs or falls by no more than 10 % of the "
+    "average. A test ends when that holds, or unsteady after the most Rounds that it may have; which of both "
+    "it was stands with its results."
+)
 
 
 # TKP-SET-01, 03, 04
@@ -65,8 +89,8 @@ def _standings(parts: Sequence[RunPart]) -> tuple[Verdict, ...]:
 
 def terms_page() -> Page:
     """What the words of the report mean, and when a drive counts as steady."""
-    terms = items_table("short-terms-table", "Terms", TERMS)
-    return Page("short-terms", "General information", (terms, Verdict(STEADY_STATE)), mandatory=True)
+    terms = items_table("short-terms-table", "Terms", _TERMS)
+    return Page("short-terms", "General information", (terms, Verdict(_STEADY_STATE)), mandatory=True)
 
 
 # TKP-SET-02, 03

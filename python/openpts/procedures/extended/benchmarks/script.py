@@ -17,22 +17,25 @@ Reported
 """
 
 from itertools import count
-from typing import Final
 
 from msgspec.structs import replace
 
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.shared.benchmark.profiles import POPULAR
-from openpts.procedures.shared.benchmark.rows import file_steps, possible_rows, row_steps, sequential_writes
+from openpts.procedures.shared.benchmark.rows import (
+    LONGEST_NS,
+    file_steps,
+    possible_rows,
+    row_steps,
+    sequential_writes,
+)
 from openpts.procedures.shared.settling import settle
-from openpts.units import KIB, NS_PER_S
+from openpts.units import KIB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount
-
-LONGEST_NS: Final = 60 * NS_PER_S
 
 
 def standard_conditions(drive_class: DriveClass, seed: int) -> BenchmarksConditions:

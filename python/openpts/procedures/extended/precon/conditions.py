@@ -1,9 +1,11 @@
 """The conditions of the preconditioning comparison."""
 
 from enum import StrEnum
+from typing import ClassVar
 
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
+from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
 
@@ -26,6 +28,8 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
     has disturbed, ``recondition_passes`` user capacities are written to bring it back. Rows with a test file
     have at most ``file_share_pct`` of the active range for it, so that a fresh drive stays fresh.
     """
+
+    steady_state: ClassVar[SteadyState] = SteadyState.MINUTES
 
     benchmark: BenchmarkProfile
     recondition_passes: float

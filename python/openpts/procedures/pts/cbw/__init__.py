@@ -18,4 +18,5 @@ PROCEDURE: Final = Procedure(
     histograms of 70 minutes each.
     """,
     quick={"time_scale": "1/300"},
+    trends={4: "cbw-7-plot", 16: "cbw-4-plot"},
 )

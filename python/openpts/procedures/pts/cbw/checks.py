@@ -11,8 +11,9 @@ from openpts.evidence.finding import Finding, all_of, deviated, met_if, unverifi
 from openpts.evidence.kept import averages_kept
 from openpts.evidence.measured import mixes
 from openpts.evidence.sequence import purge_first
-from openpts.evidence.settings import active_range, other_data, random_data, stimuli
+from openpts.evidence.settings import other_data, random_data, stimuli
 from openpts.evidence.tracking import preconditioned, tracked_minutes
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.demand import checks as d
 from openpts.procedures.shared.demand import histogram_checks as h
 from openpts.units import format_significant
@@ -125,13 +126,8 @@ def _deviation(counts: Sequence[int], weights: Sequence[int], scale: int) -> flo
     return worst
 
 
-def full_range(evidence: Evidence) -> Finding:
-    """AR 100 %, in both classes."""
-    return active_range(evidence, 100)
-
-
 CHECKS: Final[Checks] = {
-    "PTS-CBW-01": full_range,
+    "PTS-CBW-01": d.full_range,
     "PTS-CBW-02": purge_first,
     "PTS-CBW-03": _pattern,
     "PTS-CBW-04": random_data(),
@@ -177,3 +173,13 @@ CASES: Final[Cases] = {
     "PTS-CBW-51": binds_where(d.has_cpu(Part.ROUND)),
 }
 ORDER: Final = d.ties
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.TRACKED_MINUTES,
+    *spec.DEMAND_VARIATION,
+    spec.Interpretation(
+        "13.2 (2.1)",
+        "No tolerance for shares of sizes and access ranges.",
+        "Four standard errors in each period.",
+    ),
+)

@@ -18,4 +18,5 @@ PROCEDURE: Final = Procedure(
     histograms of 70 minutes each.
     """,
     quick={"time_scale": "1/300"},
+    trends={3: "dirth-7-plot", 17: "dirth-4-plot"},
 )

@@ -10,7 +10,7 @@ from openpts.evidence.measured import block_size_bytes, mixes
 from openpts.evidence.sequence import purge_first
 from openpts.evidence.settings import random_data, stimuli
 from openpts.evidence.tracking import preconditioned, tracked_minutes
-from openpts.procedures.pts.cbw.checks import full_range
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.demand import checks as d
 from openpts.procedures.shared.demand import histogram_checks as h
 from openpts.vocabulary.part import Part
@@ -44,7 +44,7 @@ def _workload(evidence: Evidence) -> tuple[str, bool]:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-DIRTH-01": full_range,
+    "PTS-DIRTH-01": d.full_range,
     "PTS-DIRTH-02": _one_size_one_mix,
     "PTS-DIRTH-03": _any_workload,
     "PTS-DIRTH-04": purge_first,
@@ -83,3 +83,8 @@ CASES: Final[Cases] = {
     "PTS-DIRTH-43": binds_where(d.has_cpu(Part.ROUND)),
 }
 ORDER: Final = d.ties
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.TRACKED_MINUTES,
+    *spec.DEMAND_VARIATION,
+)

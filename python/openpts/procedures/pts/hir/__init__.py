@@ -24,4 +24,5 @@ PROCEDURE: Final = Procedure(
         "idle_seconds": 0.2,
         "cycles": 10,
     },
+    trends={5: "hir-3-plot", 14: "hir-1-plot"},
 )

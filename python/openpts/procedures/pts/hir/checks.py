@@ -8,6 +8,7 @@ from openpts.evidence.finding import Finding, all_of, deviated, met_if, not_appl
 from openpts.evidence.sequence import purge_first
 from openpts.evidence.settings import class_settings, random_data, recommended, stimuli
 from openpts.evidence.tracking import logged_every_minute, preconditioned, tracked_minutes
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
@@ -142,3 +143,17 @@ CHECKS: Final[Checks] = {
     "PTS-HIR-19": _idle_means_no_commands,
 }
 ORDER: Final = _order
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.TRACKED_MINUTES,
+    spec.Interpretation(
+        "11.2 (3.2)",
+        "What follows if preconditioning is not steady after 25 tracking rounds.",
+        "The test ends without wait states.",
+    ),
+    spec.Interpretation(
+        "11.2 (4.1)",
+        "Whether IOPS of an access count the idle time after it.",
+        "The active time alone; access C is logged every 5 s as well.",
+    ),
+)

@@ -1,9 +1,12 @@
 """The conditions of the host idle recovery test."""
 
+from typing import ClassVar
+
 from msgspec import Struct
 
 from openpts.vocabulary.condition_text import duration_text
 from openpts.vocabulary.conditions import Conditions
+from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
 
@@ -20,6 +23,8 @@ class WaitState(Struct, frozen=True):
 class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="hir"):
     """Host idle recovery (PTS 11.2): ``cycles`` accesses of ``access_ns`` in each segment."""
 
+    steady_state: ClassVar[SteadyState] = SteadyState.MINUTES
+
     workload: Workload
     tc: int
     qd: int
@@ -28,3 +33,8 @@ class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="t
     access_ns: int
     cycles: int
     wait_states: tuple[WaitState, ...]
+
+    @property
+    def demand(self) -> tuple[int, int]:
+        """TC and QD."""
+        return self.tc, self.qd

@@ -18,4 +18,6 @@ PROCEDURE: Final = Procedure(
     5 at least (4 h 40 min) and 25 at most (23 h 20 min).
     """,
     quick=QUICK,
+    at_rated_demand=True,
+    trends={7: "iops-a1-rw0-plot", 8: "iops-a7-plot"},
 )

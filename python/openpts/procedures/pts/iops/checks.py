@@ -5,8 +5,10 @@ from typing import Final
 from openpts.evidence.check import Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, not_applicable
+from openpts.evidence.kept import averages_kept, loop_settings, settings_kept
 from openpts.evidence.sequence import purge_first
 from openpts.evidence.settings import class_settings, random_data, recommended, same_demand
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.rounds.checks import (
     beyond_round_25,
     element,
@@ -41,16 +43,19 @@ def _other_tracking(evidence: Evidence) -> Finding | None:
 CHECKS: Final[Checks] = {
     "PTS-IOPS-01": class_settings,
     "PTS-IOPS-02": purge_first,
+    "PTS-IOPS-03": settings_kept(Part.WIPC),
     "PTS-IOPS-04": recommended("qd", 32, 16),
     "PTS-IOPS-05": recommended("tc", 4, 2),
     "PTS-IOPS-06": random_data(Part.WIPC),
     "PTS-IOPS-07": wipc(128),
+    "PTS-IOPS-08": loop_settings,
     "PTS-IOPS-09": same_demand(Part.WIPC, Part.ROUND),
     "PTS-IOPS-10": random_data(Part.ROUND),
     "PTS-IOPS-11": until_steady,
     "PTS-IOPS-12": outer_loop(_READS),
     "PTS-IOPS-13": inner_loop(_SIZES_KIB),
     "PTS-IOPS-14": element(_ELEMENTS, AccessPattern.RANDOM),
+    "PTS-IOPS-15": averages_kept(Part.ROUND),
     "PTS-IOPS-16": tracked("RND 4 KiB RW0, RND 64 KiB RW65, RND 1024 KiB RW100", _TRACKED),
     "PTS-IOPS-18": beyond_round_25,
     "PTS-IOPS-19": order(points(_READS, _SIZES_KIB)),
@@ -62,3 +67,13 @@ CASES: Final[Cases] = {
     "PTS-IOPS-25": if_not_steady,
 }
 ORDER: Final = order(points(_READS, _SIZES_KIB))
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.NOT_STEADY,
+    spec.Interpretation(
+        "7.1, 7.2",
+        "Whether all tracking variables must be steady in the same window.",
+        "All of them, in the same five Rounds.",
+    ),
+    *spec.FIVE_NINES,
+)

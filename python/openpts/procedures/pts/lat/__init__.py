@@ -18,4 +18,5 @@ PROCEDURE: Final = Procedure(
     least (45 min) and 25 at most (3 h 45 min), and 20 minutes for the histogram of response times.
     """,
     quick=QUICK,
+    trends={2: "lat-clp-plot", 11: "lat-convergence-rw0-plot", 12: "lat-levels-plot"},
 )

@@ -6,6 +6,7 @@ from openpts.evidence.check import Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, all_of, met_if
 from openpts.evidence.histograms import enough_ios, lasts, length_from_rate, more_nines
+from openpts.evidence.kept import both_settings, response_times_kept
 from openpts.evidence.sequence import purge_first
 from openpts.evidence.settings import (
     class_settings,
@@ -13,6 +14,7 @@ from openpts.evidence.settings import (
     random_data,
     stimuli,
 )
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.rounds.checks import (
     beyond_round_25,
     element,
@@ -52,6 +54,7 @@ def _histogram(evidence: Evidence) -> Finding:
 CHECKS: Final[Checks] = {
     "PTS-LAT-01": class_settings,
     "PTS-LAT-02": purge_first,
+    "PTS-LAT-03": both_settings,
     "PTS-LAT-04": demand_everywhere(None, 1),
     "PTS-LAT-05": demand_everywhere(1, None),
     "PTS-LAT-06": random_data(),
@@ -60,6 +63,7 @@ CHECKS: Final[Checks] = {
     "PTS-LAT-09": outer_loop(_READS),
     "PTS-LAT-10": inner_loop(_SIZES_KIB),
     "PTS-LAT-11": element(len(_READS) * len(_SIZES_KIB), AccessPattern.RANDOM),
+    "PTS-LAT-12": response_times_kept(Part.ROUND),
     "PTS-LAT-13": tracked(
         "average latency of RND 4 KiB RW0",
         [(_POINT.read_pct, _POINT.block_size_bytes)],
@@ -67,6 +71,7 @@ CHECKS: Final[Checks] = {
     ),
     "PTS-LAT-14": beyond_round_25,
     "PTS-LAT-15": _histogram,
+    "PTS-LAT-16": response_times_kept(Part.HISTOGRAM),
     "PTS-LAT-17": more_nines,
     "PTS-LAT-18": length_from_rate,
     "PTS-LAT-19": enough_ios(1),
@@ -78,3 +83,14 @@ CASES: Final[Cases] = {
     "PTS-LAT-26": if_not_steady,
 }
 ORDER: Final = order(points(_READS, _SIZES_KIB))
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.NOT_STEADY,
+    *spec.FIVE_NINES,
+    spec.Interpretation(
+        "9.1, 9.2 (2.2)",
+        "WIPC in 128 KiB, or in 1024 KiB depending on the test.",
+        "128 KiB at the TC and QD of the test.",
+    ),
+    *spec.CONFIDENCE_LEVELS,
+)

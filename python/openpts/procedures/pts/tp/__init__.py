@@ -18,4 +18,6 @@ PROCEDURE: Final = Procedure(
     2 minutes until performance is steady, 5 at least (10 min) and 25 at most (50 min).
     """,
     quick=QUICK,
+    at_rated_demand=True,
+    trends={9: "tp-1024-write-plot", 10: "tp-128-write-plot"},
 )

@@ -6,6 +6,7 @@ from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.evidence.check import Case, Cases, Checks
 from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, all_of, deviated, met, met_if, not_reached
+from openpts.evidence.kept import averages_kept, both_settings
 from openpts.evidence.sequence import purge_first
 from openpts.evidence.settings import (
     class_settings,
@@ -15,6 +16,7 @@ from openpts.evidence.settings import (
     same_demand,
     stimuli,
 )
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.rounds.checks import (
     beyond_round_25,
     element,
@@ -92,6 +94,7 @@ CHECKS: Final[Checks] = {
     "PTS-TP-01": class_settings,
     "PTS-TP-02": _one_cycle_each,
     "PTS-TP-03": purge_first,
+    "PTS-TP-04": both_settings,
     "PTS-TP-05": demand_everywhere(1, None),
     "PTS-TP-06": recommended("qd", 32, 32),
     "PTS-TP-07": random_data(),
@@ -100,6 +103,7 @@ CHECKS: Final[Checks] = {
     "PTS-TP-10": until_steady,
     "PTS-TP-11": outer_loop((100, 0)),
     "PTS-TP-12": element(2, AccessPattern.SEQUENTIAL),
+    "PTS-TP-13": averages_kept(Part.ROUND),
     "PTS-TP-14": _tracked,
     "PTS-TP-15": beyond_round_25,
     "PTS-TP-16": _whole_range_in_one_sequence,
@@ -113,3 +117,17 @@ CASES: Final[Cases] = {
     "PTS-TP-32": _window_of(128),
 }
 ORDER: Final = outer_loop((100, 0))
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.NOT_STEADY,
+    spec.Interpretation(
+        "8.2 (2.4.1.3), 8.3.5",
+        "Steady state of each R/W mix, or of writes alone.",
+        "Writes decide; reads are judged and shown as well.",
+    ),
+    spec.Interpretation(
+        "8.2 (2.4.1.5)",
+        "Whether sequential access goes on across steps of different direction, and across Rounds.",
+        "One place for the whole test, which every step takes up; it wraps at the end of the range.",
+    ),
+)

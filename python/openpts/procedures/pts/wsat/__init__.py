@@ -18,4 +18,5 @@ PROCEDURE: Final = Procedure(
     """,
     quick={"time_scale": "1/360", "drive_fills": 2},
     interval_histograms=True,
+    trends={1: "wsat-iops-time-plot", 13: "wsat-clp-plot"},
 )

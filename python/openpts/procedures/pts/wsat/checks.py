@@ -6,10 +6,12 @@ from openpts.evidence.check import Check, Checks
 from openpts.evidence.evidence import HOUR_NS, Evidence, at_least
 from openpts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 from openpts.evidence.histograms import enough_ios, lasts, length_from_rate, more_nines
+from openpts.evidence.kept import response_times_kept, settings_kept
 from openpts.evidence.sequence import directly_after_purge
 from openpts.evidence.settings import class_settings, random_data, recommended, stimuli
 from openpts.evidence.tracking import tracked_minutes
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, format_duration, format_significant
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Zones
@@ -93,6 +95,7 @@ RND, SEQ = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
 CHECKS: Final[Checks] = {
     "PTS-WSAT-01": class_settings,
     "PTS-WSAT-02": directly_after_purge(Part.SATURATION),
+    "PTS-WSAT-03": settings_kept(Part.SATURATION),
     "PTS-WSAT-04": recommended("qd", 32, 16),
     "PTS-WSAT-05": recommended("tc", 4, 2),
     "PTS-WSAT-06": random_data(),
@@ -100,6 +103,7 @@ CHECKS: Final[Checks] = {
     "PTS-WSAT-08": _length,
     "PTS-WSAT-09": tracked_minutes,
     "PTS-WSAT-10": _other_length,
+    "PTS-WSAT-11": response_times_kept(Part.SATURATION),
     "PTS-WSAT-12": _workload(RoundPoint(RND, 4 * KIB, 100)),
     "PTS-WSAT-13": _workload(RoundPoint(RND, 4 * KIB, 0)),
     "PTS-WSAT-14": _workload(RoundPoint(RND, 8 * KIB, 65)),
@@ -107,9 +111,20 @@ CHECKS: Final[Checks] = {
     "PTS-WSAT-16": _workload(RoundPoint(SEQ, KIB // 2, 50)),
     "PTS-WSAT-17": _composite,
     "PTS-WSAT-18": _histogram,
+    "PTS-WSAT-19": response_times_kept(Part.HISTOGRAM),
     "PTS-WSAT-20": more_nines,
     "PTS-WSAT-21": length_from_rate,
     "PTS-WSAT-22": enough_ios(1),
     "PTS-WSAT-23": enough_ios(1.5),
 }
 ORDER: Final = directly_after_purge(Part.SATURATION)
+INTERPRETATIONS: Final = (
+    *spec.STEADY_STATE,
+    *spec.CONFIDENCE_LEVELS,
+    spec.Interpretation(
+        "10.2, 10.3.2",
+        "Capacity, time or steady state: which ends the stimulus, and which is optional.",
+        "4 x user capacity or 6 h, whichever is first; steady state ends it on request, after 1 x capacity.",
+    ),
+    *spec.TRACKED_MINUTES,
+)

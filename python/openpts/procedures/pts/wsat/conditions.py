@@ -1,6 +1,9 @@
 """The conditions of the write saturation test."""
 
+from typing import ClassVar
+
 from openpts.vocabulary.conditions import Conditions
+from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
 
@@ -11,6 +14,8 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
     tracked minutes. ``impossible`` says in words which sizes the device's sectors rule out, of which
     workload.
     """
+
+    steady_state: ClassVar[SteadyState] = SteadyState.MINUTES
 
     workloads: tuple[Workload, ...]
     impossible: tuple[str, ...] = ()
@@ -25,3 +30,8 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
     steady_after_drive_fills: float = 1
     histogram_ns: int
     nines: int | None = None
+
+    @property
+    def demand(self) -> tuple[int, int]:
+        """TC and QD."""
+        return self.tc, self.qd

@@ -17,4 +17,5 @@ PROCEDURE: Final = Procedure(
     writes, without a pause: 22 hours.
     """,
     quick={"time_scale": "1/720"},
+    trends={6: "xsr-1-tp-plot", 15: "xsr-4-art-plot"},
 )

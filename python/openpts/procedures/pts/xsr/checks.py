@@ -16,6 +16,7 @@ from openpts.evidence.settings import (
     stimuli,
 )
 from openpts.evidence.tracking import logged_every_minute
+from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, format_duration
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
@@ -121,3 +122,15 @@ CHECKS: Final[Checks] = {
 }
 CASES: Final[Cases] = {"PTS-XSR-26": _other_lengths}
 ORDER: Final = _group(*_GROUPS[0])
+INTERPRETATIONS: Final = (
+    spec.Interpretation(
+        "12.2",
+        "The write cache: as the class has it, or off in access groups 2 and 3.",
+        "One state for all groups, that of the class.",
+    ),
+    spec.Interpretation(
+        "12.1, 12.3.2",
+        "When bandwidth has recovered: at the highest minute of segment 3, which noise can move.",
+        "That time as asked; beside it the first minute of at least 95 % of segment 1's average.",
+    ),
+)

@@ -1,5 +1,6 @@
 """The conditions of the tests that measure the rows of benchmarks."""
 
+from openpts.vocabulary.benchmark_profile import ProfileRow
 from openpts.vocabulary.conditions import ExtendedConditions
 
 
@@ -18,3 +19,7 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     longest_pass_ns: int
     longest_pause_ns: int
     impossible: tuple[str, ...] = ()
+
+    def row_of(self, number: int) -> tuple[str, ProfileRow]:
+        """The benchmark, or the state of the drive, and the row of a profile part."""
+        raise NotImplementedError

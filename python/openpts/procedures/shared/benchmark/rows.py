@@ -11,12 +11,14 @@ from msgspec.structs import replace
 
 from openpts.errors import UsageError
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.units import KIB, block_size_kib
+from openpts.units import KIB, NS_PER_S, block_size_kib
 from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload
 
+LONGEST_NS: Final = 60 * NS_PER_S
+"""A pass, a warm-up or a pause of a row, at the most, unless the operator sets another limit."""
 _LAY_BLOCK_BYTES: Final = 128 * KIB
 _LAY_QD: Final = 32
 

@@ -25,7 +25,7 @@ from openpts.evidence.finding import (
 )
 from openpts.evidence.kept import averages_kept
 from openpts.evidence.measured import mixes
-from openpts.evidence.settings import cache, demand, stimuli
+from openpts.evidence.settings import active_range, cache, demand, stimuli
 from openpts.evidence.tracking import logged_every_minute
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.units import format_duration, format_significant
@@ -40,6 +40,11 @@ _POINTS: Final = sorted(
 _MOST_ROUNDS: Final = 25
 _PREWRITE_CAPACITY: Final = 0.1
 _WIPC_FILLS: Final = 2
+
+
+def full_range(evidence: Evidence) -> Finding:
+    """AR 100 %, in both classes."""
+    return active_range(evidence, 100)
 
 
 def cache_off(evidence: Evidence) -> Finding:

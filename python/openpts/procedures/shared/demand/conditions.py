@@ -3,6 +3,7 @@
 from typing import ClassVar
 
 from openpts.vocabulary.conditions import Conditions
+from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
 
@@ -17,6 +18,8 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
     the workload because of the device's sector size.
     """
 
+    steady_state: ClassVar[SteadyState] = SteadyState.MINUTES_THEN_ROUNDS
+    set_by_class: ClassVar[bool] = False
     unscaled: ClassVar[tuple[str, ...]] = ("art_limit_ns",)
 
     workload: Workload

@@ -1,9 +1,9 @@
 """What the conditions of IOPS, throughput and latency share (PTS 7, 8, 9)."""
 
-from typing import Final
+from typing import ClassVar, Final
 
 from openpts.vocabulary.conditions import Conditions
-from openpts.vocabulary.verdict import TrackingVariable
+from openpts.vocabulary.verdict import SteadyState, TrackingVariable
 
 
 class RoundConditions(Conditions, frozen=True, kw_only=True):
@@ -13,6 +13,8 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     those that the device's sector size makes impossible. ``precondition_passes`` counts in user capacities
     written; ``precondition_tc`` and ``precondition_qd`` None are those of the test.
     """
+
+    steady_state: ClassVar[SteadyState] = SteadyState.ROUNDS
 
     tc: int
     qd: int
@@ -25,6 +27,11 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     skipped_block_sizes_bytes: tuple[int, ...] = ()
     max_rounds: int
     tracking: tuple[TrackingVariable, ...]
+
+    @property
+    def demand(self) -> tuple[int, int]:
+        """TC and QD."""
+        return self.tc, self.qd
 
 
 QUICK: Final = {"time_scale": "1/150", "max_rounds": 7, "precondition_passes": 1}

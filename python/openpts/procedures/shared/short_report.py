@@ -1,4 +1,4 @@
-"""Takes figures and tables out of the pages of the full report, so that no number is computed twice."""
+"""What tests have in the short report: figures and tables of the full one, no number made twice."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -83,3 +83,11 @@ def steady_state_table(picked: Picked, window: str, state: Sequence[Verdict]) ->
 
 def _tone(verdict: Verdict) -> str:
     return verdict.tone if verdict.tone in {"pass", "fail"} else ""
+
+
+def verification(what: str) -> str:
+    """What the plot of a measurement window shows."""
+    return (
+        f"{what} in the measurement window: all points within the shaded band, which is 20 % of the average "
+        "wide, and a best-fit line that climbs or falls by 10 % of the average at most, make steady state."
+    )

@@ -1,38 +1,38 @@
 """What a candidate makes of the base in each cell of the IOPS matrix, as a heat map."""
 
+from collections.abc import Sequence
+
 from openpts.analysis.run_comparison import advantage_pct
 from openpts.pages import cells
 from openpts.pages.model import Axis, Block, Cell, Column, Figure, Row, Table, Verdict
-from openpts.report.compare.contenders import ComparedRun, ComparedTest
-from openpts.report.compare.metrics import Metric, typical_run
+from openpts.procedures.kit.overlay import Typical
 from openpts.units import block_size_kib
 from openpts.vocabulary.better import Better
 
 _Point = tuple[int, int]
 
 
-def matrix_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block, ...]:
-    """A heat map for each candidate; none for other tests than IOPS, and without a base."""
-    if test.test != "iops" or test.base is None:
+def blocks(typical: Sequence[Typical]) -> tuple[Block, ...]:
+    """A heat map for each candidate; none without a base."""
+    base, *others = typical
+    if not base.is_base:
         return ()
-    base = typical_run(test.base, metrics)
     blocks: list[Block] = []
-    for number, one in enumerate(test.contenders[1:], start=1):
-        run = typical_run(one, metrics)
-        title = f"IOPS of {one.name} in % of {test.base.name}"
-        blocks += _heat_map(number, title, _matrix(base), _matrix(run))
+    for number, one in enumerate(others, start=1):
+        title = f"IOPS of {one.name} in % of {base.name}"
+        blocks += _heat_map(number, title, _matrix(base), _matrix(one))
         blocks.append(
             Verdict(
-                f"One run of each, those with the median of RND 4 KiB RW0: {run.manifest.test_id} beside "
-                f"{base.manifest.test_id}. The second line of each cell is the delta: plus is better."
+                f"One run of each, those with the median of RND 4 KiB RW0: {one.run.manifest.test_id} beside "
+                f"{base.run.manifest.test_id}. The second line of each cell is the delta: plus is better."
             )
         )
     return tuple(blocks)
 
 
-def _matrix(run: ComparedRun) -> dict[_Point, float]:
+def _matrix(one: Typical) -> dict[_Point, float]:
     return {
-        (cell["block_size_bytes"], cell["read_pct"]): cell["iops"] for cell in run.content.figures["iops"]
+        (cell["block_size_bytes"], cell["read_pct"]): cell["iops"] for cell in one.content.figures["iops"]
     }
 
 

@@ -1,0 +1,5 @@
+"""What CBW adds to a comparison of runs."""
+
+from openpts.procedures.shared.demand.comparison import blocks
+
+__all__ = ["blocks"]

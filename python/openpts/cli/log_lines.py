@@ -14,7 +14,6 @@ from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.record.manifest import Manifest
-from openpts.runner.disturbed_steps import standstill_text, what_to_do
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
@@ -31,7 +30,7 @@ from openpts.runner.events import (
     StepsStarted,
     StoodStill,
 )
-from openpts.runner.hangs import HANG_NS
+from openpts.runner.step_faults import HANG_NS, standstill_text, what_to_do
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.conditions import Conditions

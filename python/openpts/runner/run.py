@@ -21,19 +21,15 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
-from openpts.runner.capture import kept_capture, place_for_capture
-from openpts.runner.close_run import closing_record
+from openpts.runner.close_run import closing_record, kept_capture, place_for_capture, surroundings_kept
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
-from openpts.runner.environment_snapshot import surroundings_kept
 from openpts.runner.events import Event, Healed, Listener, RunStarted
-from openpts.runner.free_space import check_room
 from openpts.runner.live import LiveDriver
-from openpts.runner.preparation import Preparation, path_deviations
-from openpts.runner.resource_check import captured, check_plan, demand_of, interval_ns
-from openpts.runner.rotational import rotational_deviations
+from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
+from openpts.runner.resource_check import captured, check_plan, check_room, demand_of, interval_ns
 from openpts.runner.stop_signals import terminate_as_interrupt
-from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
+from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.description import DescribedDrive

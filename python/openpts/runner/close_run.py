@@ -12,7 +12,7 @@ from openpts.record.health import Occasion
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener, RunEnded
-from openpts.runner.live import LiveDriver
+from openpts.runner.script_runner import LiveDriver
 from openpts.vocabulary.facts import CaptureReport, Facts
 
 

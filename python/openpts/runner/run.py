@@ -25,9 +25,9 @@ from openpts.runner.close_run import closing_record, kept_capture, place_for_cap
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
-from openpts.runner.live import LiveDriver
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_plan, check_room, demand_of, interval_ns
+from openpts.runner.script_runner import LiveDriver
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots

@@ -2,8 +2,8 @@
 
 from enum import StrEnum
 
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.workload import Workload
 
 

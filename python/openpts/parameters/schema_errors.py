@@ -23,7 +23,7 @@ _KINDS: Final = {
     "object": "a table",
     "null": "nothing",
 }
-_EXPECTED: Final = re.compile(r"`([a-z |]+)`")
+_EXPECTED: Final = re.compile(rf"`((?:{'|'.join(_KINDS)}| |\|)+)`")
 _INSIDE: Final = re.compile(r" - at `(?:key in )?\$(.*)`$")
 
 
@@ -87,11 +87,16 @@ def _translated(message: str, value: object, path: Path) -> Wrong:
     indexes = tuple(int(index) for index in re.findall(r"\[([0-9]+)\]", inside[1])) if inside else ()
     for index in indexes:
         value = value[index] if isinstance(value, Sequence) else value
-    text = _EXPECTED.sub(lambda match: _words(match[1]), _INSIDE.sub("", message))
-    text = text[:1].lower() + text[1:]
+    text = in_words(message)
     if "got" not in text and isinstance(value, int | float | str):
         text = f"{text}, not {value!r}"
     return Wrong((*path, *indexes), f"{name}: {text}")
+
+
+def in_words(message: str) -> str:
+    """What msgspec says of a value, in words, without the place inside of the value."""
+    text = _EXPECTED.sub(lambda match: _words(match[1]), _INSIDE.sub("", message))
+    return text[:1].lower() + text[1:]
 
 
 def _words(kinds: str) -> str:

@@ -12,9 +12,9 @@ from openpts.cli.finite import FiniteRange
 from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.overrides import Given
-from openpts.parameters.schema_errors import in_words
 from openpts.parameters.tables import TABLES
 from openpts.procedures.kit.procedure import Procedure
+from openpts.schema_words import words_and_place
 from openpts.vocabulary.conditions import DriveClass
 
 Table = type[CommonParameters]
@@ -165,4 +165,4 @@ def _help(test: Procedure, parameter: Parameter) -> str:
 
 def _in_words(error: msgspec.ValidationError) -> str:
     """Without the type of what was given: all that is typed is text."""
-    return in_words(str(error)).replace(", got a text", "")
+    return words_and_place(error)[0].replace(", got a text", "")

@@ -65,7 +65,7 @@ def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:
 
 
 @contextmanager
-def surroundings_kept(driver: LiveDriver, writer: RunWriter, host: Callable[[], Facts]) -> Iterator[None]:
+def environment_kept(driver: LiveDriver, writer: RunWriter, host: Callable[[], Facts]) -> Iterator[None]:
     """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends."""
     writer.update_manifest(host_before=host(), telemetry=driver.sampler.facts)
     driver.health(Occasion.BEFORE)

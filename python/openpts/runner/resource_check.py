@@ -86,7 +86,7 @@ def _up(value: int, multiple: int) -> int:
     return -(-value // multiple) * multiple
 
 
-def check_room(
+def check_free_space(
     device: DeviceUnderTest, planned: Sequence[PlannedApply], folder: Path, interval_ns: int
 ) -> None:
     """Raises TargetError if the target's storage, or the disk of the run folder, would run full."""

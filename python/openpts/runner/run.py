@@ -21,12 +21,12 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
-from openpts.runner.close_run import closing_record, kept_capture, place_for_capture, surroundings_kept
+from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
-from openpts.runner.resource_check import captured, check_plan, check_room, demand_of, interval_ns
+from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
 from openpts.runner.script_runner import LiveDriver
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import TelemetryChoice, sampler_of
@@ -149,7 +149,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     RunWriter.check_free(folder)
     options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
-    check_room(device, plan, folder, options.interval_ns)
+    check_free_space(device, plan, folder, options.interval_ns)
     preparation = Preparation(device, order.purge_choice)
     if test.purges:
         preparation.check_purge()
@@ -182,7 +182,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
 
 
 def _measure(run: _PreparedRun) -> None:
-    """Enter what deviates from the start, and drive the script; its surroundings are kept in the record."""
+    """Enter what deviates from the start, and drive the script between two looks at the environment."""
     checked, driver = run.checked, run.driver
     conditions, device = checked.conditions, checked.device
     driver.add_deviations(checked.entries)
@@ -192,7 +192,7 @@ def _measure(run: _PreparedRun) -> None:
     )
     driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
     with (
-        surroundings_kept(driver, driver.writer, device.host_settings),
+        environment_kept(driver, driver.writer, device.host_settings),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):
         driver.drive(checked.script())

@@ -32,7 +32,7 @@ from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_by
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.runner.gauges import host_gauges, target_gauges
+from openpts.runner.physical_device import host_gauges, target_gauges
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB

@@ -4,9 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from openpts.host.tuning import LEFT_ALONE
-from openpts.vocabulary.host_advice.advice import Advice, Group
-from openpts.vocabulary.host_advice.table import ADVICE
+from openpts.advice.advice import Advice, Group
+from openpts.advice.table import ADVICE
 
 PAGE: Final = Path(__file__).with_name("doctor.md")
 BEGIN: Final = "<!-- table: made by python -m docs.doctor_table -->"
@@ -34,18 +33,17 @@ def _row(advice: Advice) -> str:
     name = advice.title
     if advice.requirements:
         name += f" [{', '.join(advice.requirements)}]"
-    if advice.key in LEFT_ALONE:
-        changed = f"no: {LEFT_ALONE[advice.key]}"
-    else:
-        changed = "-" if advice.suits is None else "yes"
+    changed = "-" if advice.suits is None else "yes"
+    if advice.remedy:
+        changed = f"no: {advice.remedy}"
     if advice.key == "max_sectors_kb":
-        changed = "yes, as far as the hardware goes"
-    reason = f"{advice.reason} (a note at most)" if advice.is_minor else advice.reason
+        changed = "yes, up to the limit of the hardware"
+    reason = f"{advice.reason} (at most a note)" if advice.is_minor else advice.reason
     return f"| {name} | {advice.real_world} | {advice.synthetic} | {reason} | {changed} |"
 
 
 def with_table(text: str) -> str:
-    """The page with the table anew."""
+    """The page with the current table."""
     before, _, rest = text.partition(BEGIN)
     _, _, after = rest.partition(END)
     return f"{before}{BEGIN}\n{table()}\n{END}{after}"

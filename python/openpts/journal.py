@@ -21,6 +21,7 @@ from typing import Final
 import msgspec
 
 from openpts.errors import OpenptsError
+from openpts.schema_words import in_words
 from openpts.system_files import SystemRoots, read_text
 
 _SUFFIX: Final = ".json"
@@ -122,7 +123,9 @@ class Journal:
         except OSError as error:
             raise JournalError(f"{self.folder} can't be read: {error.strerror}") from error
         except msgspec.DecodeError as error:
-            raise JournalError(f"{self.folder} holds an entry that makes no sense: {error}") from error
+            raise JournalError(
+                f"{self.folder} holds an entry that makes no sense: {in_words(error)}"
+            ) from error
         return tuple(sorted(found, key=lambda entry: (entry.made_at, entry.entry_id)))
 
     def left_behind(self) -> tuple[Entry, ...]:

@@ -21,8 +21,7 @@ from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge, Values
 from openpts.host.processor_gauges import processor_gauges
 from openpts.record.health import TelemetryPoint
-from openpts.runner.engines import native_engine
-from openpts.runner.gauges import target_gauges
+from openpts.runner.physical_device import native_engine, target_gauges
 from openpts.runner.telemetry import Sampler
 from openpts.system_files import SystemRoots
 from openpts.units import KIB, MIB, NS_PER_S

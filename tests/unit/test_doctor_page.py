@@ -2,12 +2,12 @@
 
 from docs.doctor_table import PAGE, with_table
 
-from openpts.vocabulary.host_advice.table import ADVICE, ADVICE_OF
+from openpts.advice.table import ADVICE, ADVICE_OF
 
 
 def test_the_page_has_the_table_of_the_code() -> None:
     text = PAGE.read_text(encoding="utf-8")
-    assert with_table(text) == text, "make it anew: python -m docs.doctor_table"
+    assert with_table(text) == text, "run python -m docs.doctor_table"
 
 
 def test_each_setting_has_one_line_and_words_for_both_scenarios() -> None:

@@ -73,7 +73,7 @@ MAKES_FOLDERS = {
     "record/writer.py": "a run's",
     "plots/kept_files.py": "for what is kept",
     "report/write.py": "where the operator wants a report",
-    "runner/capture.py": "a run's",
+    "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {

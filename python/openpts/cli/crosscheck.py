@@ -15,8 +15,15 @@ from openpts.cli.finite import FiniteRange
 from openpts.cli.option_group import together
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import IoPath
-from openpts.runner.crosscheck import CrosscheckEvent, CrosscheckOrder, CrosscheckStarted, crosscheck
-from openpts.runner.crosscheck_cases import CASES, READS, WRITES
+from openpts.runner.crosscheck import (
+    CASES,
+    READS,
+    WRITES,
+    CrosscheckEvent,
+    CrosscheckOrder,
+    CrosscheckStarted,
+    crosscheck,
+)
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
+from openpts.advice.advice import Grade
 from openpts.runner.doctor import Doctor, Finding
 from openpts.runner.healing import Healing
-from openpts.vocabulary.host_advice.advice import Grade
 from openpts.vocabulary.tuning import ChangeReport
 
 

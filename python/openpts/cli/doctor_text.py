@@ -9,11 +9,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from openpts.advice.advice import Grade
+from openpts.advice.table import ADVICE_OF
 from openpts.runner.doctor import Finding
 from openpts.runner.healing import Healing
 from openpts.system_files import printable
-from openpts.vocabulary.host_advice.advice import Grade
-from openpts.vocabulary.host_advice.table import ADVICE_OF
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import ChangeReport
 

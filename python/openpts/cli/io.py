@@ -20,8 +20,13 @@ from openpts.cli.io_stimulus import StimulusWords
 from openpts.cli.io_stop import StopWords
 from openpts.device.guard.consent import Consent
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
-from openpts.runner.measure import MeasurementOrder, changes_target, measure
-from openpts.runner.measurement_events import MeasurementEvent, MeasurementListener
+from openpts.runner.measure import (
+    MeasurementEvent,
+    MeasurementListener,
+    MeasurementOrder,
+    changes_target,
+    measure,
+)
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step

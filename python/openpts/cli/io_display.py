@@ -17,8 +17,7 @@ from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.cli.visible_console import VisibleConsole
 from openpts.engine.contract import EngineProgress
-from openpts.runner.hangs import HANG_NS
-from openpts.runner.measurement_events import (
+from openpts.runner.measure import (
     IntervalsEnded,
     MeasurementEnded,
     MeasurementEvent,
@@ -27,6 +26,7 @@ from openpts.runner.measurement_events import (
     MeasurementTicked,
     OutstandingIoHangs,
 )
+from openpts.runner.step_faults import HANG_NS
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.sample import Interval
 from openpts.vocabulary.stimulus import Stimulus

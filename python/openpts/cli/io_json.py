@@ -7,7 +7,7 @@ import msgspec
 
 from openpts.cli.io_figures import FURTHER_PERCENTILES, PERCENTILES, Figures, counted
 from openpts.report.simulated_drive import simulation_mark
-from openpts.runner.measurement_events import CaptureEnded, MeasurementStarted
+from openpts.runner.measure import CaptureEnded, MeasurementStarted
 from openpts.units import NS_PER_S
 from openpts.vocabulary.sample import CpuShares, Interval, Sample
 

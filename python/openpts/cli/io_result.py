@@ -7,14 +7,14 @@ from typing import IO
 from openpts.cli.io_json import measurement_json
 from openpts.cli.io_summary import print_summary
 from openpts.cli.visible_console import VisibleConsole
-from openpts.runner.io_errors import failure_text
-from openpts.runner.measurement_events import (
+from openpts.runner.measure import (
     CaptureEnded,
     CaptureFailed,
     MeasurementEnded,
     MeasurementEvent,
     MeasurementStarted,
 )
+from openpts.runner.step_faults import failure_text
 from openpts.vocabulary.sample import Sample, StepState
 
 

@@ -9,9 +9,8 @@ from rich.text import Text
 
 from openpts.cli.io_figures import FURTHER_PERCENTILES, PERCENTILES, Figures, counted
 from openpts.cli.terminal import wrapped
-from openpts.runner.disturbed_steps import standstill_text
-from openpts.runner.io_errors import errors_text
-from openpts.runner.measurement_events import CaptureEnded, MeasurementStarted
+from openpts.runner.measure import CaptureEnded, MeasurementStarted
+from openpts.runner.step_faults import errors_text, standstill_text
 from openpts.units import MB, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.sample import CpuShares, Sample, StepState

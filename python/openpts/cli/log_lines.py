@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Final
 
+from openpts.advice.table import ADVICE_OF
 from openpts.cli.part_lines import part_lines
 from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
@@ -10,7 +11,6 @@ from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_stat
 from openpts.engine.contract import OutstandingIo
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest
-from openpts.runner.disturbed_steps import standstill_text, what_to_do
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
@@ -27,12 +27,11 @@ from openpts.runner.events import (
     StepsStarted,
     StoodStill,
 )
-from openpts.runner.hangs import HANG_NS
+from openpts.runner.step_faults import HANG_NS, standstill_text, what_to_do
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
-from openpts.vocabulary.host_advice.table import ADVICE_OF
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply

@@ -14,6 +14,7 @@ from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.overrides import Given
 from openpts.parameters.tables import TABLES
 from openpts.procedures.kit.procedure import Procedure
+from openpts.schema_words import words_and_place
 from openpts.vocabulary.conditions import DriveClass
 
 Table = type[CommonParameters]
@@ -67,7 +68,7 @@ class Values(click.ParamType[Any]):
         try:
             read = msgspec.convert(words, self._parameter.type, strict=False)
         except msgspec.ValidationError as error:
-            self.fail(f"{value!r}: {_in_words(str(error))}", param, ctx)
+            self.fail(f"{value!r}: {_in_words(error)}", param, ctx)
         entries = read if isinstance(read, list) else [read]
         if any(isinstance(entry, float) and not math.isfinite(entry) for entry in entries):
             self.fail(f"{value!r} is not a number", param, ctx)
@@ -124,7 +125,7 @@ def _entries_option(
         try:
             table = msgspec.convert(entries, parameter.type, strict=False)
         except msgspec.ValidationError as error:
-            message = f"{', '.join(words)}: {_in_words(str(error))}; known are {known}"
+            message = f"{', '.join(words)}: {_in_words(error)}; known are {known}"
             raise click.BadParameter(message, param=param) from error
         if any(isinstance(v, float) and not math.isfinite(v) for v in msgspec.structs.astuple(table)):
             raise click.BadParameter(f"{', '.join(words)}: is not a number", param=param)
@@ -162,9 +163,6 @@ def _help(test: Procedure, parameter: Parameter) -> str:
     return f"{text}; {enterprise}." if enterprise == client else f"{text}; {enterprise}, client {client}."
 
 
-def _in_words(message: str) -> str:
-    text, _, _ = message.partition(" - at ")
-    words = {"`int`": "a whole number", "`float`": "a number", "`array`": "a list", "`str`": "a text"}
-    for kind, word in words.items():
-        text = text.replace(kind, word)
-    return text[:1].lower() + text[1:].replace(", got a text", "")
+def _in_words(error: msgspec.ValidationError) -> str:
+    """Without the type of what was given: all that is typed is text."""
+    return words_and_place(error)[0].replace(", got a text", "")

@@ -7,7 +7,7 @@ import click
 
 from openpts.errors import UsageError
 from openpts.runner.power_command import PowerCommand
-from openpts.runner.telemetry_choice import TelemetryChoice
+from openpts.runner.telemetry import TelemetryChoice
 
 _OFF: Final = "off"
 _PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")

@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+from openpts.advice.machine import DEEPER_OFF, HELD
 from openpts.host.wake_up_limit import allowed_wake_up_us
 from openpts.system_files import SystemRoots, read_integer, read_text
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.host_advice.processor import DEEPER_OFF, HELD
 
 _KHZ_PER_MHZ: Final = 1000
 

@@ -1,53 +1,15 @@
-"""Which settings of the host are to be changed for a scenario, and why others are left alone."""
+"""Which settings of the host are to be changed for a scenario."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
+from openpts.advice.machine import SHALLOW_US
 from openpts.host.changes import STOPPED
 from openpts.host.services import MAINTENANCE_UNITS, TRIM_UNITS, UPDATE_UNITS, active_units
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots, read_text
-from openpts.vocabulary.host_advice.processor import SHALLOW_US
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import Change, Means
-
-_SOMEBODYS: Final = "it is another user's program: end it yourself"
-_FIRMWARE: Final = "set it in the firmware"
-_RESTART: Final = "it needs a restart with another command line of the kernel"
-
-LEFT_ALONE: Final[Mapping[str, str]] = {
-    "smt": f"it changes which processors there are: {_FIRMWARE}",
-    "mitigations": _RESTART,
-    "max_sectors_kb": "the hardware takes no more",
-    "irqbalance": _SOMEBODYS,
-    "numa_node": "it is chosen by --cpus",
-    "interrupts": "the kernel itself keeps those of NVMe queues where they are",
-    "poll_queues": "it needs the driver to be reloaded",
-    "io_limit": "the creator of the control group has to change it",
-    "link": f"it is negotiated: check the slot, or {_FIRMWARE}",
-    "iommu": _RESTART,
-    "aer": "errors are counted, not set",
-    "swap": "turning swap off may take long and end programs: swapoff --all",
-    "power_supply": "plug it in",
-    "thermal": "cool the machine",
-    "virtualization": "use another machine",
-    "container": "run openpts outside",
-    "cpu_limit": "the creator of the control group has to change it",
-    "clock_source": "the kernel has chosen it because others are not reliable here",
-    "clock_sync": "start a service that synchronizes it",
-    "load": _SOMEBODYS,
-    "pressure": _SOMEBODYS,
-    "cron": "it may run jobs that are needed: stop it yourself",
-    "indexers": _SOMEBODYS,
-    "scanners": _SOMEBODYS,
-    "scans": "ending a repair would be worse: wait for it",
-    "self_test": "wait for its end, or end it: nvme device-self-test -s 0xf, smartctl --abort",
-    "drive_monitor": _SOMEBODYS,
-    "tuning_services": _SOMEBODYS,
-    "sleep": "it can be inhibited only during a run: openpts run --tune",
-}
-"""Why openpts does not change a setting, by key. All others it changes where the kernel lets it."""
 
 
 def host_changes(

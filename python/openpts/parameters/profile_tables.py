@@ -11,9 +11,9 @@ from openpts.fields.parsing import refuse
 from openpts.fields.setting import Setting, changes, sets
 from openpts.fields.time_scale import at_time_scale
 from openpts.parameters.common_table import CommonParameters
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.units import NS_PER_S
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile
 
 NAMES: Final = ", ".join(BENCHMARKS)
 _MOST_PASSES: Final = 99

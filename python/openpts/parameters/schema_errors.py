@@ -13,18 +13,9 @@ from msgspec import Struct
 
 from openpts.near_word import near_word
 from openpts.parameters.source_position import Path
+from openpts.schema_words import words_and_place
 
-_KINDS: Final = {
-    "int": "a whole number",
-    "float": "a number",
-    "str": "a text",
-    "bool": "true or false",
-    "array": "a list",
-    "object": "a table",
-    "null": "nothing",
-}
-_EXPECTED: Final = re.compile(r"`([a-z |]+)`")
-_INSIDE: Final = re.compile(r" - at `(?:key in )?\$(.*)`$")
+_INDEX: Final = re.compile(r"\[([0-9]+)\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,25 +68,19 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
     try:
         msgspec.convert(value, hint)
     except msgspec.ValidationError as error:
-        yield _translated(str(error), value, path)
+        yield _translated(error, value, path)
 
 
-def _translated(message: str, value: object, path: Path) -> Wrong:
+def _translated(error: msgspec.ValidationError, value: object, path: Path) -> Wrong:
     """What msgspec says, in words, at the place inside of the value that it means."""
     name = next((part for part in reversed(path) if isinstance(part, str)), "value")
-    inside = _INSIDE.search(message)
-    indexes = tuple(int(index) for index in re.findall(r"\[([0-9]+)\]", inside[1])) if inside else ()
+    text, place = words_and_place(error)
+    indexes = tuple(int(index) for index in _INDEX.findall(place))
     for index in indexes:
         value = value[index] if isinstance(value, Sequence) else value
-    text = _EXPECTED.sub(lambda match: _words(match[1]), _INSIDE.sub("", message))
-    text = text[:1].lower() + text[1:]
     if "got" not in text and isinstance(value, int | float | str):
         text = f"{text}, not {value!r}"
     return Wrong((*path, *indexes), f"{name}: {text}")
-
-
-def _words(kinds: str) -> str:
-    return " or ".join(_KINDS.get(kind.strip(), kind.strip()) for kind in kinds.split("|"))
 
 
 def _unknown(key: str, hints: Mapping[str, Any], path: Path) -> str:

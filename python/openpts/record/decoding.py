@@ -8,6 +8,8 @@ from typing import Annotated, Any, Final, TypeVar
 import msgspec
 from msgspec import Meta
 
+from openpts.schema_words import in_words
+
 Decoded = TypeVar("Decoded")
 
 Count = Annotated[int, Meta(ge=0, le=2**63 - 1)]
@@ -26,6 +28,8 @@ def decode_json(text: str | bytes, kind: type[Decoded] | Any) -> Decoded:
     """A value of that type. Raises msgspec.MsgspecError also for text that is no UTF-8 or nests too deep."""
     try:
         return msgspec.json.decode(text, type=kind)
+    except msgspec.ValidationError as error:
+        raise msgspec.ValidationError(in_words(error)) from error
     except (UnicodeError, RecursionError) as error:
         raise msgspec.DecodeError(_reason(error)) from error
 
@@ -40,7 +44,7 @@ def rows_of(cursor: Cursor, table: str, kind: type[Decoded] | Any) -> Iterator[D
         try:
             yield from msgspec.convert(rows, type=many)
         except msgspec.ValidationError as error:
-            raise msgspec.ValidationError(f"table {table}: {error}") from error
+            raise msgspec.ValidationError(f"table {table}: {in_words(error)}") from error
 
 
 def _reason(error: Exception) -> str:

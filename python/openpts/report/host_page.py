@@ -1,33 +1,33 @@
-"""The host audit: each setting before and after the run, what is advised, and what the value is right for."""
+"""The host audit: each setting before and after the run, the advice, and what the value is right for."""
 
 import msgspec
 
+from openpts.advice.advice import BOTH, NEITHER, Advice, Grade, Suits
+from openpts.advice.drive import NUMA_NODE, THREADS
+from openpts.advice.table import ADVICE, ADVICE_OF
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import NOT_REPORTED, fact_text, printable
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.host_advice.advice import BOTH, NEITHER, Advice, Grade, Suits
-from openpts.vocabulary.host_advice.drive_queue import NUMA_NODE, THREADS
-from openpts.vocabulary.host_advice.table import ADVICE, ADVICE_OF
 from openpts.vocabulary.scenario import Scenario
 
 _TITLE = "Host Set-up Audit"
 
 
 def host_page(run: Run) -> Page:
-    """The audit of one run's host; without settings of it only the reason."""
+    """The audit of one run's host; if the record has no settings, only the reason."""
     return Page("host-audit", _TITLE, _blocks(run))
 
 
 def no_audit(run: Run) -> Verdict | None:
-    """Why there is nothing to audit, for a page that has other things to tell; None where there is."""
+    """Why there is nothing to audit, for a page with other contents; None if there is an audit."""
     manifest = run.manifest
     if manifest.target.simulation is not None:
-        reason = "n/a (the drive is simulated: the host's set-up does not bear on its figures)"
+        reason = "n/a (the drive is simulated: the host's set-up does not affect its figures)"
     elif not manifest.host_before:
-        reason = "not reported (the record holds no settings of the host)"
+        reason = "not reported (the record has no settings of the host)"
     else:
         return None
     return Verdict(f"{_TITLE}: {reason}.")
@@ -50,7 +50,7 @@ def _after(run: Run, advice: Advice) -> str:
 
 
 def _text(run: Run, facts: Facts, advice: Advice) -> str:
-    """The value; a node says nothing without where the engine's threads ran."""
+    """The value; for the node of the drive, also the processors of the engine's threads."""
     text = fact_text(facts, advice.key)
     if advice.key != NUMA_NODE or text == NOT_REPORTED:
         return text
@@ -58,7 +58,7 @@ def _text(run: Run, facts: Facts, advice: Advice) -> str:
 
 
 def _suits(run: Run, advice: Advice) -> Suits | None:
-    """What the value before the run is right for; None where it is only told, or nobody knows it."""
+    """What the value before the run is right for; None if it is not known or not judged."""
     value = _before(run, advice)
     if value == NOT_REPORTED or advice.suits is None:
         return None
@@ -76,9 +76,9 @@ def _verdicts(run: Run, lines: list[tuple[Advice, Suits | None]]) -> list[Verdic
     verdicts = [
         *_against_scenario(run),
         Verdict(
-            f"Of {len(judged)} settings that are known and judged, {counts[Scenario.REAL_WORLD]} suit a "
-            f"real-world measurement, of a machine as its users have it, {counts[Scenario.SYNTHETIC]} a "
-            "synthetic one, where only the drive is to count."
+            f"Of {len(judged)} settings judged, {counts[Scenario.REAL_WORLD]} suit a real-world measurement "
+            f"(the machine as its users have it), {counts[Scenario.SYNTHETIC]} a synthetic one (the drive "
+            "alone)."
         ),
     ]
     if wrong := [advice.title for advice, suits in lines if suits == NEITHER and suits is not None]:
@@ -90,17 +90,17 @@ def _verdicts(run: Run, lines: list[tuple[Advice, Suits | None]]) -> list[Verdic
 
 # SOL-GEN-02, SOL-SYS-03
 def _against_scenario(run: Run) -> list[Verdict]:
-    """What of the set-up is wrong for what the run was declared to show; none if it was not declared."""
+    """The settings that are wrong for the run's scenario; none if no scenario was declared."""
     scenario = run.manifest.scenario
     if scenario is None:
         return []
     bad = [
         advice.title for advice in ADVICE if advice.grade(_known(_before(run, advice)), scenario) is Grade.BAD
     ]
-    told = f"Scenario: {scenario}, which tests {scenario.subject}."
+    declared = f"Scenario: {scenario}, which tests {scenario.subject}."
     if not bad:
-        return [Verdict(f"{told} No setting that is known stands against it.", "pass")]
-    return [Verdict(f"{told} Against it: {', '.join(bad)}.", "fail")]
+        return [Verdict(f"{declared} No known setting contradicts it.", "pass")]
+    return [Verdict(f"{declared} Contradicted by: {', '.join(bad)}.", "fail")]
 
 
 def _known(text: str) -> str | None:
@@ -120,8 +120,8 @@ def _audit(run: Run, lines: list[tuple[Advice, Suits | None]]) -> Table:
             Column("Right for", align="left", width=0.7),
         ),
         rows=tuple(_row(run, advice, suits) for advice, suits in lines),
-        note="Read from files of the kernel, without changing anything. The specification demands none of "
-        "these settings.",
+        note="Read from files of the kernel; nothing was changed. The specification demands none of these "
+        "settings.",
     )
 
 
@@ -151,7 +151,7 @@ def _after_cell(run: Run, advice: Advice) -> Cell:
 
 def _judged(suits: Suits | None, *, known: bool) -> Cell:
     if suits is None:
-        return Cell("told only") if known else cells.words("n/a", tone="missing")
+        return Cell("not judged") if known else cells.words("n/a", tone="missing")
     if suits == BOTH:
         return Cell("both", tone="pass")
     return Cell(suits[0]) if suits else Cell("neither", tone="fail")
@@ -159,11 +159,11 @@ def _judged(suits: Suits | None, *, known: bool) -> Cell:
 
 # SOL-GEN-08
 def _tuning(run: Run) -> Table:
-    """What was set for the time of the run, and what could not be."""
+    """What was set for the run, and what could not be set."""
     made = [change for change in run.manifest.tuning if not change.failure]
     return Table(
         id="host-audit-tuning",
-        title="Settings made for the time of the run",
+        title="Settings changed for the run",
         head=Column("Item", align="left", width=1.3),
         columns=(
             Column("Found", align="left", width=0.7),
@@ -185,12 +185,12 @@ def _tuning(run: Run) -> Table:
             )
             for change in run.manifest.tuning
         ),
-        note="Put back at the end of the run." if made else "None of them could be made.",
+        note="Restored at the end of the run." if made else "None of them could be set.",
     )
 
 
 def _sources(run: Run) -> Table:
-    """Where each value was read: too wide for paper, and of use to whoever repeats it."""
+    """Where each value was read: too wide for paper, useful for repeating the run."""
     facts = run.manifest.host_before
     table = sourced_table(
         "host-audit-sources",

@@ -14,6 +14,7 @@ from openpts.plots.worker_processes import worker_processes
 from openpts.record.decoding import decode_json
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, Style, make_report
+from openpts.schema_words import in_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ def read_report(path: Path) -> Report:
         report = msgspec.convert(plain, type=Report)
         msgspec.convert(report.style, type=Style)
     except msgspec.ValidationError as error:
-        raise RecordError(f"{path} is no report: {error}") from error
+        raise RecordError(f"{path} is no report: {in_words(error)}") from error
     return report
 
 

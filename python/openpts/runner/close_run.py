@@ -1,13 +1,81 @@
-"""However a run ends, its record says so and is closed."""
+"""What a record gets around a test, however it ends: single I/Os, the environment, and its end."""
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
-from openpts.errors import InterruptedRunError, OpenptsError
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.options import CaptureOrder
+from openpts.errors import InterruptedRunError, OpenptsError, RecordError
+from openpts.record.health import Occasion
 from openpts.record.manifest import RunState
 from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener, RunEnded
+from openpts.runner.script_runner import LiveDriver
+from openpts.vocabulary.facts import CaptureReport, Facts
+
+
+@contextmanager
+def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[None]:
+    """The run folder exists in the block: an engine looks at it before it begins. Left empty, it is removed.
+
+    Raises RecordError if it can't be made.
+    """
+    if order is None:
+        yield
+        return
+    try:
+        run_folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RecordError(f"can't create the run folder {run_folder}: {error.strerror}") from error
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            run_folder.rmdir()
+
+
+@contextmanager
+def kept_capture(engine: CapturingEngine, order: CaptureOrder | None, writer: RunWriter) -> Iterator[None]:
+    """When the block is left, the engine is stopped, its files are complete and the record knows of them."""
+    try:
+        yield
+    finally:
+        if order is not None:
+            writer.update_manifest(capture=_finished(engine, order.folder.name))
+
+
+def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:
+    try:
+        summary = engine.finish()
+    except RecordError as error:
+        return CaptureReport(folder, lost=str(error))
+    if summary is None:
+        return CaptureReport(folder)
+    return CaptureReport(
+        folder,
+        files=summary.files,
+        ios=summary.ios,
+        bytes_written=summary.bytes_written,
+        blocked_times=summary.blocked_times,
+        blocked_ns=summary.blocked_ns,
+        lost=f"{summary.discarded_ios:,} I/Os are in no file" if summary.discarded_ios else "",
+    )
+
+
+@contextmanager
+def environment_kept(driver: LiveDriver, writer: RunWriter, host: Callable[[], Facts]) -> Iterator[None]:
+    """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends."""
+    writer.update_manifest(host_before=host(), telemetry=driver.sampler.facts)
+    driver.health(Occasion.BEFORE)
+    try:
+        with driver.sampler.running():
+            yield
+    finally:
+        driver.keep_telemetry()
+        driver.health(Occasion.AFTER)
+        writer.update_manifest(host_after=host(), telemetry=driver.sampler.facts)
 
 
 @contextmanager

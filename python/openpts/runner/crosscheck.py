@@ -21,12 +21,13 @@ from openpts.engine.fio.job import FioPath
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.runner.disturbed_steps import standstill_text
+from openpts.runner.step_faults import standstill_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.system_files import SystemRoots
+from openpts.units import KIB
 from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 
 _TICK_S: Final = 0.1
 _STOP_LIMIT_S: Final = 3.0
@@ -239,3 +240,24 @@ def _notes(first: Facts, second: Facts, target: OpenTarget) -> tuple[str, ...]:
     if has_unwritten_parts(target):
         notes.append(f"parts of {target.facts.path} were never written: reads of them do not reach the drive")
     return tuple(notes)
+
+
+def _case(
+    name: str, pattern: AccessPattern, block_size_bytes: int, read_pct: int, qd: int, *, pinned: bool = False
+) -> Case:
+    everywhere = ActiveRange()
+    return Case(name, Stimulus.of(pattern, block_size_bytes, read_pct, 1, qd, everywhere), pinned)
+
+
+READS: Final = (
+    _case("random-read-4k-qd1", AccessPattern.RANDOM, 4 * KIB, 100, 1),
+    _case("random-read-4k-qd1-pinned", AccessPattern.RANDOM, 4 * KIB, 100, 1, pinned=True),
+    _case("random-read-4k-qd32", AccessPattern.RANDOM, 4 * KIB, 100, 32),
+    _case("sequential-read-128k-qd32", AccessPattern.SEQUENTIAL, 128 * KIB, 100, 32),
+)
+WRITES: Final = (
+    _case("random-65-35-4k-qd32", AccessPattern.RANDOM, 4 * KIB, 65, 32),
+    _case("random-write-4k-qd32", AccessPattern.RANDOM, 4 * KIB, 0, 32),
+    _case("sequential-write-128k-qd32", AccessPattern.SEQUENTIAL, 128 * KIB, 0, 32),
+)
+CASES: Final = {case.name: case for case in (*READS, *WRITES)}

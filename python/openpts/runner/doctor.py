@@ -3,6 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.advice.advice import Advice, Grade
+from openpts.advice.drive import NUMA_NODE, THREADS
+from openpts.advice.table import ADVICE
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.health.self_test import self_test_fact
@@ -13,15 +16,12 @@ from openpts.device.targets.target import BlockTarget, parse_target
 from openpts.host.changes import HostChanger
 from openpts.host.settings import host_settings
 from openpts.host.shared_settings import UNTIL_ASKED, is_of_a_run
-from openpts.host.tuning import LEFT_ALONE, host_changes
+from openpts.host.tuning import host_changes
 from openpts.journal import Journal, Kind
 from openpts.programs import Run, run_program
 from openpts.runner.healing import Healing, heal
 from openpts.system_files import SystemRoots, read_lines
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.host_advice.advice import Advice, Grade
-from openpts.vocabulary.host_advice.drive_queue import NUMA_NODE, THREADS
-from openpts.vocabulary.host_advice.table import ADVICE
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import Change, ChangeReport
 
@@ -124,6 +124,6 @@ def _remedy(advice: Advice, grade: Grade, changeable: set[str]) -> str:
         return ""
     if advice.key in changeable:
         return "--apply changes it"
-    if advice.key in LEFT_ALONE or advice.suits is None:
-        return LEFT_ALONE.get(advice.key, "")
-    return "the kernel has no switch for it here"
+    if advice.remedy or advice.suits is None:
+        return advice.remedy
+    return "this kernel has no setting for it"

@@ -1,31 +1,97 @@
 """One stimulus on one or several targets at once, without a test around it: nothing is purged or recorded."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from time import monotonic
 from typing import Final
 
 from openpts.device.guard.consent import Consent
-from openpts.engine.contract import CapturingEngine, Engine, EngineStoppedError
-from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.contract import CapturingEngine, Engine, EngineProgress, EngineStoppedError, OutstandingIo
+from openpts.engine.options import CaptureSummary, Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
-from openpts.runner.hangs import HangWatch
-from openpts.runner.measurement_events import (
-    CaptureEnded,
-    CaptureFailed,
-    IntervalsEnded,
-    MeasurementEnded,
-    MeasurementListener,
-    MeasurementStarted,
-    MeasurementTicked,
-    OutstandingIoHangs,
-)
+from openpts.runner.step_faults import HangWatch
 from openpts.runner.stop_signals import StopSignals
-from openpts.vocabulary.sample import Interval
+from openpts.vocabulary.facts import Facts, TargetFacts
+from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import Step, Stimulus
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementStarted:
+    """The engine is ready on the target; ``notes`` are remarks on it for the operator."""
+
+    number: int
+    target: TargetFacts
+    step: Step
+    engine: Facts
+    seed: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IntervalsEnded:
+    """Intervals that have ended since the last ones."""
+
+    number: int
+    intervals: tuple[Interval, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementTicked:
+    """A fraction of a second has passed."""
+
+    number: int
+    progress: EngineProgress
+
+
+@dataclass(frozen=True, slots=True)
+class OutstandingIoHangs:
+    """An I/O has not been answered for seconds; reported again each time that its age has doubled."""
+
+    number: int
+    io: OutstandingIo
+
+
+@dataclass(frozen=True, slots=True)
+class MeasurementEnded:
+    """The measurement is over, by its rule, by a failure or by the operator."""
+
+    number: int
+    sample: Sample
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEnded:
+    """The files with every single I/O are complete."""
+
+    number: int
+    folder: Path
+    summary: CaptureSummary
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureFailed:
+    """Not every single I/O is in the files; the measurement itself is whole."""
+
+    number: int
+    reason: str
+
+
+MeasurementEvent = (
+    MeasurementStarted
+    | IntervalsEnded
+    | MeasurementTicked
+    | OutstandingIoHangs
+    | MeasurementEnded
+    | CaptureEnded
+    | CaptureFailed
+)
+MeasurementListener = Callable[[MeasurementEvent], None]
+
 
 _TICK_S: Final = 0.1
 # How long an engine may take to hand over what it measured after a stop: it waits for a second itself for

@@ -1,8 +1,9 @@
-"""A drive or a file as the device under test."""
+"""A drive or a file as the device under test: its engine, its gauges, its health, its purge."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+import os
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -10,25 +11,31 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.cache.write_cache import read_write_cache
 from openpts.device.cache.write_cache_control import WriteCacheControl
 from openpts.device.file_system import device_below
+from openpts.device.gauges.drive_gauges import drive_gauges
+from openpts.device.gauges.io_gauges import disks_below, foreign_gauge, others_gauge
 from openpts.device.health.health import read_health
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
 from openpts.device.link.kernel_threads import kernel_threads_fact, kernel_threads_note
 from openpts.device.link.link_settings import link_settings
 from openpts.device.link.link_tuning import link_changes
+from openpts.device.link.nearby_cpus import cpus_near
+from openpts.device.nvme.nvme_generic import open_nvme_generic
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import Demand, NativeOptions
+from openpts.engine.native import NativeEngine
+from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.gauge import Gauge
+from openpts.host.power_gauges import power_gauges
+from openpts.host.pressure_gauges import pressure_gauge
+from openpts.host.processor_gauges import processor_gauges
 from openpts.host.settings import host_settings
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
-from openpts.runner.engines import native_engine, pinned_near
-from openpts.runner.gauges import host_gauges, target_gauges
 from openpts.runner.healing import Healing
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
@@ -39,6 +46,57 @@ from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport
+
+
+def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:
+    """The options with the threads pinned to the processors of the target's NUMA node.
+
+    Only to those that this process may run on. ``first_thread`` counts the threads that others have
+    there already: theirs come first.
+    """
+    cpus = tuple(cpu for cpu in cpus_near(target, SystemRoots()) if cpu in os.sched_getaffinity(0))
+    start = first_thread % len(cpus) if cpus else 0
+    return replace(options, cpus=cpus[start:] + cpus[:start])
+
+
+@contextmanager
+def native_engine(
+    target: OpenTarget, demand: Demand, seed: int, options: NativeOptions
+) -> Iterator[NativeEngine]:
+    """The native engine on the way to the target that the options name; stopped at the end.
+
+    Raises TargetError where the target has no such way, EngineUnavailableError where the kernel has none.
+    """
+    passthrough = options.io_path is IoPath.NVME_PASSTHROUGH
+    with open_nvme_generic(target) if passthrough else nullcontext(target.fd) as descriptor:
+        engine = NativeEngine(descriptor, target.facts, demand, seed, options)
+        try:
+            yield engine
+        finally:
+            engine.stop()
+
+
+def target_gauges(
+    target: OpenTarget, engine: CapturingEngine, demand: Demand, roots: SystemRoots
+) -> tuple[Gauge, ...]:
+    """Of the drive, and of I/O that is not ours, on it and on all others."""
+    others = others_gauge(disks_below(target.device, Path(target.facts.path), roots), roots)
+    if target.device is None:
+        return Gauge("temperature", None, "a file has no temperature"), others
+    drive = target.device.whole
+    # commands that go past the block layer are not in the kernel's counts
+    kernel_counts_ours = engine.facts["io_path"].value != IoPath.NVME_PASSTHROUGH
+
+    def own_bytes() -> int:
+        return engine.progress().bytes if kernel_counts_ours else 0
+
+    in_flight_bytes = demand.tc * demand.qd * demand.block_size_bytes
+    return (*drive_gauges(drive), others, foreign_gauge(drive, own_bytes, in_flight_bytes))
+
+
+def host_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[Gauge, ...]:
+    """Of the machine around it."""
+    return (*processor_gauges(roots, engine_cpus), pressure_gauge(roots), *power_gauges(roots))
 
 
 @dataclass(frozen=True, slots=True)

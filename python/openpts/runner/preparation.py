@@ -12,6 +12,7 @@ from openpts.errors import PurgeImpossibleError
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
+from openpts.vocabulary.media import ROTATIONAL, has_platters, media_of
 from openpts.vocabulary.purge_choice import PurgeChoice
 
 
@@ -106,4 +107,20 @@ def other_write_cache(report: WriteCacheReport) -> Deviation:
         required=report.required,
         used=f"{report.actual} ({report.source})",
         effect="a volatile cache may absorb writes that the rule wants on the media, or the reverse",
+    )
+
+
+def rotational_deviations(dut: Facts, *, of_specification: bool) -> tuple[Deviation, ...]:
+    """The entry of a rotational disk; none for other or unknown media, or for practice tests."""
+    if not of_specification or not has_platters(dut):
+        return ()
+    return (
+        Deviation(
+            rule_id="PTS-GEN-01",
+            clause="1.1",
+            required="a solid state storage device",
+            used=media_of(dut) or ROTATIONAL,
+            effect="purge, preconditioning and steady state mean little on platters; "
+            "`openpts run hdd` is made for them",
+        ),
     )

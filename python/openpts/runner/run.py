@@ -2,44 +2,43 @@
 
 import re
 import secrets
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 from openpts.device.guard.consent import Consent
+from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import NativeOptions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, dry_run
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
-from openpts.runner.capture import kept_capture, place_for_capture
-from openpts.runner.close_run import closing_record
+from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
-from openpts.runner.environment_snapshot import surroundings_kept
 from openpts.runner.events import Event, Healed, Listener, RunStarted
-from openpts.runner.free_space import check_room
-from openpts.runner.live import LiveDriver
-from openpts.runner.preparation import Preparation, path_deviations
-from openpts.runner.resource_check import captured, check_plan, demand_of, interval_ns
-from openpts.runner.rotational import rotational_deviations
+from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
+from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
+from openpts.runner.script_runner import LiveDriver
 from openpts.runner.stop_signals import terminate_as_interrupt
-from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
+from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Conditions, DriveClass
 from openpts.vocabulary.description import DescribedDrive
+from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.requests import CycleFinished
+from openpts.vocabulary.requests import CycleFinished, Script
 from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.stimulus import Step
 
 Adjust = Callable[[Conditions], Conditions]
 Admit = Callable[[Conditions, TargetFacts], None]
@@ -85,71 +84,125 @@ class FinishedRun:
     cycles: tuple[CycleFinished, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class _CheckedRun:
+    """What a run will do: the device, the space and the purge were checked. ``entries`` are of the device."""
+
+    test: Procedure
+    device: DeviceUnderTest
+    standard: Conditions
+    conditions: Conditions
+    plan: tuple[PlannedApply, ...]
+    steps: tuple[Step, ...]
+    entries: tuple[Deviation, ...]
+    manifest: Manifest
+    folder: Path
+    options: NativeOptions
+    preparation: Preparation
+
+    def script(self) -> Script:
+        """The test from its beginning."""
+        return self.test.script(self.conditions, self.device.facts.user_capacity_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _PreparedRun:
+    """A run whose engine is ready and whose record has begun."""
+
+    checked: _CheckedRun
+    engine: CapturingEngine
+    driver: LiveDriver
+
+
 def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
     """Run one test. Everything that can be refused is refused before the purge.
 
-    Raises OpenptsError; from the moment the run folder exists it tells what was done and why it ended.
+    Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
-    seed = secrets.randbits(63) if order.seed is None else order.seed
-    standard = test.standard_conditions(order.drive_class, seed)
-    cycles: list[CycleFinished] = []
     with (
         terminate_as_interrupt(),
         device_under_test(order.target, order.consent, for_writing=True) as device,
+        _prepared(_checked(test, order, device), order, listeners) as run,
+        closing_record(run.driver.writer, run.driver.emit) as complete,
     ):
-        capacity_bytes = device.facts.user_capacity_bytes
-        wanted = order.adjust(standard)
-        order.admit(wanted, device.facts)
-        conditions = test.possible_on(wanted, device.facts.sector_bytes)
-        if device.facts.simulation is not None:
-            conditions = test.without_data(conditions)
-        plan = dry_run(
-            test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST
-        )
-        check_plan(plan, device.facts)
-        steps = [step for planned in plan for step in planned.apply.steps]
-        entries = device.deviations(steps)
-        manifest = _manifest(order, device, conditions)
-        manifest = replace(manifest, shortened=shortened(conditions, standard))
-        folder = order.folder or Path("openpts-runs") / manifest.test_id
-        RunWriter.check_free(folder)
-        options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
-        check_room(device, plan, folder, options.interval_ns)
-        preparation = Preparation(device, order.purge_choice)
-        if test.purges:
-            preparation.check_purge()
-        options = captured(options, steps, folder, device.facts)
-        demand = demand_of(steps)
-        with (
-            place_for_capture(folder, options.capture),
-            device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-            device.engine(demand, conditions.seed, options, near=order.pin_to_node) as engine,
-        ):
-            engine.check(steps)
-            checks = data_checks(steps, device.facts, conditions.seed)
-            manifest = replace(manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-            writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER)
-            sampler = sampler_of(order.telemetry, device, engine, demand)
-            driver = LiveDriver(engine, preparation, writer, _to_all(listeners), device.health, sampler)
-            driver.emit(RunStarted(folder, manifest, plan))
-            for healing in device.healed:
-                driver.emit(Healed(healing))
-            with closing_record(writer, driver.emit) as close:
-                driver.add_deviations(entries)
-                driver.add_deviations(path_deviations(engine.facts))
-                platters = rotational_deviations(manifest.dut, of_specification=conditions.of_specification)
-                driver.add_deviations(platters)
-                driver.add_deviations(deviations(conditions, standard, test.rules))
-                with (
-                    surroundings_kept(driver, writer, device.host_settings),
-                    kept_capture(engine, options.capture, writer),
-                ):
-                    driver.drive(test.script(conditions, capacity_bytes))
-                cycles += driver.cycles
-                if test.part("findings"):
-                    driver.add_deviations(test.findings(stored_run(folder)))
-                close()
-    return FinishedRun(folder, tuple(cycles))
+        _measure(run)
+        _close(run)
+        complete()
+    return FinishedRun(run.checked.folder, run.driver.cycles)
+
+
+def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _CheckedRun:
+    """Check what the order asks of the device, and the space for it, before anything on it is changed."""
+    seed = secrets.randbits(63) if order.seed is None else order.seed
+    standard = test.standard_conditions(order.drive_class, seed)
+    wanted = order.adjust(standard)
+    order.admit(wanted, device.facts)
+    conditions = test.possible_on(wanted, device.facts.sector_bytes)
+    if device.facts.simulation is not None:
+        conditions = test.without_data(conditions)
+    capacity_bytes = device.facts.user_capacity_bytes
+    plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
+    check_plan(plan, device.facts)
+    steps = tuple(step for planned in plan for step in planned.apply.steps)
+    entries = device.deviations(steps)
+    manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
+    folder = order.folder or Path("openpts-runs") / manifest.test_id
+    RunWriter.check_free(folder)
+    options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
+    check_free_space(device, plan, folder, options.interval_ns)
+    preparation = Preparation(device, order.purge_choice)
+    if test.purges:
+        preparation.check_purge()
+    options = captured(options, steps, folder, device.facts)
+    return _CheckedRun(
+        test, device, standard, conditions, plan, steps, entries, manifest, folder, options, preparation
+    )
+
+
+@contextmanager
+def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
+    """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
+    device, steps, options, seed = checked.device, checked.steps, checked.options, checked.conditions.seed
+    demand = demand_of(steps)
+    with (
+        place_for_capture(checked.folder, options.capture),
+        device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
+        device.engine(demand, seed, options, near=order.pin_to_node) as engine,
+    ):
+        engine.check(steps)
+        checks = data_checks(steps, device.facts, seed)
+        manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
+        writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER)
+        sampler = sampler_of(order.telemetry, device, engine, demand)
+        driver = LiveDriver(engine, checked.preparation, writer, _to_all(listeners), device.health, sampler)
+        driver.emit(RunStarted(checked.folder, manifest, checked.plan))
+        for healing in device.healed:
+            driver.emit(Healed(healing))
+        yield _PreparedRun(checked, engine, driver)
+
+
+def _measure(run: _PreparedRun) -> None:
+    """Enter what deviates from the start, and drive the script between two looks at the environment."""
+    checked, driver = run.checked, run.driver
+    conditions, device = checked.conditions, checked.device
+    driver.add_deviations(checked.entries)
+    driver.add_deviations(path_deviations(run.engine.facts))
+    driver.add_deviations(
+        rotational_deviations(checked.manifest.dut, of_specification=conditions.of_specification)
+    )
+    driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
+    with (
+        environment_kept(driver, driver.writer, device.host_settings),
+        kept_capture(run.engine, checked.options.capture, driver.writer),
+    ):
+        driver.drive(checked.script())
+
+
+def _close(run: _PreparedRun) -> None:
+    """Enter the deviations that only the measured figures show."""
+    test = run.checked.test
+    if test.part("findings"):
+        run.driver.add_deviations(test.findings(stored_run(run.checked.folder)))
 
 
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> Manifest:

@@ -11,7 +11,7 @@ from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.procedures.shared.settling import SettlingCourse, probe_step, settle
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
-from openpts.runner.io_errors import failure_text
+from openpts.runner.step_faults import failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.requests import Answer, Apply, ReadHealth, Request

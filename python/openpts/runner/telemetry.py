@@ -15,8 +15,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.options import Demand
 from openpts.gauge import Gauge, Values
 from openpts.record.health import TelemetryPoint
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.power_command import PowerCommand
 from openpts.units import NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts
@@ -176,3 +179,21 @@ def _opened(path: Path) -> int | None:
     with suppress(OSError):
         return os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryChoice:
+    """``period_s`` None: nothing is sampled. ``power_command``: see PowerCommand."""
+
+    period_s: float | None = PERIOD_S
+    power_command: str | None = None
+
+
+def sampler_of(
+    choice: TelemetryChoice, device: DeviceUnderTest, engine: CapturingEngine, demand: Demand
+) -> Sampler:
+    """The sampler of a run on this device. Raises UsageError if the power command makes no sense."""
+    power = None if choice.power_command is None else PowerCommand(choice.power_command)
+    if choice.period_s is None:
+        return Sampler((Gauge("telemetry", None, "switched off by the operator"),), power=power)
+    return Sampler(device.gauges(engine, demand), choice.period_s, power)

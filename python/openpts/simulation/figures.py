@@ -26,6 +26,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from openpts.errors import UsageError
+from openpts.schema_words import in_words
 from openpts.simulation.presets import Preset
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.data_pattern import RandomData, ReducibleData, ZeroData
@@ -179,4 +180,4 @@ def figures_of(preset: Preset) -> tuple[Figure, ...]:
     try:
         return msgspec.convert(preset.figures, tuple[Figure, ...])
     except msgspec.ValidationError as error:
-        raise UsageError(f"invalid figures in the preset {preset.name}: {error}") from error
+        raise UsageError(f"invalid figures in the preset {preset.name}: {in_words(error)}") from error

@@ -4,9 +4,9 @@ from fractions import Fraction
 
 import pytest
 
+from openpts.procedures.kit.benchmark_profile import FigureUnit, Statistic
 from openpts.procedures.shared.benchmark.results import as_ssd_score, loss_pct, row_figure
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.benchmark_profile import FigureUnit, Statistic
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample
 
 

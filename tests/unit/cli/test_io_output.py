@@ -16,7 +16,7 @@ from openpts.cli.io_figures import Figures
 from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_summary import print_summary
 from openpts.engine.contract import EngineProgress, OutstandingIo
-from openpts.runner.measurement_events import (
+from openpts.runner.measure import (
     IntervalsEnded,
     MeasurementEnded,
     MeasurementStarted,

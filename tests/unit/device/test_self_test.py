@@ -6,6 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
+from openpts.advice.advice import Grade
+from openpts.advice.table import ADVICE
 from openpts.device.block_device import BlockDevice
 from openpts.device.health import self_test
 from openpts.device.health.self_test import self_test_fact
@@ -13,8 +15,6 @@ from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from openpts.programs import Answer, Run
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.host_advice.advice import Grade
-from openpts.vocabulary.host_advice.table import ADVICE
 from openpts.vocabulary.scenario import Scenario
 from tests.support.program_answers import no_programs
 

@@ -12,10 +12,10 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.benchmarks.script import possible_on, standard_conditions
 from openpts.procedures.extended.benchmarks.script import script as benchmarks_test
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR, parse_benchmark
 from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.part import Part

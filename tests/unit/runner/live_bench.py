@@ -9,7 +9,7 @@ import pytest
 from openpts.device.purge.method import Progress
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
-from openpts.runner.live import LiveDriver
+from openpts.runner.script_runner import LiveDriver
 from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport

@@ -9,7 +9,7 @@ import pytest
 from openpts.engine.options import CaptureOrder, CaptureSummary
 from openpts.errors import RecordError, RunFailedError
 from openpts.record.writer import RunWriter
-from openpts.runner.capture import kept_capture, place_for_capture
+from openpts.runner.close_run import kept_capture, place_for_capture
 from openpts.vocabulary.facts import CaptureReport
 from tests.unit.runner.scripted_engine import ScriptedEngine
 

@@ -10,8 +10,16 @@ import pytest
 from openpts.analysis.crosscheck import Agreement
 from openpts.engine.contract import EngineProgress, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
-from openpts.runner.crosscheck import Case, CrosscheckEvent, CrosscheckOrder, PairMeasured, compare
-from openpts.runner.crosscheck_cases import CASES, READS, WRITES
+from openpts.runner.crosscheck import (
+    CASES,
+    READS,
+    WRITES,
+    Case,
+    CrosscheckEvent,
+    CrosscheckOrder,
+    PairMeasured,
+    compare,
+)
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.sample import NOTHING, Interval, IoFailure, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step

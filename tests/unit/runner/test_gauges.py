@@ -9,8 +9,8 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.contract import EngineProgress
 from openpts.engine.options import Demand, IoPath
 from openpts.gauge import Gauge
-from openpts.runner.gauges import host_gauges, target_gauges
-from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
+from openpts.runner.physical_device import host_gauges, target_gauges
+from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.engine.contract import OutstandingIo
-from openpts.runner.hangs import HANG_NS, HangWatch
+from openpts.runner.step_faults import HANG_NS, HangWatch
 
 
 def io(age_ns: int, offset_bytes: int = 0) -> OutstandingIo:

@@ -13,15 +13,17 @@ from msgspec.structs import replace as with_changes
 from openpts.engine.contract import OutstandingIo
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import InterruptedRunError, RefusedError, RunFailedError
-from openpts.runner import engines, measure
-from openpts.runner.measure import MeasurementOrder, changes_target, follow
-from openpts.runner.measurement_events import (
+from openpts.runner import measure, physical_device
+from openpts.runner.measure import (
     IntervalsEnded,
     MeasurementEnded,
     MeasurementEvent,
+    MeasurementOrder,
     MeasurementStarted,
     MeasurementTicked,
     OutstandingIoHangs,
+    changes_target,
+    follow,
 )
 from openpts.runner.stop_signals import StopSignals
 from openpts.units import NS_PER_S
@@ -186,9 +188,9 @@ class Workshop:
 @pytest.fixture
 def workshop(monkeypatch: pytest.MonkeyPatch) -> Workshop:
     made = Workshop()
-    monkeypatch.setattr(engines, "NativeEngine", made.make)
-    monkeypatch.setattr(engines, "cpus_near", lambda target, roots: (2, 3, 5, 7))
-    monkeypatch.setattr(engines.os, "sched_getaffinity", lambda pid: {0, 2, 3, 7})
+    monkeypatch.setattr(physical_device, "NativeEngine", made.make)
+    monkeypatch.setattr(physical_device, "cpus_near", lambda target, roots: (2, 3, 5, 7))
+    monkeypatch.setattr(physical_device.os, "sched_getaffinity", lambda pid: {0, 2, 3, 7})
     return made
 
 

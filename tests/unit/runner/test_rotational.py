@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.runner.rotational import rotational_deviations
+from openpts.runner.preparation import rotational_deviations
 from openpts.vocabulary.facts import Fact, Facts
 
 

@@ -9,8 +9,7 @@ import pytest
 
 from openpts.engine.served_drive import ServedDrive
 from openpts.errors import UsageError
-from openpts.runner.served_drive import serve_drive
-from openpts.runner.served_secrets import read_host_keys
+from openpts.runner.served_drive import read_host_keys, serve_drive
 from tests.support.dhchap_host import (
     AUTH_RECEIVE,
     CHALLENGE,

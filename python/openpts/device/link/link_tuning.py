@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from openpts.advice.drive import LARGEST_BLOCK_KIB
 from openpts.device.block_device import BlockDevice
 from openpts.device.link.link_settings import drive_depth
 from openpts.device.link.power_files import (
@@ -15,7 +16,6 @@ from openpts.device.link.power_files import (
     usb_power_control,
 )
 from openpts.system_files import read_text
-from openpts.vocabulary.host_advice.drive_queue import LARGEST_BLOCK_KIB
 from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.tuning import Change, Means
 

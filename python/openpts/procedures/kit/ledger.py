@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from msgspec import Struct
 
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile
 from openpts.vocabulary.condition_text import condition_text, duration_text
 from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.deviation import Deviation

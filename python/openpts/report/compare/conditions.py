@@ -4,13 +4,13 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from openpts.advice.table import ADVICE
 from openpts.pages.printable import fact_text, printable
 from openpts.procedures.kit.header import KINDS, first_known, of_cycle, purge_method, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
 from openpts.report.condition_rows import LABELS, condition_rows
 from openpts.units import format_capacity
-from openpts.vocabulary.host_advice.table import ADVICE
 
 _FIRMWARE: Final = "Firmware"
 _MODEL: Final = "Model"

@@ -1,7 +1,7 @@
 """The conditions of the benchmark profiles."""
 
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.settling import SettlingRule
 
 

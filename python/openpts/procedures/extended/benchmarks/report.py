@@ -12,6 +12,7 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.measure import Subject, key_of
 from openpts.pages.model import Axis, Block, Figure, Page, Series, Table, Verdict
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows
 from openpts.procedures.kit.header_rows import active_range_amount_text
@@ -27,7 +28,6 @@ from openpts.procedures.shared.benchmark.tables import (
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.settling import SettlingRule
 

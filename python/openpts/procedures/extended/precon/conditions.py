@@ -3,8 +3,8 @@
 from enum import StrEnum
 from typing import ClassVar
 
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 

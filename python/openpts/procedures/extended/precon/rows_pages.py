@@ -12,11 +12,11 @@ from openpts.pages.printable import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.states import STATES, Comparison, StateRow, counting_state
 from openpts.procedures.extended.precon.trajectory_pages import COLORS
+from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
 from openpts.procedures.shared.benchmark.results import loss_pct
 from openpts.procedures.shared.benchmark.tables import definition_table, figure_cell, value_text
 from openpts.procedures.shared.methodology import nothing_page
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.benchmark_profile import FigureUnit, ProfileRow
 
 # More places than that have no room for their names on an axis.
 _MOST_ON_AXIS: Final = 6

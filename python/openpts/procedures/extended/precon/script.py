@@ -29,6 +29,7 @@ from msgspec.structs import replace
 
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.trajectory import random_course
+from openpts.procedures.kit.benchmark_profile import ProfileRow
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.procedures.shared.benchmark.rows import (
     LONGEST_NS,
@@ -38,7 +39,6 @@ from openpts.procedures.shared.benchmark.rows import (
     sequential_writes,
 )
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.benchmark_profile import ProfileRow
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import DEFAULT
 from openpts.vocabulary.part import Part

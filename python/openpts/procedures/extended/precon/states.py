@@ -8,10 +8,10 @@ from typing import Final
 
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.results import CourseResults, analyse_course
+from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
 from openpts.procedures.shared.benchmark.results import RowFigure
 from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.benchmark_profile import FigureUnit, ProfileRow
 from openpts.vocabulary.part import Part
 
 STATES: Final = tuple(DriveState)

@@ -1,6 +1,6 @@
 """The conditions of the tests that measure the rows of benchmarks."""
 
-from openpts.vocabulary.benchmark_profile import ProfileRow
+from openpts.procedures.kit.benchmark_profile import ProfileRow
 from openpts.vocabulary.conditions import ExtendedConditions
 
 

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta, Struct
 
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.units import NS_PER_S, parse_size_bytes
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.vocabulary.data_pattern import DataPattern
 from openpts.vocabulary.stimulus import BlockSize
 

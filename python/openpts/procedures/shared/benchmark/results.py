@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean, median
 
+from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow, Statistic
 from openpts.units import MB, NS_PER_MS, NS_PER_US
-from openpts.vocabulary.benchmark_profile import FigureUnit, ProfileRow, Statistic
 from openpts.vocabulary.sample import Measured, Sample, StepState
 
 

@@ -10,9 +10,9 @@ from typing import Final
 from msgspec.structs import replace
 
 from openpts.errors import UsageError
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
 from openpts.units import KIB, NS_PER_S, block_size_kib
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, ProfileRow
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import simple_workload

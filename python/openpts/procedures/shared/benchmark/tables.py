@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from openpts.pages import cells
 from openpts.pages.measure import Measure
 from openpts.pages.model import Cell, Column, Row, Table
+from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.shared.benchmark.results import RowFigure, passes_of, row_figure
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
-from openpts.vocabulary.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data_pattern import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.sample import Sample

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+import msgspec
+
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.matrix import MatrixCell
@@ -40,7 +42,7 @@ def _steady_state(results: RoundTestResults) -> dict[str, Any]:
         "round": results.window.rounds[-1] if results.steady else None,
         "window": list(results.window.rounds),
         "variables": [
-            {**_point(point), **_verdict(verdict)}
+            {**msgspec.to_builtins(point), **_verdict(verdict)}
             for point, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
         ],
     }
@@ -64,18 +66,10 @@ def _verdict(verdict: SteadyStateReport | None) -> dict[str, Any]:
 
 def _cell(point: RoundPoint, cell: MatrixCell) -> dict[str, Any]:
     return {
-        **_point(point),
+        **msgspec.to_builtins(point),
         "iops": cell.iops,
         "art_ms": in_ms(cell.art_ns),
         "p99_999_ms": in_ms(cell.tail.mean_of_rounds_ns),
         "mrt_ms": in_ms(cell.mrt_ns),
         "range_pct": cell.range_pct,
-    }
-
-
-def _point(point: RoundPoint) -> dict[str, Any]:
-    return {
-        "access_pattern": point.access_pattern,
-        "block_size_bytes": point.block_size_bytes,
-        "read_pct": point.read_pct,
     }

@@ -1,4 +1,4 @@
-"""What one line of the host audit is made of, and how a value is graded for a scenario."""
+"""One setting of the host audit: what it does to a measurement, which values are right, what to do."""
 
 import re
 from collections.abc import Callable
@@ -14,6 +14,12 @@ SHIPPED: Final[Suits] = (Scenario.REAL_WORLD,)
 TUNED: Final[Suits] = (Scenario.SYNTHETIC,)
 NEITHER: Final[Suits] = ()
 
+RECORDED: Final = "any (recorded)"
+"""The advice where no value is better than another."""
+END_IT: Final = "end it yourself (openpts ends no programs of others)"
+COMMAND_LINE: Final = "change the kernel's command line and restart the machine"
+"""What the operator can do, where several settings have it in common."""
+
 
 class Group(StrEnum):
     """Which part of the machine a setting belongs to."""
@@ -27,7 +33,7 @@ class Group(StrEnum):
 
 
 class Grade(StrEnum):
-    """How a value stands to a scenario, the worst first."""
+    """How well a value suits a scenario, the worst first."""
 
     BAD = "bad"
     UNKNOWN = "unknown"
@@ -37,10 +43,12 @@ class Grade(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """One line of the audit. ``suits`` says for which scenarios a value is right; None: it is only told.
+    """One line of the audit. ``real_world`` and ``synthetic`` are the right values, ``reason`` is the effect.
 
-    ``is_state``: it changes by itself, and the value before the run counts. ``is_minor``: a value that is
-    right for the other scenario only moves a result by little. ``requirements`` are those of the guide.
+    ``suits`` gives the scenarios for which a value is right; None: it is recorded and not judged. ``remedy``
+    is what the operator can do; empty: openpts can change the setting, or it is not judged. ``is_state``: it
+    changes by itself, and the value before the run counts. ``is_minor``: a value that is right for the other
+    scenario changes results little. ``requirements`` are those of the guide.
     """
 
     key: str
@@ -51,15 +59,16 @@ class Advice:
     reason: str
     suits: Callable[[str], Suits | None] | None = None
     requirements: tuple[str, ...] = ()
+    remedy: str = ""
     is_state: bool = False
     is_minor: bool = False
 
     def wanted(self, scenario: Scenario) -> str:
-        """The advice for that scenario."""
+        """The right value for the scenario."""
         return self.real_world if scenario is Scenario.REAL_WORLD else self.synthetic
 
     def grade(self, value: str | None, scenario: Scenario) -> Grade:
-        """How the value stands to the scenario; None is a value that nobody could read."""
+        """How well the value suits the scenario; None is a value that could not be read."""
         if value is None:
             return Grade.UNKNOWN
         suits = None if self.suits is None else self.suits(value)
@@ -71,21 +80,21 @@ class Advice:
 
 
 def either(otherwise: Suits = SHIPPED, **kinds: Suits) -> Callable[[str], Suits]:
-    """By the value itself; others are what somebody chose, which real machines have at best."""
+    """By the value itself; a value that is not named was chosen by the operator: real-world at best."""
     return lambda value: kinds.get(value, otherwise)
 
 
 def where_there_is_one(suits: Callable[[str], Suits]) -> Callable[[str], Suits]:
-    """Of what not every drive has: right where a value says that there is none."""
+    """For what not every drive has: a value that begins with ``none (`` suits both."""
     return lambda value: BOTH if value.startswith("none (") else suits(value)
 
 
 def first_number(value: str) -> float | None:
-    """The number that a text begins with."""
+    """The number at the beginning of a text."""
     match = re.match(r"\d+(?:\.\d+)?", value)
     return float(match[0]) if match else None
 
 
 def starts_with(text: str, *, right: Suits = BOTH, otherwise: Suits = NEITHER) -> Callable[[str], Suits]:
-    """Right where the value begins so."""
+    """``right`` if the value begins with the text."""
     return lambda value: right if value.startswith(text) else otherwise

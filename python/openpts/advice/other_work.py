@@ -1,11 +1,13 @@
-"""What is advised for everything else that a machine does."""
+"""Other work of the machine, which competes with a measurement."""
 
 import re
 from typing import Final
 
-from openpts.vocabulary.host_advice.advice import (
+from openpts.advice.advice import (
     BOTH,
+    END_IT,
     NEITHER,
+    RECORDED,
     SHIPPED,
     Advice,
     Group,
@@ -17,7 +19,7 @@ from openpts.vocabulary.host_advice.advice import (
 
 _IDLE_LOAD: Final = 1.0
 _IDLE_PRESSURE_PCT: Final = 1.0
-_NO_OTHER_WORK: Final = "no other work"
+_COMPETES: Final = "other work competes for the processors and the drive"
 _NONE_SEEN: Final = {"none seen": BOTH}
 
 
@@ -38,9 +40,10 @@ OTHER_WORK: Final = (
         "Load average",
         f"below {_IDLE_LOAD:g}",
         f"below {_IDLE_LOAD:g}",
-        _NO_OTHER_WORK,
+        _COMPETES,
         _load,
         is_state=True,
+        remedy="end other programs",
     ),
     Advice(
         "pressure",
@@ -48,34 +51,35 @@ OTHER_WORK: Final = (
         "Waiting tasks (PSI)",
         f"below {_IDLE_PRESSURE_PCT:g} %",
         f"below {_IDLE_PRESSURE_PCT:g} %",
-        _NO_OTHER_WORK,
+        _COMPETES,
         _pressure,
         is_state=True,
+        remedy="end other programs",
     ),
     Advice(
         "trim_timer",
         Group.OTHER_WORK,
-        "Trim by a timer (fstrim)",
+        "Periodic trim (fstrim)",
         "stopped during a test",
         "stopped during a test",
-        "it trims drives that are mounted, and a drive under test shares their way",
+        "trims mounted drives, which may share the path to the drive under test",
         starts_with("stopped"),
         ("SOL-OS-14", "SOL-GEN-09"),
     ),
     Advice(
         "updates",
         Group.OTHER_WORK,
-        "Updates",
+        "Software updates",
         "stopped during a test",
         "stopped during a test",
-        "they come seldom and hit hard",
+        "rare, but they load processors and drives heavily",
         starts_with("stopped"),
         ("SOL-OS-15", "SOL-OS-16", "SOL-GEN-09"),
     ),
     Advice(
         "maintenance",
         Group.OTHER_WORK,
-        "Timers of maintenance",
+        "Maintenance timers",
         "stopped during a test",
         "stopped during a test",
         "checks of arrays and file systems read whole drives",
@@ -85,24 +89,26 @@ OTHER_WORK: Final = (
     Advice(
         "cron",
         Group.OTHER_WORK,
-        "Jobs by cron",
+        "Cron jobs",
         "none due",
         "none due",
-        "they start in the middle of a test",
+        "start in the middle of a test",
         either(SHIPPED, **{"not running": BOTH}),
         ("SOL-OS-16",),
         is_minor=True,
+        remedy="stop it yourself, if its jobs can wait",
     ),
     Advice(
         "indexers",
         Group.OTHER_WORK,
-        "Indexing of files",
+        "File indexing",
         "not running",
         "not running",
-        "it reads drives and takes processor time",
+        "reads drives and uses processor time",
         either(NEITHER, **_NONE_SEEN),
         ("SOL-OS-07",),
         is_state=True,
+        remedy=END_IT,
     ),
     Advice(
         "scanners",
@@ -110,21 +116,23 @@ OTHER_WORK: Final = (
         "Virus scanners",
         "not running",
         "not running",
-        "they look at files as they are opened",
+        "inspect files when they are opened",
         either(NEITHER, **_NONE_SEEN),
         ("SOL-OS-02", "SOL-OS-18"),
         is_state=True,
+        remedy=END_IT,
     ),
     Advice(
         "scans",
         Group.OTHER_WORK,
-        "Scans of drives and arrays",
+        "Scrubs of drives and arrays",
         "not running",
         "not running",
         "resync, scrub and balance read and write whole drives",
         either(NEITHER, **_NONE_SEEN),
         ("SOL-OS-14", "SOL-GEN-09"),
         is_state=True,
+        remedy="wait for the end: interrupting a repair is worse",
     ),
     Advice(
         "self_test",
@@ -132,30 +140,33 @@ OTHER_WORK: Final = (
         "Self-test of the drive",
         "none",
         "none",
-        "the drive reads its own media beside the test",
+        "the drive reads its own media during the test",
         starts_with("none"),
         is_state=True,
+        remedy="wait for its end, or abort it: nvme device-self-test -s 0xf, smartctl --abort",
     ),
     Advice(
         "drive_monitor",
         Group.OTHER_WORK,
-        "Watching of drives (smartd)",
+        "Drive monitoring (smartd)",
         "not running",
         "not running",
-        "it sends commands to drives and may start self-tests",
+        "sends commands to drives and may start self-tests",
         either(SHIPPED, **_NONE_SEEN),
         is_state=True,
         is_minor=True,
+        remedy=END_IT,
     ),
     Advice(
         "tuning_services",
         Group.OTHER_WORK,
-        "Services that set power by themselves",
-        "told",
+        "Power tuning services",
+        RECORDED,
         "none",
-        "they may undo settings during a test",
+        "may undo settings during a test",
         either(SHIPPED, **_NONE_SEEN),
         is_state=True,
         is_minor=True,
+        remedy=END_IT,
     ),
 )

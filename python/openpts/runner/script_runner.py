@@ -11,7 +11,6 @@ from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.writer import RunWriter
-from openpts.runner.disturbed_steps import disturbance_deviations
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
@@ -26,9 +25,8 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
-from openpts.runner.hangs import HangWatch
-from openpts.runner.io_errors import error_deviations, failure_text
 from openpts.runner.preparation import Preparation
+from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation

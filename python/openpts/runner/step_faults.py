@@ -1,0 +1,111 @@
+"""What can go wrong in a step: an I/O hangs or fails, openpts does not run, or the step lasts too long."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from openpts.engine.contract import OutstandingIo
+from openpts.units import NS_PER_S, format_duration
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import StepPlace
+from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
+from openpts.vocabulary.stop import ended_late, planned_length_ns
+
+HANG_NS: Final = 5 * NS_PER_S
+
+
+@dataclass(slots=True)
+class HangWatch:
+    """Sees the oldest outstanding I/O again and again, and says when it is worth a word.
+
+    That is when it gets as old as ``HANG_NS``, and then at each doubling of that age. It is one hang as long
+    as anything is that old: a drive that answers all of a deep queue late is reported once, not for each I/O.
+    """
+
+    _due_ns: int = HANG_NS
+
+    def news(self, oldest: OutstandingIo | None) -> OutstandingIo | None:
+        """The I/O, if its age is due to be reported."""
+        if oldest is None or oldest.age_ns < HANG_NS:
+            self._due_ns = HANG_NS
+            return None
+        if oldest.age_ns < self._due_ns:
+            return None
+        while self._due_ns <= oldest.age_ns:
+            self._due_ns *= 2
+        return oldest
+
+
+def error_deviations(place: StepPlace, sample: Sample) -> tuple[Deviation, ...]:
+    """The ledger entry of a step over whose errors the run went on; none for a clean or a failed one."""
+    if not sample.errors or sample.state is StepState.FAILED:
+        return ()
+    return (
+        Deviation(
+            rule_id="PTS-GEN-01",
+            clause="1.1",
+            required="every I/O of a step answered without an error",
+            used=f"{place} ({sample.step}): {'; '.join(errors_text(errors) for errors in sample.errors)}",
+            effect="what failed counts in no figure, but took the drive's time",
+        ),
+    )
+
+
+def failure_text(sample: Sample) -> str:
+    """Why a step is not complete."""
+    failure = sample.failure
+    if failure is None:
+        return f"the engine stopped in {sample.step}"
+    return f"{_io_text(failure)} failed in {sample.step}: {failure.reason}"
+
+
+def _io_text(failure: IoFailure) -> str:
+    if not failure.length_bytes:
+        return failure.operation
+    return f"{failure.operation} of {failure.length_bytes} B at byte {failure.offset_bytes}"
+
+
+def errors_text(errors: IoErrors) -> str:
+    """How many failed alike, why, and where the first of them were."""
+    text = f"{errors.count:,} x {errors.operation} failed: {errors.reason}"
+    offsets = ", ".join(str(offset) for offset in errors.first_offsets_bytes)
+    return f"{text}, first at byte {offsets}" if offsets else text
+
+
+def standstill_text(sample: Sample) -> str:
+    """That openpts did not run, and for how long."""
+    return f"openpts itself did not run for {format_duration(sample.standstill_ns)}"
+
+
+def what_to_do(*, repeated: bool) -> str:
+    """What becomes of a step that was disturbed, or what is to be done about it."""
+    if repeated:
+        return "the steps are repeated when all of them have ended"
+    return (
+        "it is not used for steady state, and can't be repeated within this test: keep the machine awake and "
+        "openpts running, and run the test again"
+    )
+
+
+def disturbance_deviations(place: StepPlace, sample: Sample, *, repeated: bool) -> tuple[Deviation, ...]:
+    """The ledger entry of a step that is disturbed; none for one that is not."""
+    if sample.standstills:
+        effect = "the device was idle meanwhile" if repeated else "the time is in its figures"
+        return (_entry(place, sample, standstill_text(sample), f"{effect}; {what_to_do(repeated=repeated)}"),)
+    planned_ns = planned_length_ns(sample.step.stop)
+    if sample.state is not StepState.COMPLETE or sample.step.stimulus is None or planned_ns is None:
+        return ()
+    if not ended_late(sample.elapsed_ns, planned_ns):
+        return ()
+    lengths = f"{format_duration(sample.elapsed_ns)} instead of {format_duration(planned_ns)}"
+    effect = "what was outstanding when its time was over counts with the time that it took"
+    return (_entry(place, sample, f"lasted {lengths}", effect),)
+
+
+def _entry(place: StepPlace, sample: Sample, what: str, effect: str) -> Deviation:
+    return Deviation(
+        rule_id="PTS-GEN-01",
+        clause="1.1",
+        required="steps that last as long as they are to, in which nothing but the device takes time",
+        used=f"{place} ({sample.step}): {what}",
+        effect=effect,
+    )

@@ -7,8 +7,8 @@ from msgspec.structs import replace
 
 from openpts.cli.procedure_options import Choices
 from openpts.device.targets.simulated_target import SimulatedTarget
-from openpts.fields.setting import parameters_of
-from openpts.parameters.tables import TABLES
+from openpts.fields.conditions import Conditions
+from openpts.fields.field import parameters_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.procedures.kit.procedure import Procedure
@@ -17,7 +17,6 @@ from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import settled_step_ns
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.stimulus import Step
 
 _GRAIN_NS: Final = NS_PER_S // 10
@@ -31,8 +30,8 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
     """
     preset = load_preset(target.preset)
     capacity_bytes, scale = size_and_scale(target, preset)
-    table = parameters_of(TABLES[choices.test.name])
-    fixed = {table[name].setting.field for name in choices.given.values if name in table}
+    table = parameters_of(choices.test.conditions)
+    fixed = {table[name].field for name in choices.given.values if name in table}
 
     def adjust(standard: Conditions) -> Conditions:
         conditions = choices.adjust(standard)

@@ -4,6 +4,7 @@ from typing import Final
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.progress import RunProgress
+from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.procedures.extended.fill.conditions import FillConditions
@@ -14,7 +15,6 @@ from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyStateReport

@@ -11,6 +11,7 @@ from typing import Final
 
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import NativeOptions
+from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
@@ -34,7 +35,7 @@ from openpts.runner.rotational import rotational_deviations
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge_choice import PurgeChoice

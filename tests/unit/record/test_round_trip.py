@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
+from openpts.fields.conditions import Conditions
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.data_pattern import DataPattern
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.pacing import Pacing

@@ -1,8 +1,8 @@
 """Steady state of a cycle in words: the same in logs and on index pages."""
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.requests import Outcome
 
 

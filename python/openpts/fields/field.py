@@ -10,7 +10,7 @@ import typing
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
-from typing import Annotated, Any, Final, Self
+from typing import Annotated, Any, Self
 
 from msgspec import Meta, Struct
 from msgspec.structs import replace
@@ -20,8 +20,6 @@ Change = Callable[[str, Any, Any], Any]
 
 Raises UsageError where the value makes no sense.
 """
-
-_NO_LIMITS: Final[Mapping[str, Any]] = {}
 
 
 def as_it_is(_name: str, value: Any) -> Any:
@@ -42,7 +40,7 @@ class Kind:
     read: Callable[[str, Any], Any] = as_it_is
     show: Callable[[Any], str] = str
     metavar: str | None = "N"
-    limits: Mapping[str, Any] = dataclasses.field(default_factory=lambda: _NO_LIMITS)
+    limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

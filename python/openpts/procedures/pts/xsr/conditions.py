@@ -32,9 +32,9 @@ class AccessGroup(Struct, frozen=True):
 def _of_groups(name: str, field: str, description: str, kind: Kind) -> Parameter:
     """One field of all access groups, in their order; several may have the same value."""
 
-    def change(name: str, values: list[Any], conditions: Any) -> Any:
+    def change(written: str, values: list[Any], conditions: Any) -> Any:
         pairs = zip(conditions.groups, values, strict=True)
-        groups = tuple(replace(group, **{field: kind.read(name, value)}) for group, value in pairs)
+        groups = tuple(replace(group, **{field: kind.read(written, value)}) for group, value in pairs)
         return replace(conditions, groups=groups)
 
     def show(conditions: Any) -> str:

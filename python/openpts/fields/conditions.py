@@ -5,6 +5,7 @@ fields/time_scale.py shortens exactly those.
 """
 
 from collections.abc import Collection, Iterator
+from types import EllipsisType
 from typing import Annotated, ClassVar, Literal
 
 from msgspec import Struct, field
@@ -20,8 +21,8 @@ from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.workload import Workload
 
-Listed = tuple[str | Parameter, ...]
-"""Fields by name, and parameters that are more than one field, in the order in which they apply."""
+Listed = tuple[str | Parameter | EllipsisType, ...]
+"""Fields by name, parameters that are more than a field, ``...`` for the other fields that have a help."""
 
 Contradictions = Iterator[tuple[tuple[str, ...], str]]
 """Parameters that a contradiction is between, the likeliest culprit first, and what it is."""
@@ -50,8 +51,8 @@ class Conditions(Struct, frozen=True, kw_only=True):
     continuous stimuli: the specification's minute. ``of_specification`` is False for tests beyond it.
     ``drive_class`` is ``profile`` in a record, as in those of earlier versions.
 
-    ``parameters`` are the fields that an operator may set, and what depends on fields, in the order in which
-    they are applied; a test adds its own.
+    ``parameters`` are what an operator may set, in the order in which it is applied; without them, a test
+    adds its own fields that have a help.
     """
 
     of_specification: ClassVar[bool] = True

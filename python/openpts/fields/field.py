@@ -6,8 +6,9 @@ made of that.
 """
 
 import dataclasses
+import inspect
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from functools import cache
 from typing import Annotated, Any, Self
@@ -33,7 +34,8 @@ class Kind:
 
     ``type`` is that of a value in a plan file and ``limits`` are those of msgspec.Meta; ``read`` makes the
     field's value of it, with the parameter's name for what is refused, and ``show`` the reverse, as on the
-    command line. ``metavar`` is the value's placeholder in the help.
+    command line. ``metavar`` is the value's placeholder in the help. ``units`` are those at the end of the
+    field's name and of the parameter's: ``rest_ns`` is given as ``rest_seconds``.
     """
 
     type: Any
@@ -41,6 +43,12 @@ class Kind:
     show: Callable[[Any], str] = str
     metavar: str | None = "N"
     limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    units: tuple[str, str] = ("", "")
+
+    def parameter_name(self, field: str) -> str:
+        """The name under which an operator gives a field."""
+        ours, theirs = self.units
+        return field.removesuffix(ours) + theirs
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,10 +99,10 @@ class Field:
     """One condition of a test.
 
     ``label`` is its name on the set-up page; empty where that page shows it elsewhere. ``help`` and ``kind``
-    make a parameter of it for the tests that offer it, under ``name`` if that is not the field's;
-    ``change`` and ``show`` are those of the parameter. ``text`` words its value for the ledger, with the
-    value in braces. ``amount``: less of it is a shorter test. ``free`` says why a change is no deviation,
-    where no rule of the test has it.
+    make a parameter of it, under ``name`` if that is not the field's in the operator's unit; ``change`` and
+    ``show`` are those of the parameter. ``text`` words its value for the ledger, with the value in braces.
+    ``amount``: less of it is a shorter test. ``free`` says why a change is no deviation, where no rule of the
+    test has it.
     """
 
     label: str
@@ -126,16 +134,34 @@ def fields_of(conditions: type[Struct]) -> dict[str, Field]:
 def parameters_of(conditions: type[Struct]) -> dict[str, Parameter]:
     """What an operator may set, in the order in which it is applied and listed.
 
-    Each class lists its own in ``parameters``, behind those of the class that it extends.
+    A class has its own behind those of the class that it extends: as ``parameters`` lists them, where ``...``
+    is what isn't named there, or else its fields that have a help.
     """
     fields = fields_of(conditions)
-    listed = [entry for base in reversed(conditions.__mro__) for entry in vars(base).get("parameters", ())]
+    bases = [base for base in reversed(conditions.__mro__) if issubclass(base, Struct)]
+    listed = [entry for base in bases for entry in _listed(base)]
     found = [_of_field(entry, fields[entry]) if isinstance(entry, str) else entry for entry in listed]
     return {parameter.name: parameter for parameter in found}
+
+
+def _listed(base: type[Struct]) -> Iterator[str | Parameter]:
+    listed = vars(base).get("parameters", (...,))
+    for entry in listed:
+        if entry is ...:
+            fields, own = fields_of(base), inspect.get_annotations(base)
+            yield from (name for name in own if name in fields and fields[name].help and name not in listed)
+        else:
+            yield entry
 
 
 def _of_field(name: str, field: Field) -> Parameter:
     assert field.kind is not None  # noqa: S101 narrows the type: a field that is offered has one
     return Parameter(
-        field.name or name, name, field.help, field.kind, field.examples, field.change, field.show
+        field.name or field.kind.parameter_name(name),
+        name,
+        field.help,
+        field.kind,
+        field.examples,
+        field.change,
+        field.show,
     )

@@ -1,5 +1,6 @@
 """The kinds of values that conditions have: their limits, their words, their place in the help."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final
 
 from msgspec import Meta
@@ -44,6 +45,7 @@ def listed(entry: Kind, *, least: int = 1, most: int = _MOST_VALUES) -> Kind:
         lambda values: ",".join(entry.show(value) for value in values),
         f"{entry.metavar},...",
         {"min_length": least, "max_length": most},
+        entry.units,
     )
 
 
@@ -54,16 +56,24 @@ FILLS: Final = number(gt=0, le=1000)
 PASSES: Final = number(ge=0, le=1000)
 WHOLE_PERCENT: Final = Kind(int, metavar="PCT", limits={"ge": 0, "le": 100})
 SECONDS: Final = Kind(
-    float, readers.seconds_ns, readers.seconds_text, "SECONDS", {"ge": 0.001, "le": _YEAR_S}
+    float,
+    readers.seconds_ns,
+    readers.seconds_text,
+    "SECONDS",
+    {"ge": 0.001, "le": _YEAR_S},
+    ("_ns", "_seconds"),
 )
-SECONDS_OR_NONE: Final = Kind(
-    float, readers.seconds_or_none_ns, readers.seconds_text, "SECONDS", {"ge": 0, "le": _YEAR_S}
-)
+SECONDS_OR_NONE: Final = replace(SECONDS, read=readers.seconds_or_none_ns, limits={"ge": 0, "le": _YEAR_S})
 MILLISECONDS: Final = Kind(
-    float, readers.milliseconds_ns, readers.milliseconds_text, "MS", {"gt": 0, "le": 1_000_000}
+    float,
+    readers.milliseconds_ns,
+    readers.milliseconds_text,
+    "MS",
+    {"gt": 0, "le": 1_000_000},
+    ("_ns", "_ms"),
 )
-SIZE: Final = Kind(str, readers.block_size_bytes, readers.size_text, "SIZE")
-AMOUNT: Final = Kind(str, amount_bytes, readers.size_text, "SIZE")
+SIZE: Final = Kind(str, readers.block_size_bytes, readers.size_text, "SIZE", units=("_bytes", ""))
+AMOUNT: Final = replace(SIZE, read=amount_bytes)
 SWITCH: Final = Kind(bool, show=lambda value: "yes" if value else "no")
 WORKLOAD: Final = Kind(WorkloadWord | WorkloadTable, metavar="WORKLOAD")
 ELEMENT: Final = Kind(str, metavar="ELEMENT")

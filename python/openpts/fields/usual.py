@@ -38,25 +38,10 @@ SEQUENTIAL_QD: Final = Field(
 )
 TCS: Final = Field("Thread counts (TC)", text="TC {}")
 QDS: Final = Field("Queue depths (QD)", text="QD {}")
-BLOCK_SIZE: Final = Field(
-    "Block size",
-    "Block size of the sequential transfers.",
-    SIZE,
-    name="block_size",
-    examples=("128KiB",),
-)
-SEQUENTIAL_BLOCK_SIZE: Final = Field(
-    "Block size of sequential accesses", kind=SIZE, name="sequential_block_size", examples=("128KiB",)
-)
-RANDOM_BLOCK_SIZE: Final = Field(
-    "Block size of random accesses", kind=SIZE, name="random_block_size", examples=("4KiB",)
-)
-PRECONDITION_BLOCK_SIZE: Final = Field(
-    "Pre-conditioning block size",
-    "Block size of preconditioning.",
-    SIZE,
-    name="precondition_block_size",
-)
+BLOCK_SIZE: Final = Field("Block size", "Block size of the sequential transfers.", SIZE, examples=("128KiB",))
+SEQUENTIAL_BLOCK_SIZE: Final = Field("Block size of sequential accesses", kind=SIZE, examples=("128KiB",))
+RANDOM_BLOCK_SIZE: Final = Field("Block size of random accesses", kind=SIZE, examples=("4KiB",))
+PRECONDITION_BLOCK_SIZE: Final = Field("Pre-conditioning block size", "Block size of preconditioning.", SIZE)
 PRECONDITION_PASSES: Final = Field(
     "Pre-conditioning (x user capacity)", kind=PASSES, text="{} x user capacity", amount=True
 )
@@ -82,11 +67,7 @@ DRIVE_FILLS: Final = Field(
     amount=True,
 )
 LONGEST: Final = Field(
-    "Ends after (time)",
-    "End after this time, if that comes first.",
-    SECONDS,
-    name="longest_seconds",
-    text="for {} at the most",
+    "Ends after (time)", "End after this time, if that comes first.", SECONDS, text="for {} at the most"
 )
 STEADY_AFTER: Final = Field(
     "Steady State looked for after (x user capacity)",
@@ -98,7 +79,6 @@ HISTOGRAM: Final = Field(
     "Length of the response time histogram",
     "Length of the stimulus of the response time histogram.",
     SECONDS,
-    name="histogram_seconds",
     text="{} for the histogram",
 )
 NINES: Final = Field(

@@ -29,14 +29,7 @@ class BenchmarksConditions(
     than ``settle_ns``; 0 is not at all.
     """
 
-    parameters = (
-        "benchmarks",
-        passes_of("benchmarks"),
-        "precondition_passes",
-        "settle_ns",
-        "longest_pass_ns",
-        "longest_pause_ns",
-    )
+    parameters = ("benchmarks", passes_of("benchmarks"), ..., "longest_pass_ns", "longest_pause_ns")
 
     benchmarks: Annotated[
         tuple[BenchmarkProfile, ...],
@@ -62,7 +55,6 @@ class BenchmarksConditions(
             "Before each benchmark, leave the drive alone until it has come to rest, but no longer; 0 is not "
             "at all.",
             SECONDS_OR_NONE,
-            name="settle_seconds",
         ),
     ] = 0
 

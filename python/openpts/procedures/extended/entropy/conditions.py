@@ -16,18 +16,7 @@ class EntropyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
     of writes in mixes. Each level is measured for ``minute_ns`` on the way up and again on the way down.
     """
 
-    parameters = (
-        "segments",
-        "tc",
-        "qd",
-        "sequential_tc",
-        "sequential_qd",
-        "sequential_block_size_bytes",
-        "random_block_size_bytes",
-        "precondition_passes",
-        "entropies_pct",
-        "write_pcts",
-    )
+    parameters = ("segments", "tc", "qd", "sequential_tc", "sequential_qd", ...)
 
     sequential_block_size_bytes: Annotated[
         int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of sequential writes.")

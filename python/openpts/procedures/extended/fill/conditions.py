@@ -42,19 +42,7 @@ class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
     of the active range, in what is filled.
     """
 
-    parameters = (
-        "tc",
-        "qd",
-        "sequential_tc",
-        "sequential_qd",
-        "sequential_block_size_bytes",
-        "random_block_size_bytes",
-        "step_pct",
-        "idle_times",
-        "rewrite_pct",
-        "levels_pct",
-        "burst_ns",
-    )
+    parameters = ("tc", "qd", "sequential_tc", "sequential_qd", ...)
 
     sequential_block_size_bytes: Annotated[
         int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of the fill.")
@@ -78,7 +66,6 @@ class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
             "Idle times between rewrites",
             "Idle times, in their order; each is followed by writes. 0 is none.",
             listed(_IDLE_TIME),
-            name="idle_times_seconds",
         ),
     ]
     rewrite_pct: Annotated[
@@ -97,6 +84,4 @@ class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
             replace(_LEVELS, read=_rising),
         ),
     ]
-    burst_ns: Annotated[
-        int, Field("Length of a burst", "Length of each burst.", SECONDS, name="burst_seconds")
-    ]
+    burst_ns: Annotated[int, Field("Length of a burst", "Length of each burst.", SECONDS)]

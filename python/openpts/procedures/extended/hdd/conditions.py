@@ -16,14 +16,7 @@ class RotationalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fi
     ``qds``. Each lasts ``minute_ns``.
     """
 
-    parameters = (
-        "zones",
-        "qds",
-        "sequential_tc",
-        "sequential_qd",
-        "sequential_block_size_bytes",
-        "random_block_size_bytes",
-    )
+    parameters = ("zones", "qds", "sequential_tc", "sequential_qd", ...)
 
     zones: Annotated[int, Field("Zones", "Number of equal zones of the range.", count(1, 1024), amount=True)]
     sequential_block_size_bytes: Annotated[

@@ -18,18 +18,8 @@ class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
     this cycle wrote, if that is random data; no other can be told from what an earlier cycle wrote.
     """
 
-    parameters = (
-        "block_size_bytes",
-        "qd",
-        "drive_cycles",
-        "write_limit_bytes",
-        "wear_limit_pct",
-        "longest_ns",
-        "verify",
-    )
-
     block_size_bytes: Annotated[int, usual.BLOCK_SIZE]
-    tc: Annotated[int, usual.TC]
+    tc: Annotated[int, usual.TC.but(help="")]
     qd: Annotated[int, usual.QD]
     drive_cycles: Annotated[
         int,
@@ -44,11 +34,7 @@ class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
     write_limit_bytes: Annotated[
         int | None,
         Field(
-            "Ends after (written)",
-            "End when this test has written this much.",
-            AMOUNT,
-            name="write_limit",
-            examples=("100TB",),
+            "Ends after (written)", "End when this test has written this much.", AMOUNT, examples=("100TB",)
         ),
     ] = None
     wear_limit_pct: Annotated[

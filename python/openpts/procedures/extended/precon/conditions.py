@@ -38,22 +38,7 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
     have at most ``file_share_pct`` of the active range for it, so that a fresh drive stays fresh.
     """
 
-    parameters = (
-        "benchmark",
-        passes_of("benchmark"),
-        "tc",
-        "qd",
-        "precondition_passes",
-        "recondition_passes",
-        "drive_fills",
-        "longest_ns",
-        "tracking_period_ns",
-        "tracking_fills",
-        "steady_after_drive_fills",
-        "file_share_pct",
-        "longest_pass_ns",
-        "longest_pause_ns",
-    )
+    parameters = ("benchmark", passes_of("benchmark"), "tc", "qd", ..., "longest_pass_ns", "longest_pause_ns")
 
     benchmark: Annotated[
         BenchmarkProfile,

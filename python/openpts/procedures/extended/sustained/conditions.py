@@ -91,21 +91,7 @@ class SustainedConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fie
     written or ``longest_ns`` have passed. ``claims`` are values of the drive's data sheet.
     """
 
-    parameters = (
-        "segments",
-        "tc",
-        "qd",
-        "sequential_tc",
-        "sequential_qd",
-        "sequential_block_size_bytes",
-        "random_block_size_bytes",
-        "figure_ns",
-        "span_pct",
-        "workload",
-        "drive_fills",
-        "longest_ns",
-        "claims",
-    )
+    parameters = ("segments", "tc", "qd", "sequential_tc", "sequential_qd", ...)
 
     sequential_block_size_bytes: Annotated[
         int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of the sequential figures.")
@@ -117,10 +103,7 @@ class SustainedConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fie
     ]
     tc: Annotated[int, usual.TC]
     qd: Annotated[int, usual.QD]
-    figure_ns: Annotated[
-        int,
-        Field("Length of a short figure", "Length of each short figure.", SECONDS, name="figure_seconds"),
-    ]
+    figure_ns: Annotated[int, Field("Length of a short figure", "Length of each short figure.", SECONDS)]
     span_pct: Annotated[
         float,
         Field(
@@ -131,8 +114,7 @@ class SustainedConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fie
     ]
     workload: Annotated[Workload, usual.ONE_WORKLOAD.but(help="What the load applies.")]
     drive_fills: Annotated[
-        float,
-        usual.DRIVE_FILLS.but(help="End the load when this many times the user capacity are written."),
+        float, usual.DRIVE_FILLS.but(help="End the load when this many times the user capacity are written.")
     ]
     longest_ns: Annotated[int, usual.LONGEST.but(help="End the load after this time, if that comes first.")]
     claims: Annotated[

@@ -22,24 +22,6 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
     without I/O in turns for ``duty_ns``. ``ambient_c`` and ``airflow`` are what the operator states.
     """
 
-    parameters = (
-        "block_size_bytes",
-        "tc",
-        "qd",
-        "precondition_passes",
-        "cool_c",
-        "longest_cooling_ns",
-        "look_ns",
-        "load_ns",
-        "stable_minutes",
-        "rest_ns",
-        "busy_ns",
-        "idle_ns",
-        "duty_ns",
-        "ambient_c",
-        "airflow",
-    )
-
     block_size_bytes: Annotated[int, usual.BLOCK_SIZE]
     tc: Annotated[int, usual.TC]
     qd: Annotated[int, usual.QD]
@@ -59,13 +41,7 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
         ),
     ] = None
     longest_cooling_ns: Annotated[
-        int,
-        Field(
-            "Idle before the cold run, at most",
-            "Idle at most this long to cool the drive.",
-            SECONDS,
-            name="longest_cooling_seconds",
-        ),
+        int, Field("Idle before the cold run, at most", "Idle at most this long to cool the drive.", SECONDS)
     ]
     look_ns: Annotated[
         int,
@@ -73,16 +49,12 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
             "From one look at the idle drive to the next",
             "Read the log of the idle drive at this interval.",
             SECONDS,
-            name="look_seconds",
         ),
     ]
     load_ns: Annotated[
         int,
         Field(
-            "Cold run and warm run, at most",
-            "Longest time of the cold run, and of the warm run.",
-            SECONDS,
-            name="load_seconds",
+            "Cold run and warm run, at most", "Longest time of the cold run, and of the warm run.", SECONDS
         ),
     ]
     stable_minutes: Annotated[
@@ -99,35 +71,22 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
             "Idle before the warm run and the duty cycle",
             "Idle time before the warm run, and before the duty cycle.",
             SECONDS,
-            name="rest_seconds",
         ),
     ]
     busy_ns: Annotated[
         int,
         Field(
-            "Writes of the duty cycle",
-            "Writes of the duty cycle from one idle time to the next.",
-            SECONDS,
-            name="busy_seconds",
+            "Writes of the duty cycle", "Writes of the duty cycle from one idle time to the next.", SECONDS
         ),
     ]
     idle_ns: Annotated[
         int,
         Field(
-            "Idle time of the duty cycle",
-            "Idle time of the duty cycle after each of its writes.",
-            SECONDS,
-            name="idle_seconds",
+            "Idle time of the duty cycle", "Idle time of the duty cycle after each of its writes.", SECONDS
         ),
     ]
     duty_ns: Annotated[
-        int,
-        Field(
-            "Length of the duty cycle",
-            "Length of the duty cycle, busy and idle together.",
-            SECONDS,
-            name="duty_seconds",
-        ),
+        int, Field("Length of the duty cycle", "Length of the duty cycle, busy and idle together.", SECONDS)
     ]
     ambient_c: Annotated[
         float | None,

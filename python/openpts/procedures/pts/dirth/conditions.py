@@ -14,7 +14,7 @@ from openpts.vocabulary.workload import Workload
 class DemandIntensityConditions(DemandConditions, frozen=True, kw_only=True, tag_field="test", tag="dirth"):
     """Demand intensity and response time histogram (PTS 14.2)."""
 
-    parameters = ("segments", "workload")
+    parameters = ("segments", ...)
 
     workload: Annotated[
         Workload,

@@ -54,18 +54,7 @@ IDLE_SECONDS: Final = Parameter(
 class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="test", tag="hir"):
     """Host idle recovery (PTS 11.2): ``cycles`` accesses of ``access_ns`` in each segment."""
 
-    parameters = (
-        "segments",
-        "workload",
-        "tc",
-        "qd",
-        "tracking_period_ns",
-        "max_rounds",
-        "access_ns",
-        "cycles",
-        "wait_states",
-        IDLE_SECONDS,
-    )
+    parameters = ("segments", ..., IDLE_SECONDS)
 
     workload: Annotated[Workload, usual.ONE_WORKLOAD.but(help="Workload of access A.")]
     tc: Annotated[int, usual.TC]
@@ -78,7 +67,6 @@ class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="t
             "Length of an access",
             "Length of one access A, and of one access C.",
             SECONDS,
-            name="access_seconds",
             text="accesses of {}",
         ),
     ]

@@ -11,7 +11,7 @@ from openpts.procedures.shared.rounds.conditions import RoundConditions
 class LatencyConditions(RoundConditions, frozen=True, kw_only=True, tag_field="test", tag="lat"):
     """Latency test (PTS 9.2). ``nines`` None leaves the histogram at its length."""
 
-    parameters = ("segments", "precondition_block_size_bytes", "tracking", "histogram_ns", "nines")
+    parameters = ("segments", "precondition_block_size_bytes", "tracking", ...)
 
     histogram_ns: Annotated[int, usual.HISTOGRAM]
     nines: Annotated[int | None, usual.NINES] = None

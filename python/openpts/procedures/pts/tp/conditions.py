@@ -40,7 +40,7 @@ class ThroughputConditions(RoundConditions, frozen=True, kw_only=True, tag_field
     precondition_block_size_bytes: Annotated[
         int,
         fields_of(RoundConditions)["precondition_block_size_bytes"].but(
-            free="8.2 (2.2) preconditions with the size under test"
+            help="", free="8.2 (2.2) preconditions with the size under test"
         ),
     ]
 

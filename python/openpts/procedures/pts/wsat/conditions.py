@@ -29,21 +29,7 @@ class WriteSaturationConditions(Conditions, frozen=True, kw_only=True, tag_field
     workload.
     """
 
-    parameters = (
-        "segments",
-        "workloads",
-        "tc",
-        "qd",
-        "sequential_tc",
-        "sequential_qd",
-        "drive_fills",
-        "longest_ns",
-        "tracking_period_ns",
-        "stop_when_steady",
-        "steady_after_drive_fills",
-        "histogram_ns",
-        "nines",
-    )
+    parameters = ("segments", ...)
 
     workloads: Annotated[
         tuple[Workload, ...],

@@ -1,11 +1,11 @@
 """The conditions of the tests that measure the rows of benchmarks."""
 
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, ClassVar, Final
 
 from msgspec.structs import replace
 
 from openpts.fields import usual
-from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.conditions import ExtendedConditions, Listed
 from openpts.fields.field import Field, Kind, Parameter
 from openpts.fields.kinds import SECONDS, count
 from openpts.fields.parsing import refuse
@@ -76,6 +76,8 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     in words which rows the device's sectors rule out, or which of their sizes.
     """
 
+    parameters: ClassVar[Listed] = ()
+
     precondition_passes: Annotated[float, usual.PRECONDITION_PASSES]
     precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
     precondition_tc: Annotated[int, usual.PRECONDITION_TC]
@@ -83,20 +85,11 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     longest_pass_ns: Annotated[
         int,
         Field(
-            "Pass or warm-up of a row, at most",
-            "Longest time of a pass and of a warm-up of a row.",
-            SECONDS,
-            name="longest_pass_seconds",
+            "Pass or warm-up of a row, at most", "Longest time of a pass and of a warm-up of a row.", SECONDS
         ),
     ]
     longest_pause_ns: Annotated[
-        int,
-        Field(
-            "Pause between rows, at most",
-            "Longest pause between rows.",
-            SECONDS,
-            name="longest_pause_seconds",
-        ),
+        int, Field("Pause between rows, at most", "Longest pause between rows.", SECONDS)
     ]
     impossible: Annotated[
         tuple[str, ...],

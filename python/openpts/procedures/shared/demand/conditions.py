@@ -4,18 +4,9 @@ from collections.abc import Collection
 from typing import Annotated, ClassVar
 
 from openpts.fields import usual
-from openpts.fields.conditions import Conditions, Contradictions, Listed, StepCounts
+from openpts.fields.conditions import Conditions, Contradictions, StepCounts
 from openpts.fields.field import Field
-from openpts.fields.kinds import (
-    DEPTH,
-    MILLISECONDS,
-    SECONDS,
-    SWITCH,
-    THREADS,
-    count,
-    listed,
-    percent,
-)
+from openpts.fields.kinds import DEPTH, MILLISECONDS, SECONDS, SWITCH, THREADS, count, listed, percent
 from openpts.vocabulary.workload import Workload
 
 
@@ -35,24 +26,6 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
     """
 
     unscaled: ClassVar[tuple[str, ...]] = ("art_limit_ns",)
-    parameters: ClassVar[Listed] = (
-        "tcs",
-        "qds",
-        "precondition_tc",
-        "precondition_qd",
-        "precondition_passes",
-        "tracking_period_ns",
-        "max_rounds",
-        "prewrite_shortest_ns",
-        "prewrite_longest_ns",
-        "prewrite_capacity_pct",
-        "art_limit_ns",
-        "plateau_pct",
-        "mid_points",
-        "histogram_prewrite_ns",
-        "histogram_ns",
-        "capture",
-    )
 
     workload: Annotated[Workload, usual.ONE_WORKLOAD]
     skipped_block_sizes_bytes: Annotated[tuple[int, ...], usual.SKIPPED_BLOCK_SIZES] = ()
@@ -82,7 +55,6 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "Pre-write before a Round, at least",
             "Pre-write at least this long before each round.",
             SECONDS,
-            name="prewrite_shortest_seconds",
             text="pre-writes of {} at the least",
         ),
     ]
@@ -92,7 +64,6 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "Pre-write before a Round, at most",
             "Pre-write at most this long before each round.",
             SECONDS,
-            name="prewrite_longest_seconds",
             text="pre-writes of {} at the most",
         ),
     ]
@@ -112,7 +83,6 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "ART limit of the MaxIOPS point",
             "The MaxIOPS point has an average response time below this.",
             MILLISECONDS,
-            name="art_limit_ms",
             text="ART below {}",
         ),
     ]
@@ -137,7 +107,6 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "Pre-write before a histogram",
             "Length of the pre-writes of each histogram.",
             SECONDS,
-            name="histogram_prewrite_seconds",
             text="pre-writes of {}",
         ),
     ]

@@ -91,7 +91,6 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
             "Block sizes, inner loop",
             "Block sizes of a round, in the order of the loop: 4KiB,64KiB.",
             listed(SIZE),
-            name="block_sizes",
             examples=(["1MiB", "4KiB"],),
             text=_sizes_text,
         ),

@@ -6,9 +6,10 @@ fields/time_scale.py shortens exactly those.
 
 from collections.abc import Collection, Iterator
 from types import EllipsisType
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar, Literal, Self
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from openpts.fields import readers
 from openpts.fields.field import Field, Kind, Parameter
@@ -183,6 +184,13 @@ class Conditions(Struct, frozen=True, kw_only=True):
     def step_counts(self) -> StepCounts:
         """Numbers of steps that come of lengths which make sense alone."""
         yield from ()
+
+    def lengthened(self, needed_ns: int, standard: Self, kept: Collection[str]) -> Self:
+        """Every duration as long as is needed, but not above the standard's; fields in ``kept`` stay."""
+        kept = {*kept, *getattr(self, "unscaled", ())}
+        names = [name for name in self.__struct_fields__ if name.endswith("_ns") and name not in kept]
+        longer = {name: max(getattr(self, name), min(getattr(standard, name), needed_ns)) for name in names}
+        return replace(self, **longer)
 
 
 class ExtendedConditions(Conditions, frozen=True, kw_only=True):

@@ -1,6 +1,7 @@
 """The conditions of the host idle recovery test."""
 
-from typing import Annotated, Any, Final
+from collections.abc import Collection
+from typing import Annotated, Any, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -97,6 +98,15 @@ class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="t
     def chosen_workloads(self) -> tuple[Workload, ...]:
         """That of access A."""
         return (self.workload,)
+
+    def lengthened(self, needed_ns: int, standard: Self, kept: Collection[str]) -> Self:
+        """Idle times keep their proportion to the accesses."""
+        longer = super().lengthened(needed_ns, standard, kept)
+        if {"access_ns", "wait_states"} & set(kept):
+            return longer
+        ratio = longer.access_ns / self.access_ns
+        states = (WaitState(state.number, round(state.idle_ns * ratio)) for state in self.wait_states)
+        return replace(longer, wait_states=tuple(states))
 
     def step_counts(self) -> StepCounts:
         """An access A, an idle time and an access C of each cycle."""

@@ -1,6 +1,7 @@
 """The conditions of the cross stimulus recovery test."""
 
-from typing import Annotated, Any, Final
+from collections.abc import Collection
+from typing import Annotated, Any, Final, Self
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -55,6 +56,16 @@ class CrossStimulusConditions(Conditions, frozen=True, kw_only=True, tag_field="
     )
 
     groups: Annotated[tuple[AccessGroup, ...], Field("Access groups", amount=True)]
+
+    def lengthened(self, needed_ns: int, standard: Self, kept: Collection[str]) -> Self:
+        """The access groups too."""
+        longer = super().lengthened(needed_ns, standard, kept)
+        if "groups" in kept:
+            return longer
+        pairs = zip(self.groups, standard.groups, strict=True)
+        durations = (max(ours.duration_ns, min(full.duration_ns, needed_ns)) for ours, full in pairs)
+        groups = zip(self.groups, durations, strict=True)
+        return replace(longer, groups=tuple(replace(one, duration_ns=length) for one, length in groups))
 
     def step_counts(self) -> StepCounts:
         """The long stimuli in steps of some minutes."""

@@ -15,8 +15,8 @@ from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.simulated_drive import SimulatedDrive
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
-from openpts.parameters.tables import TABLES
 from openpts.plots.worker_processes import worker_processes
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.reader import read_run
 from openpts.record.suite import SUITE_NAME, read_suite
 from openpts.record.writer import DATABASE_NAME
@@ -172,7 +172,7 @@ def of_words(path: Path) -> object:
 def plan_of(path: Path) -> object:
     """As `openpts plan` and `openpts run` read one, up to the steps."""
     plan = read_plan(path)
-    for name in TABLES:
+    for name in PROCEDURES:
         plan.given(name)
     return plan
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from msgspec.structs import replace
 
 from openpts.device.guard.consent import Consent
+from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.pts.iops.script import TRACKING
 from openpts.procedures.registry import PTS
@@ -12,7 +13,7 @@ from openpts.record.manifest import People
 from openpts.runner.events import Listener
 from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.verdict import TrackingVariable
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.record.reader import Run
@@ -13,7 +14,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import ReducibleData
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.fill.conditions import FillConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
@@ -13,7 +14,7 @@ from openpts.runner.run import Adjust
 from openpts.simulation.presets import load_preset
 from openpts.simulation.shape import slc_burst_share
 from openpts.units import GB
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

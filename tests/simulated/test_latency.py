@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole

@@ -6,13 +6,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import RATED_ERASES, write_worn_drive
 

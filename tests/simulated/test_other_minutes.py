@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.states import comparison_of
@@ -14,7 +15,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole

@@ -3,6 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.record.reader import Run
@@ -10,7 +11,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle

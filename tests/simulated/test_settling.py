@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from openpts.analysis.settling import Look
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import Demand, NativeOptions
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Verdict
 from openpts.procedures.extended.benchmarks.conditions import BenchmarksConditions
 from openpts.procedures.shared.settling import SettlingCourse, settle
@@ -17,7 +18,7 @@ from openpts.report.build import build_report
 from openpts.report.times import default_date
 from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply
 from openpts.vocabulary.sample import Sample

@@ -5,13 +5,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.measure import Measured
 from openpts.pages.model import Report, Row
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
@@ -19,7 +20,7 @@ from openpts.report.summary import summarise
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Report
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.reader import Run, read_run
@@ -16,7 +17,7 @@ from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from tests.simulated.whole_tests import run_whole

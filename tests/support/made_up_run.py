@@ -6,11 +6,12 @@ from pathlib import Path
 
 from msgspec.structs import replace as with_changes
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import (
     CaptureReport,
     Fact,

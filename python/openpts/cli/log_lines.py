@@ -9,6 +9,7 @@ from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_state_lines
 from openpts.engine.contract import OutstandingIo
+from openpts.fields.conditions import Conditions
 from openpts.planning.dry_run import PlannedApply
 from openpts.record.manifest import Manifest
 from openpts.runner.events import (
@@ -30,7 +31,6 @@ from openpts.runner.events import (
 from openpts.runner.step_faults import HANG_NS, standstill_text, what_to_do
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES

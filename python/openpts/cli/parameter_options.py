@@ -1,4 +1,4 @@
-"""The parameters of a test as options, made from its table."""
+"""The parameters of a test as options, made from its conditions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -9,42 +9,30 @@ import msgspec
 from msgspec import inspect
 
 from openpts.cli.finite import FiniteRange
-from openpts.fields.setting import Parameter, parameters_of
-from openpts.parameters.common_table import CommonParameters
+from openpts.fields.conditions import Conditions
+from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given
-from openpts.parameters.tables import TABLES
 from openpts.procedures.kit.procedure import Procedure
 from openpts.schema_words import words_and_place
 from openpts.vocabulary.conditions import DriveClass
 
-Table = type[CommonParameters]
-
 _PREFIX: Final = "parameter_"
-_METAVARS: Final = {
-    "time_scale": "RATIO",
-    "active_range": "PCT|START:END",
-    "data_pattern": "WORD",
-    "segments": "NxSIZE",
-    "precondition_block_size": "SIZE",
-    "block_sizes": "SIZE,...",
-    "tracking": "ELEMENT,...",
-    "workload": "WORKLOAD",
-    "workloads": "WORKLOAD,...",
-}
 
 
-def parameter_options(test: Procedure, table: Table | None = None) -> list[Callable[[Any], Any]]:
+def parameter_options(
+    test: Procedure, conditions: type[Conditions] | None = None
+) -> list[Callable[[Any], Any]]:
     """An option for each parameter, with the specification's value at the end of its help.
 
-    ``table`` has some of the test's parameters instead of all.
+    ``conditions`` have some of the test's parameters instead of all.
     """
-    return [_option(test, parameter) for parameter in parameters_of(table or TABLES[test.name]).values()]
+    return [_option(test, parameter) for parameter in parameters_of(conditions or test.conditions).values()]
 
 
-def given_as_options(table: Table, options: dict[str, Any]) -> Given:
-    """Take the parameters of a table out of a command's options; None is what was not given."""
+def given_as_options(conditions: type[Conditions], options: dict[str, Any]) -> Given:
+    """Take the parameters of conditions out of a command's options; None is what was not given."""
     values, names = {}, {}
-    for name, parameter in parameters_of(table).items():
+    for name, parameter in parameters_of(conditions).items():
         value = options.pop(f"{_PREFIX}{name}")
         if value is not None:
             values[name], names[name] = value, _option_name(parameter)
@@ -93,7 +81,7 @@ def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
             type_ = click.Choice(sorted(str(word) for word in words))
         case _:
             type_ = Values(parameter, kind)
-    return click.option(*declarations, type=type_, metavar=_metavar(parameter, kind), help=help_text)
+    return click.option(*declarations, type=type_, metavar=parameter.kind.metavar, help=help_text)
 
 
 def _kind(parameter: Parameter) -> inspect.Type:
@@ -135,26 +123,9 @@ def _entries_option(
     return click.option(*declarations, multiple=True, callback=read, metavar="NAME=VALUE", help=text)
 
 
-def _metavar(parameter: Parameter, kind: inspect.Type) -> str | None:
-    if parameter.name in _METAVARS:
-        return _METAVARS[parameter.name]
-    if isinstance(kind, inspect.LiteralType):
-        return None
-    unit = next(
-        (
-            word
-            for ending, word in (("_seconds", "SECONDS"), ("_ms", "MS"), ("_pct", "PCT"), ("_pcts", "PCT"))
-            if parameter.name.endswith(ending)
-        ),
-        "N",
-    )
-    return f"{unit},..." if isinstance(kind, inspect.ListType) else unit
-
-
 def _help(test: Procedure, parameter: Parameter) -> str:
     shown: Mapping[DriveClass, str] = {
-        drive_class: parameter.setting.show(test.standard_conditions(drive_class, 0))
-        for drive_class in DriveClass
+        drive_class: parameter.shown(test.standard_conditions(drive_class, 0)) for drive_class in DriveClass
     }
     enterprise, client = shown[DriveClass.ENTERPRISE], shown[DriveClass.CLIENT]
     text = parameter.description.rstrip(".")

@@ -9,14 +9,14 @@ import click
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.purge_words import purge_choice
+from openpts.fields.conditions import Conditions
 from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
-from openpts.parameters.tables import TABLES
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import People
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
@@ -124,7 +124,7 @@ def choices_of(test: Procedure, options: dict[str, Any]) -> Choices:
     """
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
-    given = given_as_options(TABLES[test.name], options)
+    given = given_as_options(test.conditions, options)
     plan = None if path is None else read_plan(path)
     choices = chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed)
     choices.adjust(

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from openpts.cli.step_length import StepCounts, done_fraction, longest_left_s
 from openpts.cli.time_left import PlanFollower, TimeLeft
 from openpts.engine.contract import EngineProgress, OutstandingIo
+from openpts.fields.conditions import Conditions
 from openpts.runner.events import (
     Event,
     PurgeFinished,
@@ -23,7 +24,6 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part, part_text
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample

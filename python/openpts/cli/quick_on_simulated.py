@@ -1,14 +1,12 @@
 """What `--quick` makes of a test on a simulated drive: no element shorter than its scale allows."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Final
-
-from msgspec.structs import replace
+from typing import Final
 
 from openpts.cli.procedure_options import Choices
 from openpts.device.targets.simulated_target import SimulatedTarget
-from openpts.fields.setting import parameters_of
-from openpts.parameters.tables import TABLES
+from openpts.fields.conditions import Conditions
+from openpts.fields.field import parameters_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run, steps_of
 from openpts.procedures.kit.procedure import Procedure
@@ -16,7 +14,6 @@ from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import settled_step_ns
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.stimulus import Step
 
 _GRAIN_NS: Final = NS_PER_S // 10
@@ -30,8 +27,8 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
     """
     preset = load_preset(target.preset)
     capacity_bytes, scale = size_and_scale(target, preset)
-    table = parameters_of(TABLES[choices.test.name])
-    fixed = {table[name].setting.field for name in choices.given.values if name in table}
+    table = parameters_of(choices.test.conditions)
+    fixed = {table[name].field for name in choices.given.values if name in table}
 
     def adjust(standard: Conditions) -> Conditions:
         conditions = choices.adjust(standard)
@@ -41,33 +38,9 @@ def quick_on_simulated(choices: Choices, target: SimulatedTarget) -> Callable[[C
         steps = _steps(choices.test, possible, capacity_bytes)
         needed_ns = settled_step_ns(preset, capacity_bytes, scale, steps)
         whole_ns = -(-needed_ns // _GRAIN_NS) * _GRAIN_NS
-        longer: Conditions = lengthened(conditions, standard, whole_ns, fixed)
-        return longer
+        return conditions.lengthened(whole_ns, standard, fixed)
 
     return adjust
-
-
-def lengthened(conditions: Any, standard: Any, needed_ns: int, fixed: set[str]) -> Any:
-    """Every duration as long as is needed, but not above standard; idle times in proportion to bursts."""
-    kept = fixed | set(getattr(conditions, "unscaled", ()))
-    changes: dict[str, Any] = {}
-    for name in conditions.__struct_fields__:
-        ours, theirs = getattr(conditions, name), getattr(standard, name)
-        if name in kept:
-            continue
-        if name.endswith("_ns"):
-            changes[name] = max(ours, min(theirs, needed_ns))
-        if name == "groups":
-            changes[name] = tuple(
-                replace(group, duration_ns=max(group.duration_ns, min(full.duration_ns, needed_ns)))
-                for group, full in zip(ours, theirs, strict=True)
-            )
-    if "access_ns" in changes and "wait_states" not in kept:
-        longer = changes["access_ns"] / conditions.access_ns
-        changes["wait_states"] = tuple(
-            replace(state, idle_ns=round(state.idle_ns * longer)) for state in conditions.wait_states
-        )
-    return replace(conditions, **changes)
 
 
 def _steps(test: Procedure, conditions: Conditions, capacity_bytes: int) -> Sequence[Step]:

@@ -16,9 +16,8 @@ from openpts.cli.rehearse_text import print_rehearsal, rehearsal_object
 from openpts.cli.report import report_on
 from openpts.cli.run import display_on
 from openpts.device.targets.simulated_target import MOST_SCALE
-from openpts.fields.setting import parameters_of
+from openpts.fields.field import parameters_of
 from openpts.host.memory import available_memory_bytes
-from openpts.parameters.tables import TABLES
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.rehearsal.reference_drive import Wishes, subject_of
@@ -77,7 +76,7 @@ def rehearse_command() -> None:
 
 def _command(test: Procedure) -> click.Command:
     """`openpts rehearse TEST`, with an option for each of its parameters."""
-    own_nines = "nines" in parameters_of(TABLES[test.name])
+    own_nines = "nines" in parameters_of(test.conditions)
 
     @click.command(test.name, short_help=f"{test.title} test ({test.source}).")
     @_drive_options

@@ -25,7 +25,7 @@ from openpts.cli.procedure_options import (
 from openpts.cli.report import report_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.errors import OpenptsError
-from openpts.parameters.common_table import CommonParameters
+from openpts.fields.conditions import Conditions
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
@@ -59,7 +59,7 @@ _SUITE_OPTIONS = together(
     PLAN_OPTION,
     QUICK_OPTION,
     click.option("--tests", type=_Tests(), metavar="TEST,...", help=f"Only these of {', '.join(PTS)}."),
-    *parameter_options(next(iter(PTS.values())), CommonParameters),  # all tests have these
+    *parameter_options(next(iter(PTS.values())), Conditions),  # all tests have these
     SEED_OPTION,
     click.option(
         "--keep-going/--stop-on-failure",
@@ -145,7 +145,7 @@ def _choices_of(tests: Sequence[Procedure], options: dict[str, Any]) -> list[Cho
     """The choices for each test; what a plan has for them counts less than what options say."""
     drive_class, path = options.pop("drive_class"), options.pop("plan_path")
     is_quick, seed = options.pop("quick"), options.pop("seed")
-    given = given_as_options(CommonParameters, options)
+    given = given_as_options(Conditions, options)
     plan = None if path is None else read_plan(path)
     return [
         chosen(test, plan, given, drive_class=drive_class, is_quick=is_quick, seed=seed) for test in tests

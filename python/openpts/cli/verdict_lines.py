@@ -2,9 +2,9 @@
 
 from openpts.analysis.steady_state import RANGE_LIMIT, SLOPE_LIMIT, WINDOW_ROUNDS
 from openpts.cli.progress import RunProgress
+from openpts.fields.conditions import Conditions
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState, SteadyStateReport

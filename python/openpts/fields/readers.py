@@ -1,11 +1,8 @@
 """Words of a plan as values of conditions, and back."""
 
 import re
-from collections.abc import Iterable
 from fractions import Fraction
 from typing import Final, TypeVar
-
-from msgspec import Meta
 
 from openpts.errors import UsageError
 from openpts.fields.data_patterns import data_pattern
@@ -24,12 +21,6 @@ from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
 from openpts.vocabulary.verdict import RoundPoint
 
-SHARE: Final = Meta(ge=0, le=100)
-THREADS: Final = Meta(ge=1, le=1024)
-DEPTH: Final = Meta(ge=1, le=4096)
-LENGTH: Final = Meta(ge=0.001, le=365 * 24 * 3600)
-WAIT_STATE: Final = Meta(ge=1, le=1000)
-
 T = TypeVar("T")
 _SMALLEST_SECTOR_BYTES: Final = 512
 _POINT: Final = re.compile(r"(RND|SEQ)\s+([0-9.]+\s*[A-Za-z]+)\s+RW\s?([0-9]{1,3})", re.IGNORECASE)
@@ -40,6 +31,11 @@ _RATIO: Final = re.compile(r"\s*([0-9]{1,9}(?:\.[0-9]{1,12})?)\s*/\s*([0-9]{1,9}
 def seconds_ns(_name: str, seconds: float) -> int:
     """A duration in nanoseconds; a millisecond at least."""
     return max(NS_PER_MS, round(seconds * NS_PER_S))
+
+
+def seconds_or_none_ns(_name: str, seconds: float) -> int:
+    """A duration in nanoseconds; 0 is none at all."""
+    return round(seconds * NS_PER_S)
 
 
 def seconds_text(duration_ns: int) -> str:
@@ -63,11 +59,6 @@ def block_size_bytes(name: str, text: str) -> int:
     if size_bytes % _SMALLEST_SECTOR_BYTES:
         refuse(name, text, "a transfer has whole sectors, of 512 bytes at least")
     return size_bytes
-
-
-def block_sizes_bytes(name: str, texts: Iterable[str]) -> tuple[int, ...]:
-    """Transfer sizes in the order of the loop, each once."""
-    return without_repeats(name, tuple(block_size_bytes(name, text) for text in texts))
 
 
 def size_text(size_bytes: int) -> str:

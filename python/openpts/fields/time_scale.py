@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.errors import UsageError
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.conditions import Conditions
 
 SHORTEST_NS: Final = NS_PER_MS
 """No duration gets shorter: below it, an element would hold the ramp of its queue and nothing else."""
@@ -20,7 +19,7 @@ SHORTEST_NS: Final = NS_PER_MS
 FEWEST: Final = {"max_rounds": WINDOW_ROUNDS, "cycles": 1}
 """Repetitions that are scaled, and how many are left at the least; a window has five rounds."""
 
-C = TypeVar("C", bound=Conditions)
+C = TypeVar("C")
 
 
 def at_time_scale(conditions: C, scale: float) -> C:
@@ -31,13 +30,15 @@ def at_time_scale(conditions: C, scale: float) -> C:
     """
     if not 0 < scale <= 1:
         raise UsageError(f"a time scale is more than 0 and at most 1, not {scale:g}")
-    unscaled = (*getattr(conditions, "unscaled", ()), "time_scale")
+    given: Any = conditions
+    unscaled = (*getattr(given, "unscaled", ()), "time_scale")
     changes = {
-        name: _scaled(name, getattr(conditions, name), scale)
-        for name in conditions.__struct_fields__
+        name: _scaled(name, getattr(given, name), scale)
+        for name in given.__struct_fields__
         if name not in unscaled
     }
-    return replace(conditions, **changes, time_scale=conditions.time_scale * scale)
+    scaled: C = replace(given, **changes, time_scale=given.time_scale * scale)
+    return scaled
 
 
 def _scaled(name: str, value: Any, scale: float) -> Any:

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
-from openpts.fields.setting import parameters_of
-from openpts.parameters.tables import TABLES
+from openpts.fields.conditions import Conditions
+from openpts.fields.field import parameters_of
 
 _ALTERNATIVES: Final = ({"step_seconds", "round_seconds"},)
 """Parameters that say the same thing: the one that wins leaves the others out."""
@@ -35,14 +35,14 @@ class Given:
         return next((self.names[name] for name in parameters if name in self.names), parameters[0])
 
 
-def conditions_of(given: Given, standard: Any) -> Any:
-    """The standard conditions of a test with what was given, in the order of its table.
+def conditions_of(given: Given, standard: Conditions) -> Any:
+    """The standard conditions of a test with what was given, in the order of its parameters.
 
     Raises UsageError, with the parameter's name, for a value that makes no sense; parameters that another
     test has are left out.
     """
-    conditions = standard
-    for name, parameter in parameters_of(TABLES[standard.test]).items():
+    conditions: Any = standard
+    for name, parameter in parameters_of(type(standard)).items():
         if name in given.values:
-            conditions = parameter.setting.change(given.names[name], given.values[name], conditions)
+            conditions = parameter.applied(given.names[name], given.values[name], conditions)
     return conditions

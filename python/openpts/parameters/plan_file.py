@@ -10,26 +10,12 @@ import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from openpts.errors import UsageError
-from openpts.fields.setting import parameters_of
-from openpts.parameters.common_table import CommonParameters
-from openpts.parameters.continuous_tables import (
-    CrossStimulusParameters,
-    IdleRecoveryParameters,
-    WriteSaturationParameters,
-)
+from openpts.fields.conditions import Conditions
+from openpts.fields.field import parameters_of
 from openpts.parameters.contradictions import contradictions
-from openpts.parameters.demand_tables import CompositeParameters, DemandIntensityParameters
-from openpts.parameters.endurance_tables import LifetimeParameters, ThermalParameters
-from openpts.parameters.entropy_table import EntropyParameters
-from openpts.parameters.fill_table import FillParameters
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.parameters.profile_tables import BenchmarksParameters, PreconParameters
-from openpts.parameters.rotational_table import RotationalParameters
-from openpts.parameters.round_tables import IopsParameters, LatencyParameters, ThroughputParameters
 from openpts.parameters.source_position import Path as ValuePath
 from openpts.parameters.source_position import PlacedText
-from openpts.parameters.sustained_table import SustainedParameters
-from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.yaml_text import read_yaml
@@ -49,7 +35,7 @@ _MOST_SEED: Final = 2**63 - 1
 _Name = Annotated[str, Meta(max_length=200)]
 
 
-class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class PlanSettings(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A plan of openpts: tests of SNIA PTS 2.0.1 on one device."""
 
     drive_class: (
@@ -99,38 +85,40 @@ class PlanFile(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     operator: Annotated[_Name, Meta(description="Test operator, for the report.")] | UnsetType = UNSET
     auditor: Annotated[_Name, Meta(description="Auditor, for the report.")] | UnsetType = UNSET
     sponsor: Annotated[_Name, Meta(description="Test sponsor, for the report.")] | UnsetType = UNSET
-    common: (
-        Annotated[CommonParameters, Meta(description="Parameters of every test of the plan.")] | UnsetType
-    ) = UNSET
-    iops: Annotated[IopsParameters, Meta(description="IOPS test.")] | UnsetType = UNSET
-    tp: Annotated[ThroughputParameters, Meta(description="Throughput test.")] | UnsetType = UNSET
-    lat: Annotated[LatencyParameters, Meta(description="Latency test.")] | UnsetType = UNSET
-    wsat: Annotated[WriteSaturationParameters, Meta(description="Write saturation test.")] | UnsetType = UNSET
-    hir: Annotated[IdleRecoveryParameters, Meta(description="Host idle recovery test.")] | UnsetType = UNSET
-    xsr: Annotated[CrossStimulusParameters, Meta(description="Cross stimulus recovery test.")] | UnsetType = (
-        UNSET
+
+
+def _table(
+    name: str, conditions: type[Conditions], description: str, purpose: str = ""
+) -> tuple[str, Any, Any]:
+    """A table of a plan, with a key for each parameter of the conditions; what is not given is unset."""
+    keys = [(one.name, one.type | UnsetType, UNSET) for one in parameters_of(conditions).values()]
+    table = msgspec.defstruct(
+        f"{conditions.__name__.removesuffix('Conditions') or 'Common'}Parameters",
+        keys,
+        namespace={"__doc__": " ".join(purpose.split("\n\n", maxsplit=1)[0].split()) or description},
+        frozen=True,
+        kw_only=True,
+        forbid_unknown_fields=True,
     )
-    cbw: Annotated[CompositeParameters, Meta(description="Composite block size workload.")] | UnsetType = (
-        UNSET
-    )
-    dirth: (
-        Annotated[DemandIntensityParameters, Meta(description="Demand intensity / response time histogram.")]
-        | UnsetType
-    ) = UNSET
-    entropy: Annotated[EntropyParameters, Meta(description="Entropy and write-share sweeps.")] | UnsetType = (
-        UNSET
-    )
-    sustained: (
-        Annotated[SustainedParameters, Meta(description="Sustained performance and claims.")] | UnsetType
-    ) = UNSET
-    fill: Annotated[FillParameters, Meta(description="Fill curve.")] | UnsetType = UNSET
-    benchmarks: Annotated[BenchmarksParameters, Meta(description="Benchmark profiles.")] | UnsetType = UNSET
-    precon: Annotated[PreconParameters, Meta(description="Preconditioning comparison.")] | UnsetType = UNSET
-    thermal: Annotated[ThermalParameters, Meta(description="Thermal throttling.")] | UnsetType = UNSET
-    lifetime: Annotated[LifetimeParameters, Meta(description="Lifetime: full drive cycles.")] | UnsetType = (
-        UNSET
-    )
-    hdd: Annotated[RotationalParameters, Meta(description="Rotational disk by zones.")] | UnsetType = UNSET
+    return name, Annotated[table, Meta(description=description)] | UnsetType, UNSET
+
+
+PlanFile = msgspec.defstruct(
+    "PlanFile",
+    [
+        _table("common", Conditions, "Parameters of every test of the plan."),
+        *(
+            _table(test.name, test.conditions, f"{test.title} test ({test.source}).", test.purpose)
+            for test in PROCEDURES.values()
+        ),
+    ],
+    bases=(PlanSettings,),
+    namespace={"__doc__": PlanSettings.__doc__},
+    frozen=True,
+    kw_only=True,
+    forbid_unknown_fields=True,
+)
+"""A plan: its settings, and a table for each test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +126,13 @@ class Plan:
     """A plan that was read. ``settings`` is what is beside the tables."""
 
     path: str
-    file: PlanFile
+    file: Struct
     text: PlacedText
 
     @property
     def settings(self) -> dict[str, Any]:
         """Class, seed, purge, scenario and people, as far as the file has them."""
-        names = [name for name in self.file.__struct_fields__ if name not in {"common", *TABLES}]
+        names = PlanSettings.__struct_fields__
         return {name: value for name in names if (value := getattr(self.file, name)) is not UNSET}
 
     def given(self, test: str) -> Given:
@@ -191,7 +179,7 @@ def _senseless(plan: Plan) -> tuple[str, ...]:
     drive_class = DriveClass(plan.settings.get("drive_class", DriveClass.ENTERPRISE))
     found: dict[str, None] = {}
     for test in PROCEDURES.values():
-        if getattr(plan.file, test.name) is UNSET and plan.file.common is UNSET:
+        if all(getattr(plan.file, table) is UNSET for table in (test.name, "common")):
             continue
         given, standard = plan.given(test.name), test.standard_conditions(drive_class, 0)
         bad = dict.fromkeys(_refused(given, standard))
@@ -205,10 +193,10 @@ def _in_order(complaint: str) -> tuple[int, ...]:
     return (int(match[1]), int(match[2])) if match else ()
 
 
-def _refused(given: Given, standard: Any) -> list[str]:
+def _refused(given: Given, standard: Conditions) -> list[str]:
     """Each value on its own."""
     refused = []
-    for name in parameters_of(TABLES[standard.test]):
+    for name in parameters_of(type(standard)):
         if name in given.values:
             try:
                 conditions_of(Given({name: given.values[name]}, {name: given.names[name]}), standard)

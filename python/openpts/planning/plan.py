@@ -5,12 +5,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from openpts.fields.conditions import Conditions
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.planning.repetition import Repeated, collapsed
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.data_pattern import VerifiedData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part

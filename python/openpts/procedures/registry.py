@@ -23,7 +23,7 @@ EXTENDED: Final[Mapping[str, Procedure]] = {
 PROCEDURES: Final[Mapping[str, Procedure]] = {**PTS, **EXTENDED}
 
 if TYPE_CHECKING:
-    from openpts.vocabulary.conditions import Conditions
+    from openpts.fields.conditions import Conditions
 
     AnyConditions = Conditions
 else:

@@ -7,6 +7,7 @@ from pathlib import Path
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import SimulatedTarget
 from openpts.errors import UsageError
+from openpts.fields.conditions import Conditions
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.kit.procedure import Procedure
@@ -21,7 +22,7 @@ from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step

@@ -12,6 +12,7 @@ from typing import Final
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import NativeOptions
+from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
@@ -31,7 +32,7 @@ from openpts.runner.script_runner import LiveDriver
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind

@@ -11,7 +11,6 @@ from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.procedure_options import chosen
 from openpts.parameters.overrides import Given
 from openpts.parameters.plan_file import read_plan
-from openpts.parameters.tables import TABLES
 from openpts.parameters.written_file import WrittenFileError
 from openpts.procedures.extended.sustained.conditions import Claim
 from openpts.procedures.registry import EXTENDED
@@ -26,7 +25,7 @@ def given(*words: str) -> Given:
 
     @click.command()
     def command(**options: Any) -> None:
-        found.append(given_as_options(TABLES["sustained"], options))
+        found.append(given_as_options(SUSTAINED.conditions, options))
 
     for option in parameter_options(SUSTAINED):
         command = option(command)

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.steady_state import judge
+from openpts.fields.conditions import Conditions
 from openpts.procedures.extended.benchmarks import script as profile
 from openpts.procedures.extended.precon import script as precon
 from openpts.procedures.extended.sustained import script as sustained
@@ -19,7 +20,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from openpts.fields.workload_table import WorkloadTable
-from openpts.parameters.sustained_table import ClaimsTable
+from openpts.procedures.extended.sustained.conditions import ClaimsTable
 
 OWN_WORKLOAD: Final = WorkloadTable(name="mail", block_sizes={"4KiB": 70, "64KiB": 30}, read_pct=60)
 

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.errors import UsageError
-from openpts.fields.setting import parameters_of
+from openpts.fields.field import parameters_of
 from openpts.parameters.overrides import conditions_of
 from openpts.parameters.plan_file import (
     Plan,
@@ -23,10 +23,9 @@ from openpts.parameters.plan_file import (
     plan_schema,
     read_plan,
 )
-from openpts.parameters.tables import TABLES
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
-from openpts.procedures.registry import PTS
+from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge_choice import PurgeChoice
@@ -222,8 +221,8 @@ def test_a_file_that_is_no_plan(tmp_path: Path) -> None:
 TABLE_TEXTS = st.sampled_from(
     [
         f"[{test}]\n{name} = {value}\n"
-        for test, table in TABLES.items()
-        for name in parameters_of(table)
+        for test, procedure in PROCEDURES.items()
+        for name in parameters_of(procedure.conditions)
         for value in (
             "1",
             "-1",
@@ -250,14 +249,14 @@ def test_no_plan_ends_in_anything_but_a_complaint(parts: list[str]) -> None:
 
 
 def _written(test: str) -> dict[str, Any]:
-    values = {name: CHANGED[name] for name in parameters_of(TABLES[test])}
+    values = {name: CHANGED[name] for name in parameters_of(PROCEDURES[test].conditions)}
     values["write_cache"] = "enabled"
     values.pop("round_seconds", None)
     plain: dict[str, Any] = msgspec.to_builtins(values)
     return plain
 
 
-@pytest.mark.parametrize("test", list(TABLES))
+@pytest.mark.parametrize("test", list(PROCEDURES))
 def test_the_schema_takes_what_the_reader_takes(test: str) -> None:
     validator = jsonschema.Draft202012Validator(plan_schema())
     content = {"class": "client", test: _written(test)}

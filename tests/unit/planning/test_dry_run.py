@@ -17,7 +17,7 @@ from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, S
 from openpts.vocabulary.stop import Duration
 
 if TYPE_CHECKING:
-    from openpts.vocabulary.conditions import Conditions
+    from openpts.fields.conditions import Conditions
 
 CAPACITY_BYTES = 1_600 * GB
 MINUTE_NS = 60 * NS_PER_S

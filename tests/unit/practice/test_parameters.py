@@ -7,9 +7,8 @@ from msgspec.structs import replace
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.procedure_options import chosen, help_of
-from openpts.fields.setting import Parameter, parameters_of
+from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
-from openpts.parameters.tables import TABLES
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
@@ -23,7 +22,7 @@ NAMES = list(EXTENDED)
 EACH = [
     pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
     for test in TESTS
-    for parameter in parameters_of(TABLES[test.name]).values()
+    for parameter in parameters_of(test.conditions).values()
 ]
 # what figures are compared with, what the operator has seen, and what leaves no measurement out
 TOLD_ELSEWHERE = {"claims", "ambient_c", "airflow", "secondary_metrics"}
@@ -43,7 +42,7 @@ def test_each_parameter_sets_its_field(
     standard = test.standard_conditions(drive_class, 1)
     value = changed_value(parameter.name, standard)
     used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
-    assert getattr(used, parameter.setting.field) != getattr(standard, parameter.setting.field)
+    assert getattr(used, parameter.field) != getattr(standard, parameter.field)
 
 
 @pytest.mark.parametrize(("test", "parameter"), EACH)
@@ -52,7 +51,7 @@ def test_each_change_is_in_the_ledger(test: Procedure, parameter: Parameter) -> 
     value = changed_value(parameter.name, standard)
     used = conditions_of(Given({parameter.name: value}, {parameter.name: parameter.option}), standard)
     entries = deviations(used, standard, test.rules)
-    assert bool(entries) is (parameter.setting.field not in TOLD_ELSEWHERE)
+    assert bool(entries) is (parameter.field not in TOLD_ELSEWHERE)
     assert all(entry.required != entry.used for entry in entries)
 
 
@@ -78,13 +77,13 @@ def test_the_value_that_the_help_names_is_the_standard(
     test: Procedure, parameter: Parameter, drive_class: DriveClass
 ) -> None:
     standard = test.standard_conditions(drive_class, 1)
-    shown = parameter.setting.show(standard)
+    shown = parameter.shown(standard)
     if not shown or shown in {"yes", "no"}:
         return
-    options: dict[str, Any] = {f"parameter_{name}": None for name in parameters_of(TABLES[test.name])}
+    options: dict[str, Any] = {f"parameter_{name}": None for name in parameters_of(test.conditions)}
     option = next(one for one in _options(test) if one.name == f"parameter_{parameter.name}")
     options[f"parameter_{parameter.name}"] = option.type_cast_value(None, shown)
-    assert conditions_of(given_as_options(TABLES[test.name], options), standard) == standard
+    assert conditions_of(given_as_options(test.conditions, options), standard) == standard
 
 
 def _options(test: Procedure) -> list[Any]:

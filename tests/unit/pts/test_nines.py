@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from tests.support.findings import findings
 from tests.support.interval_samples import step_of

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
+from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.data_pattern import DataPattern
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.pacing import Pacing
@@ -84,7 +84,7 @@ def test_any_samples_come_back_the_same(samples: list[Sample]) -> None:
     "PTS-CBW-13",
     "PTS-DIRTH-06",
 )
-@pytest.mark.parametrize("kind", get_args(Conditions), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", [test.conditions for test in PROCEDURES.values()], ids=list(PROCEDURES))
 @settings(max_examples=5, deadline=None)
 @given(data=st.data())
 def test_the_conditions_of_every_test_come_back_the_same(kind: type, data: st.DataObject) -> None:

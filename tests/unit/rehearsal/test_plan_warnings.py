@@ -6,12 +6,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace as with_conditions
 
+from openpts.fields.conditions import Conditions
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.record.reader import Run, read_run
 from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
 from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.presets import load_preset
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Report, Table, points_of
 from openpts.plots.svg import draw_figures
 from openpts.procedures.registry import PROCEDURES
@@ -19,7 +20,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample

@@ -7,13 +7,13 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts.analysis.latency import encode_counts
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Report, Verdict, points_of
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample, StepState

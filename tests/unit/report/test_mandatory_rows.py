@@ -11,6 +11,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.errors import RecordError
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.iops.conditions import IopsConditions
@@ -18,7 +19,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.report.build import build_report
 from openpts.report.run_part import missing_plots
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
 from tests.support.made_up_run import made_up_run
 

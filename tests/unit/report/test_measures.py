@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace as with_changes
 
 from openpts import report
+from openpts.fields.conditions import Conditions
 from openpts.pages.measure import Measured
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.procedures.shared.demand.conditions import DemandConditions
@@ -17,7 +18,6 @@ from openpts.report.compare.contenders import ComparedRun, Entry, RunComparison,
 from openpts.report.compare.metrics import metrics_of
 from openpts.report.summary import summarise
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run, restless_rate

@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.fields.field import fields_of
 from openpts.pages.model import Report, Table, Verdict
 from openpts.procedures.kit.ledger import deviations
 from openpts.procedures.pts.iops.conditions import IopsConditions
@@ -13,7 +14,6 @@ from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.report.condition_rows import LABELS
 from openpts.units import KIB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, ZeroData
@@ -184,10 +184,11 @@ def test_recovery_to_the_peak_waits_for_the_end_of_the_last_group() -> None:
 def test_conditions_are_told_in_words_and_not_by_the_names_of_fields(name: str) -> None:
     conditions = made_up_run(name).manifest.conditions
     names = set(conditions.__struct_fields__) - {"drive_class", "write_cache_enabled"}
-    assert names <= set(LABELS)
+    labels = {name: field.label for name, field in fields_of(type(conditions)).items() if field.label}
+    assert names <= set(labels)
     rows = build_report(made_up_run(name), REPORT_DATE).tables()["setup-parameters"].rows
     told = {row.head.text for row in rows}
-    assert {LABELS[name] for name in names if getattr(conditions, name) is not None} <= told
+    assert {labels[name] for name in names if getattr(conditions, name) is not None} <= told
     assert not [label for label in told if "_" in label or label.endswith((" ns", " pct"))]
 
 

@@ -1,10 +1,10 @@
 """Fields of the common header that tests share: range, demand, data pattern, deviations (PTS Annex A)."""
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.printable import brief, printable
 from openpts.procedures.kit.header import of_cycle, write_cache
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.data_pattern import RandomData, RandomOnce
 from openpts.vocabulary.part import Part
 

@@ -7,7 +7,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from openpts.vocabulary.conditions import Conditions, DriveClass
+from openpts.fields.conditions import Conditions
+from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.requests import Script
 

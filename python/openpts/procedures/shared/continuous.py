@@ -1,6 +1,7 @@
 """A long stimulus cut into steps, so that the record never holds back more than half an hour."""
 
 import math
+from collections.abc import Iterator
 from typing import Final
 
 from openpts.errors import UsageError
@@ -26,6 +27,11 @@ def continuous(stimulus: Stimulus, duration_ns: int, minute_ns: int) -> tuple[St
         )
     steps = (Step(stimulus, Duration(longest_ns)),) * whole
     return (*steps, Step(stimulus, Duration(rest_ns))) if rest_ns else steps
+
+
+def histogram_steps(histogram_ns: int, minute_ns: int) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Steps of a response time histogram, with the parameters that they follow from."""
+    yield ("step_seconds", "histogram_seconds"), histogram_ns // (MINUTES_PER_STEP * minute_ns)
 
 
 def transferred_for(written_bytes: float, read_pct: int) -> int | None:

@@ -1,6 +1,6 @@
 """Steady state of a cycle in words: the same in logs and on index pages."""
 
-from openpts.vocabulary.conditions import Conditions
+from openpts.fields.conditions import Conditions
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.verdict import SteadyState
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator
 
-from openpts.vocabulary.conditions import Conditions
+from openpts.fields.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Request
 from openpts.vocabulary.stimulus import AccessPattern, Step

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.advice.table import ADVICE
+from openpts.fields.conditions import Conditions as AnyTest
+from openpts.fields.field import fields_of
 from openpts.pages.printable import fact_text, printable
 from openpts.procedures.kit.header import KINDS, first_known, of_cycle, purge_method, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
-from openpts.report.condition_rows import LABELS, condition_rows
+from openpts.report.condition_rows import condition_rows
 from openpts.units import format_capacity
 
 _FIRMWARE: Final = "Firmware"
@@ -30,7 +32,7 @@ _HOST: Final = (
 # Of an engine's facts those that are chosen or built; the others are measured anew in each run.
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
 # What an operator chooses for each run, or what is no condition of the figures.
-_UNJUDGED: Final = {LABELS["seed"], LABELS["secondary_metrics"]}
+_UNJUDGED: Final = {fields_of(AnyTest)[name].label for name in ("seed", "secondary_metrics")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as with_changes
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Page, Report, Table, Verdict
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.report import report as content_of
@@ -12,7 +13,6 @@ from openpts.procedures.extended.precon.states import comparison_of
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from msgspec.structs import replace as changed
 
+from openpts.fields.conditions import Conditions
 from openpts.pages.model import Figure, Report, Verdict
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.report.build import build_report
-from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus

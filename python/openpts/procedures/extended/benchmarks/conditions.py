@@ -1,8 +1,23 @@
 """The conditions of the benchmark profiles."""
 
+from typing import Annotated, Final
+
+from openpts.fields import usual
+from openpts.fields.conditions import StepCounts
+from openpts.fields.field import Field
+from openpts.fields.kinds import SECONDS_OR_NONE, listed
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
+from openpts.procedures.shared.benchmark import NAMES
+from openpts.procedures.shared.benchmark.conditions import (
+    BENCHMARK,
+    ProfileTestConditions,
+    at_its_scale,
+    benchmark_text,
+    passes_of,
+)
 from openpts.vocabulary.settling import SettlingRule
+
+_BENCHMARKS: Final = listed(BENCHMARK)
 
 
 class BenchmarksConditions(
@@ -14,8 +29,34 @@ class BenchmarksConditions(
     than ``settle_ns``; 0 is not at all.
     """
 
-    benchmarks: tuple[BenchmarkProfile, ...]
-    settle_ns: int = 0
+    parameters = ("benchmarks", passes_of("benchmarks"), ..., "longest_pass_ns", "longest_pause_ns")
+
+    benchmarks: Annotated[
+        tuple[BenchmarkProfile, ...],
+        Field(
+            "Benchmarks",
+            f"Benchmarks, one after the other: {', '.join(NAMES)}.",
+            _BENCHMARKS,
+            examples=(["crystaldiskmark-nvme", "kdiskmark"],),
+            change=at_its_scale("benchmarks", _BENCHMARKS),
+            text=lambda benchmarks: ", ".join(map(benchmark_text, benchmarks)),
+        ),
+    ]
+    precondition_passes: Annotated[
+        float,
+        usual.PRECONDITION_PASSES.but(
+            help="Times the user capacity written in sequence before; 0 leaves the drive as purged."
+        ),
+    ]
+    settle_ns: Annotated[
+        int,
+        Field(
+            "Idle before each benchmark, at most",
+            "Before each benchmark, leave the drive alone until it has come to rest, but no longer; 0 is not "
+            "at all.",
+            SECONDS_OR_NONE,
+        ),
+    ] = 0
 
     # SOL-DEV-04
     @property
@@ -30,6 +71,11 @@ class BenchmarksConditions(
             least_ns=min(self.settle_ns, standard.least_ns * self.minute_ns // standard.look_ns),
             longest_ns=self.settle_ns,
         )
+
+    def step_counts(self) -> StepCounts:
+        """A probe and a look each minute until the drive has come to rest."""
+        looks = 2 * len(self.benchmarks) * -(-self.settle_ns // self.minute_ns)
+        yield ("step_seconds", "settle_seconds"), looks
 
     def row_of(self, number: int) -> tuple[str, ProfileRow]:
         """Benchmark and row of a profile part: rows are numbered through from 1."""

@@ -1,6 +1,11 @@
 """The conditions of the sweeps of data entropy and of the share of writes."""
 
-from openpts.vocabulary.conditions import ExtendedConditions
+from typing import Annotated
+
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import WHOLE_PERCENT, listed, percent
 
 
 class EntropyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="entropy"):
@@ -11,12 +16,37 @@ class EntropyConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
     of writes in mixes. Each level is measured for ``minute_ns`` on the way up and again on the way down.
     """
 
-    sequential_block_size_bytes: int
-    sequential_tc: int
-    sequential_qd: int
-    random_block_size_bytes: int
-    tc: int
-    qd: int
-    precondition_passes: float
-    entropies_pct: tuple[float, ...]
-    write_pcts: tuple[int, ...]
+    parameters = ("segments", "tc", "qd", "sequential_tc", "sequential_qd", ...)
+
+    sequential_block_size_bytes: Annotated[
+        int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of sequential writes.")
+    ]
+    sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of sequential writes.")]
+    sequential_qd: Annotated[int, usual.SEQUENTIAL_QD.but(help="Queue depth of sequential writes.")]
+    random_block_size_bytes: Annotated[
+        int, usual.RANDOM_BLOCK_SIZE.but(help="Block size of random writes and mixes.")
+    ]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    precondition_passes: Annotated[
+        float,
+        usual.PRECONDITION_PASSES.but(
+            help="Times the user capacity written before the sequential sweep and before the random ones."
+        ),
+    ]
+    entropies_pct: Annotated[
+        tuple[float, ...],
+        Field(
+            "Entropies asked for (%)",
+            "Entropy of what is written, as per cent of that of random bytes.",
+            listed(percent(ge=0, le=100)),
+        ),
+    ]
+    write_pcts: Annotated[
+        tuple[int, ...],
+        Field(
+            "Shares of writes (%)",
+            "Mixes as per cent of writes, in the order of the way up.",
+            listed(WHOLE_PERCENT),
+        ),
+    ]

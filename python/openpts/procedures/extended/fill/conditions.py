@@ -1,9 +1,15 @@
 """The conditions of the test that fills a drive once."""
 
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
 from msgspec import Struct
 
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import SECONDS, SECONDS_OR_NONE, listed, percent
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import ExtendedConditions
 
 
 class IdleTime(Struct, frozen=True):
@@ -16,6 +22,18 @@ class IdleTime(Struct, frozen=True):
         return f"{minutes} min" if minutes and not rest_ns else f"{self.idle_ns / NS_PER_S:g} s"
 
 
+_IDLE_TIME: Final = replace(
+    SECONDS_OR_NONE,
+    read=lambda name, value: IdleTime(SECONDS_OR_NONE.read(name, value)),
+    show=lambda time: SECONDS_OR_NONE.show(time.idle_ns),
+)
+_LEVELS: Final = listed(percent(ge=0, le=100))
+
+
+def _rising(name: str, values: list[float]) -> tuple[Any, ...]:
+    return tuple(sorted(_LEVELS.read(name, values)))
+
+
 class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="fill"):
     """The active range filled once in sequence, writes after idle times, and bursts by fill level.
 
@@ -24,14 +42,46 @@ class FillConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="t
     of the active range, in what is filled.
     """
 
-    sequential_block_size_bytes: int
-    sequential_tc: int
-    sequential_qd: int
-    random_block_size_bytes: int
-    tc: int
-    qd: int
-    step_pct: float
-    idle_times: tuple[IdleTime, ...]
-    rewrite_pct: float
-    levels_pct: tuple[float, ...]
-    burst_ns: int
+    parameters = ("tc", "qd", "sequential_tc", "sequential_qd", ...)
+
+    sequential_block_size_bytes: Annotated[
+        int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of the fill.")
+    ]
+    sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of the fill.")]
+    sequential_qd: Annotated[int, usual.SEQUENTIAL_QD.but(help="Queue depth of the fill.")]
+    random_block_size_bytes: Annotated[int, usual.RANDOM_BLOCK_SIZE.but(help="Block size of the bursts.")]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    step_pct: Annotated[
+        float,
+        Field(
+            "Step of the fill (% of active range)",
+            "Per cent of the range in a step of the fill.",
+            percent(ge=0.5, le=50),
+        ),
+    ]
+    idle_times: Annotated[
+        tuple[IdleTime, ...],
+        Field(
+            "Idle times between rewrites",
+            "Idle times, in their order; each is followed by writes. 0 is none.",
+            listed(_IDLE_TIME),
+        ),
+    ]
+    rewrite_pct: Annotated[
+        float,
+        Field(
+            "Written again after each idle time (% of active range)",
+            "Per cent of the range written again after each idle time.",
+            percent(gt=0, le=100),
+        ),
+    ]
+    levels_pct: Annotated[
+        tuple[float, ...],
+        Field(
+            "Fill levels of the bursts (% of active range)",
+            "Fill levels at which bursts come, as per cent of the range; in rising order.",
+            replace(_LEVELS, read=_rising),
+        ),
+    ]
+    burst_ns: Annotated[int, Field("Length of a burst", "Length of each burst.", SECONDS)]

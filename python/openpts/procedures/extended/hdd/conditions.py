@@ -1,8 +1,12 @@
 """The conditions of the test of rotational disks."""
 
 from itertools import pairwise
+from typing import Annotated
 
-from openpts.vocabulary.conditions import ExtendedConditions
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field
+from openpts.fields.kinds import DEPTH, count, listed
 
 
 class RotationalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="hdd"):
@@ -12,12 +16,21 @@ class RotationalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fi
     ``qds``. Each lasts ``minute_ns``.
     """
 
-    zones: int
-    sequential_block_size_bytes: int
-    sequential_tc: int
-    sequential_qd: int
-    random_block_size_bytes: int
-    qds: tuple[int, ...]
+    parameters = ("zones", "qds", "sequential_tc", "sequential_qd", ...)
+
+    zones: Annotated[int, Field("Zones", "Number of equal zones of the range.", count(1, 1024), amount=True)]
+    sequential_block_size_bytes: Annotated[
+        int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of sequential accesses.", examples=("1MiB",))
+    ]
+    sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of sequential accesses.")]
+    sequential_qd: Annotated[int, usual.SEQUENTIAL_QD.but(help="Queue depth of sequential accesses.")]
+    random_block_size_bytes: Annotated[
+        int, usual.RANDOM_BLOCK_SIZE.but(help="Block size of random accesses.")
+    ]
+    qds: Annotated[
+        tuple[int, ...],
+        usual.QDS.but(help="Queue depths of random accesses, one thread each.", kind=listed(DEPTH)),
+    ]
 
     @property
     def zone_spans_pct(self) -> tuple[tuple[float, float], ...]:

@@ -1,6 +1,11 @@
 """The conditions of the lifetime test."""
 
-from openpts.vocabulary.conditions import ExtendedConditions
+from typing import Annotated
+
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions, StepCounts
+from openpts.fields.field import Field
+from openpts.fields.kinds import AMOUNT, SWITCH, count, percent
 from openpts.vocabulary.data_pattern import RandomData
 
 
@@ -13,14 +18,44 @@ class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fiel
     this cycle wrote, if that is random data; no other can be told from what an earlier cycle wrote.
     """
 
-    block_size_bytes: int
-    tc: int
-    qd: int
-    drive_cycles: int
-    write_limit_bytes: int | None = None
-    wear_limit_pct: float
-    longest_ns: int
-    verify: bool = True
+    block_size_bytes: Annotated[int, usual.BLOCK_SIZE]
+    tc: Annotated[int, usual.TC.but(help="")]
+    qd: Annotated[int, usual.QD]
+    drive_cycles: Annotated[
+        int,
+        Field(
+            "Drive cycles, at most",
+            "Write and read the whole range this many times. USES THE DRIVE UP: a few thousand end its life.",
+            count(1, 1_000_000),
+            name="cycles",
+            amount=True,
+        ),
+    ]
+    write_limit_bytes: Annotated[
+        int | None,
+        Field(
+            "Ends after (written)", "End when this test has written this much.", AMOUNT, examples=("100TB",)
+        ),
+    ] = None
+    wear_limit_pct: Annotated[
+        float,
+        Field(
+            "Ends at rated life used (%)",
+            "End when the drive's log reports this share of its rated life as used; 100 is all of it.",
+            percent(gt=0, le=1000),
+        ),
+    ]
+    longest_ns: Annotated[
+        int, usual.LONGEST.but(help="End with the cycle in which this much time has passed.")
+    ]
+    verify: Annotated[
+        bool,
+        Field("Reads compared with what was written", "Compare all data read with what was written.", SWITCH),
+    ] = True
+
+    def step_counts(self) -> StepCounts:
+        """A write and a read of each cycle."""
+        yield ("cycles",), 2 * self.drive_cycles
 
     @property
     def compares(self) -> bool:

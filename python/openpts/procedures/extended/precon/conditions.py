@@ -1,10 +1,20 @@
 """The conditions of the preconditioning comparison."""
 
 from enum import StrEnum
-from typing import ClassVar
+from typing import Annotated
 
+from openpts.fields import usual
+from openpts.fields.field import Field
+from openpts.fields.kinds import FILLS, PASSES, percent
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRow
-from openpts.procedures.shared.benchmark.conditions import ProfileTestConditions
+from openpts.procedures.shared.benchmark import NAMES
+from openpts.procedures.shared.benchmark.conditions import (
+    BENCHMARK,
+    ProfileTestConditions,
+    at_its_scale,
+    benchmark_text,
+    passes_of,
+)
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
 
@@ -29,19 +39,71 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
     have at most ``file_share_pct`` of the active range for it, so that a fresh drive stays fresh.
     """
 
-    steady_state: ClassVar[SteadyState] = SteadyState.MINUTES
+    steady_state = SteadyState.MINUTES
+    parameters = ("benchmark", passes_of("benchmark"), "tc", "qd", ..., "longest_pass_ns", "longest_pause_ns")
 
-    benchmark: BenchmarkProfile
-    recondition_passes: float
-    workload: Workload
-    tc: int
-    qd: int
-    drive_fills: float
-    longest_ns: int
-    tracking_period_ns: int
-    tracking_fills: float
-    steady_after_drive_fills: float
-    file_share_pct: float
+    benchmark: Annotated[
+        BenchmarkProfile,
+        Field(
+            "Benchmark",
+            f"Whose rows are measured in each state: one of {', '.join(NAMES)}.",
+            BENCHMARK,
+            examples=("crystaldiskmark",),
+            change=at_its_scale("benchmark", BENCHMARK),
+            text=benchmark_text,
+        ),
+    ]
+    precondition_passes: Annotated[
+        float,
+        usual.PRECONDITION_PASSES.but(
+            help="Times the user capacity written in sequence for the second state."
+        ),
+    ]
+    recondition_passes: Annotated[
+        float,
+        Field(
+            "State restored with (x user capacity)",
+            "Times the user capacity written to bring a state back that a row has disturbed.",
+            PASSES,
+        ),
+    ]
+    workload: Annotated[Workload, usual.ONE_WORKLOAD]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    drive_fills: Annotated[
+        float,
+        usual.DRIVE_FILLS.but(
+            help="End random writes that are not steady after this many times the user capacity."
+        ),
+    ]
+    longest_ns: Annotated[
+        int, usual.LONGEST.but(help="End random writes that are not steady after this time.")
+    ]
+    tracking_period_ns: Annotated[int, usual.TRACKING_PERIOD]
+    tracking_fills: Annotated[
+        float,
+        Field(
+            "From one tracked minute to the next, at most (x user capacity)",
+            "Tracked minutes are no further apart than this many times the user capacity.",
+            FILLS,
+            name="tracking_drive_fills",
+        ),
+    ]
+    steady_after_drive_fills: Annotated[
+        float,
+        usual.STEADY_AFTER.but(
+            help="Random writes from fresh and after sequential writes go on for so many times the user "
+            "capacity at the least."
+        ),
+    ]
+    file_share_pct: Annotated[
+        float,
+        Field(
+            "Test file, at most (% of active range)",
+            "Largest share of the active range that the test file may have.",
+            percent(gt=0, le=100),
+        ),
+    ]
 
     def row_number(self, state: DriveState, place: int) -> int:
         """The number of the profile part that measures a row in a state; ``place`` counts from 0."""

@@ -2,12 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Any, Final
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec.structs import replace
 
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions
+from openpts.fields.field import Field, Kind
+from openpts.fields.kinds import SECONDS, percent
 from openpts.units import MB
-from openpts.vocabulary.conditions import ExtendedConditions
 from openpts.vocabulary.sample import Measured
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.workload import Workload
@@ -58,6 +62,26 @@ SHORT_FIGURES: Final[Mapping[str, ShortFigure]] = {
 }
 """By name, in the order in which they are measured: what is read was written before."""
 
+_Value = Annotated[float, Meta(gt=0)]
+
+
+class ClaimsTable(Struct, frozen=True, forbid_unknown_fields=True):
+    """What the drive's data sheet says."""
+
+    sequential_write_mb_per_s: Annotated[_Value, Meta(description="SEQ 128 KiB W, MB/s.")] | UnsetType = UNSET
+    sequential_read_mb_per_s: Annotated[_Value, Meta(description="SEQ 128 KiB R, MB/s.")] | UnsetType = UNSET
+    random_write_iops: Annotated[_Value, Meta(description="RND 4 KiB W, IOPS.")] | UnsetType = UNSET
+    random_read_iops: Annotated[_Value, Meta(description="RND 4 KiB R, IOPS.")] | UnsetType = UNSET
+
+
+def _with_claims(_name: str, table: ClaimsTable, conditions: Any) -> Any:
+    claims = tuple(
+        Claim(figure.name, float(value))
+        for figure in SHORT_FIGURES.values()
+        if (value := getattr(table, figure.claim_name)) is not UNSET
+    )
+    return replace(conditions, claims=claims)
+
 
 class SustainedConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="sustained"):
     """Short figures on the fresh drive, a long load, and the same figures again.
@@ -67,15 +91,40 @@ class SustainedConditions(ExtendedConditions, frozen=True, kw_only=True, tag_fie
     written or ``longest_ns`` have passed. ``claims`` are values of the drive's data sheet.
     """
 
-    sequential_block_size_bytes: int
-    sequential_tc: int
-    sequential_qd: int
-    random_block_size_bytes: int
-    tc: int
-    qd: int
-    figure_ns: int
-    span_pct: float
-    workload: Workload
-    drive_fills: float
-    longest_ns: int
-    claims: tuple[Claim, ...] = ()
+    parameters = ("segments", "tc", "qd", "sequential_tc", "sequential_qd", ...)
+
+    sequential_block_size_bytes: Annotated[
+        int, usual.SEQUENTIAL_BLOCK_SIZE.but(help="Block size of the sequential figures.")
+    ]
+    sequential_tc: Annotated[int, usual.SEQUENTIAL_TC.but(help="Thread count of sequential stimuli.")]
+    sequential_qd: Annotated[int, usual.SEQUENTIAL_QD.but(help="Queue depth of sequential stimuli.")]
+    random_block_size_bytes: Annotated[
+        int, usual.RANDOM_BLOCK_SIZE.but(help="Block size of the random figures.")
+    ]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    figure_ns: Annotated[int, Field("Length of a short figure", "Length of each short figure.", SECONDS)]
+    span_pct: Annotated[
+        float,
+        Field(
+            "Span of the short figures (% of active range)",
+            "Per cent of the active range that the figures use.",
+            percent(gt=0, le=100),
+        ),
+    ]
+    workload: Annotated[Workload, usual.ONE_WORKLOAD.but(help="What the load applies.")]
+    drive_fills: Annotated[
+        float, usual.DRIVE_FILLS.but(help="End the load when this many times the user capacity are written.")
+    ]
+    longest_ns: Annotated[int, usual.LONGEST.but(help="End the load after this time, if that comes first.")]
+    claims: Annotated[
+        tuple[Claim, ...],
+        Field(
+            "Claims of the data sheet",
+            "A value of the drive's data sheet, to compare with the measured one.",
+            Kind(ClaimsTable),
+            change=_with_claims,
+            show=lambda _conditions: "",
+            free="what figures are compared with",
+        ),
+    ] = ()

@@ -1,6 +1,14 @@
 """The conditions of the test of thermal throttling."""
 
-from openpts.vocabulary.conditions import ExtendedConditions
+from typing import Annotated, Final
+
+from openpts.fields import usual
+from openpts.fields.conditions import ExtendedConditions, StepCounts
+from openpts.fields.field import Field, Kind
+from openpts.fields.kinds import SECONDS, count, number
+
+_TEMPERATURE: Final = number(ge=-60, le=150)
+_WORDS: Final = Kind(str, metavar="TEXT", limits={"max_length": 200})
 
 
 class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="thermal"):
@@ -14,18 +22,96 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
     without I/O in turns for ``duty_ns``. ``ambient_c`` and ``airflow`` are what the operator states.
     """
 
-    block_size_bytes: int
-    tc: int
-    qd: int
-    precondition_passes: float
-    cool_c: float | None = None
-    longest_cooling_ns: int
-    look_ns: int
-    load_ns: int
-    stable_minutes: int
-    rest_ns: int
-    busy_ns: int
-    idle_ns: int
-    duty_ns: int
-    ambient_c: float | None = None
-    airflow: str | None = None
+    block_size_bytes: Annotated[int, usual.BLOCK_SIZE]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    precondition_passes: Annotated[
+        float,
+        usual.PRECONDITION_PASSES.but(
+            help="Times the user capacity written before the first rest, so that a full cache isn't taken "
+            "for heat."
+        ),
+    ]
+    cool_c: Annotated[
+        float | None,
+        Field(
+            "Cold run begins at (°C)",
+            "Begin the cold run at this temperature of the drive; otherwise when it stops cooling.",
+            _TEMPERATURE,
+        ),
+    ] = None
+    longest_cooling_ns: Annotated[
+        int, Field("Idle before the cold run, at most", "Idle at most this long to cool the drive.", SECONDS)
+    ]
+    look_ns: Annotated[
+        int,
+        Field(
+            "From one look at the idle drive to the next",
+            "Read the log of the idle drive at this interval.",
+            SECONDS,
+        ),
+    ]
+    load_ns: Annotated[
+        int,
+        Field(
+            "Cold run and warm run, at most", "Longest time of the cold run, and of the warm run.", SECONDS
+        ),
+    ]
+    stable_minutes: Annotated[
+        int,
+        Field(
+            "A throttled run ends when stable for (min)",
+            "End a run sooner when the drive throttles and its speed was stable for this many minutes.",
+            count(2, 10_000),
+        ),
+    ]
+    rest_ns: Annotated[
+        int,
+        Field(
+            "Idle before the warm run and the duty cycle",
+            "Idle time before the warm run, and before the duty cycle.",
+            SECONDS,
+        ),
+    ]
+    busy_ns: Annotated[
+        int,
+        Field(
+            "Writes of the duty cycle", "Writes of the duty cycle from one idle time to the next.", SECONDS
+        ),
+    ]
+    idle_ns: Annotated[
+        int,
+        Field(
+            "Idle time of the duty cycle", "Idle time of the duty cycle after each of its writes.", SECONDS
+        ),
+    ]
+    duty_ns: Annotated[
+        int, Field("Length of the duty cycle", "Length of the duty cycle, busy and idle together.", SECONDS)
+    ]
+    ambient_c: Annotated[
+        float | None,
+        Field(
+            "Air around the drive, as stated (°C)",
+            "Temperature of the air around the drive, as you measured it, for the report.",
+            _TEMPERATURE,
+            free="what the operator has seen",
+        ),
+    ] = None
+    airflow: Annotated[
+        str | None,
+        Field(
+            "Cooling, as stated",
+            "How the drive is cooled, in words, for the report.",
+            _WORDS,
+            examples=("heat sink, fan at 1 m/s",),
+            free="what the operator has seen",
+        ),
+    ] = None
+
+    def step_counts(self) -> StepCounts:
+        """Looks at the idle drive, minutes of the runs, and turns of the duty cycle."""
+        yield ("look_seconds", "longest_cooling_seconds"), -(-self.longest_cooling_ns // self.look_ns)
+        yield ("look_seconds", "rest_seconds"), 2 * -(-self.rest_ns // self.look_ns)
+        yield ("step_seconds", "load_seconds"), 2 * -(-self.load_ns // self.minute_ns)
+        cycle_ns = self.busy_ns + self.idle_ns
+        yield ("busy_seconds", "idle_seconds", "duty_seconds"), 2 * round(self.duty_ns / cycle_ns)

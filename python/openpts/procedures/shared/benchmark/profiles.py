@@ -1,19 +1,18 @@
-"""The benchmarks that openpts knows, each a TOML file of rows under ``benchmarks``."""
+"""The benchmarks that openpts knows, each a TOML file of rows under ``catalogue``."""
 
 import tomllib
 from collections.abc import Mapping
-from importlib import resources
 from typing import Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta, Struct
 
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
+from openpts.procedures.shared.benchmark import CATALOGUE, NAMES
 from openpts.units import NS_PER_S, parse_size_bytes
 from openpts.vocabulary.data_pattern import DataPattern
 from openpts.vocabulary.stimulus import BlockSize
 
-_SUFFIX: Final = ".toml"
 _WHOLE_RANGE: Final = "all"
 _RANDOM_PCTS: Final = {"SEQ": 0, "RND": 100}
 
@@ -91,24 +90,10 @@ def _row(row: _Row) -> ProfileRow:
     )
 
 
-def _shipped() -> dict[str, BenchmarkProfile]:
-    files = sorted(
-        (
-            file
-            for file in (resources.files("openpts.procedures.shared.benchmark") / "catalogue").iterdir()
-            if file.name.endswith(_SUFFIX)
-        ),
-        key=lambda file: file.name.removesuffix(_SUFFIX),
-    )
-    names = [file.name.removesuffix(_SUFFIX) for file in files]
-    return {
-        name: parse_benchmark(name, file.read_text(encoding="utf-8"))
-        for name, file in zip(names, files, strict=True)
-    }
-
-
 # SOL-BMK-07 to 10
-BENCHMARKS: Final[Mapping[str, BenchmarkProfile]] = _shipped()
+BENCHMARKS: Final[Mapping[str, BenchmarkProfile]] = {
+    name: parse_benchmark(name, (CATALOGUE / f"{name}.toml").read_text(encoding="utf-8")) for name in NAMES
+}
 """By name, in alphabetical order."""
 
 SHORT: Final = BENCHMARKS["short"]

@@ -1,10 +1,18 @@
 """What the conditions of CBW and DIRTH share (PTS 13, 14)."""
 
-from typing import ClassVar
+from collections.abc import Collection
+from typing import Annotated, ClassVar
 
-from openpts.vocabulary.conditions import Conditions
+from openpts.fields import usual
+from openpts.fields.conditions import Conditions, Contradictions, StepCounts
+from openpts.fields.field import Field
+from openpts.fields.kinds import DEPTH, MILLISECONDS, SECONDS, SWITCH, THREADS, count, listed, percent
 from openpts.vocabulary.verdict import SteadyState
 from openpts.vocabulary.workload import Workload
+
+
+def _mid_points(number: int) -> str:
+    return f"{number} MidIOPS point{'' if number == 1 else 's'}"
 
 
 class DemandConditions(Conditions, frozen=True, kw_only=True):
@@ -22,21 +30,116 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
     set_by_class: ClassVar[bool] = False
     unscaled: ClassVar[tuple[str, ...]] = ("art_limit_ns",)
 
-    workload: Workload
-    skipped_block_sizes_bytes: tuple[int, ...] = ()
-    tcs: tuple[int, ...]
-    qds: tuple[int, ...]
-    precondition_tc: int
-    precondition_qd: int
-    precondition_passes: float = 0
-    tracking_period_ns: int
-    max_rounds: int
-    prewrite_shortest_ns: int
-    prewrite_longest_ns: int
-    prewrite_capacity_pct: float
-    art_limit_ns: int
-    plateau_pct: float
-    mid_points: int
-    histogram_prewrite_ns: int
-    histogram_ns: int
-    capture: bool = True
+    workload: Annotated[Workload, usual.ONE_WORKLOAD]
+    skipped_block_sizes_bytes: Annotated[tuple[int, ...], usual.SKIPPED_BLOCK_SIZES] = ()
+    tcs: Annotated[
+        tuple[int, ...], usual.TCS.but(help="Thread counts of the operating points.", kind=listed(THREADS))
+    ]
+    qds: Annotated[
+        tuple[int, ...], usual.QDS.but(help="Queue depths of the operating points.", kind=listed(DEPTH))
+    ]
+    precondition_tc: Annotated[
+        int, usual.PRECONDITION_TC.but(help="Thread count of preconditioning and pre-writes.")
+    ]
+    precondition_qd: Annotated[
+        int, usual.PRECONDITION_QD.but(help="Queue depth of preconditioning and pre-writes.")
+    ]
+    precondition_passes: Annotated[
+        float,
+        usual.PRECONDITION_PASSES.but(
+            help="Times the user capacity written first in 128 KiB sequential writes."
+        ),
+    ] = 0
+    tracking_period_ns: Annotated[int, usual.TRACKING_PERIOD]
+    max_rounds: Annotated[int, usual.MAX_ROUNDS]
+    prewrite_shortest_ns: Annotated[
+        int,
+        Field(
+            "Pre-write before a Round, at least",
+            "Pre-write at least this long before each round.",
+            SECONDS,
+            text="pre-writes of {} at the least",
+        ),
+    ]
+    prewrite_longest_ns: Annotated[
+        int,
+        Field(
+            "Pre-write before a Round, at most",
+            "Pre-write at most this long before each round.",
+            SECONDS,
+            text="pre-writes of {} at the most",
+        ),
+    ]
+    prewrite_capacity_pct: Annotated[
+        float,
+        Field(
+            "Pre-write before a Round, at most (% of user capacity)",
+            "End a pre-write when this share of the user capacity is written, in per cent.",
+            percent(gt=0, le=100_000),
+            text="{} % of the user capacity",
+            amount=True,
+        ),
+    ]
+    art_limit_ns: Annotated[
+        int,
+        Field(
+            "ART limit of the MaxIOPS point",
+            "The MaxIOPS point has an average response time below this.",
+            MILLISECONDS,
+            text="ART below {}",
+        ),
+    ]
+    plateau_pct: Annotated[
+        float,
+        Field(
+            "IOPS that count as the highest: within (%)",
+            "Take as MaxIOPS the point of least demand within this many per cent of the highest IOPS.",
+            percent(ge=0, le=100),
+            text="points within {} % of the highest IOPS",
+        ),
+    ]
+    mid_points: Annotated[
+        int,
+        Field(
+            "MidIOPS points", "MidIOPS points between MaxIOPS and MinIOPS.", count(1, 47), text=_mid_points
+        ),
+    ]
+    histogram_prewrite_ns: Annotated[
+        int,
+        Field(
+            "Pre-write before a histogram",
+            "Length of the pre-writes of each histogram.",
+            SECONDS,
+            text="pre-writes of {}",
+        ),
+    ]
+    histogram_ns: Annotated[int, usual.HISTOGRAM]
+    capture: Annotated[
+        bool,
+        Field("Every completion time kept", "Keep every completion time of the histograms in files.", SWITCH),
+    ] = True
+
+    @property
+    def chosen_workloads(self) -> tuple[Workload, ...]:
+        """The pattern of all stimuli but preconditioning."""
+        return (self.workload,)
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """What can be neither pre-written nor told apart as operating points."""
+        del given
+        if self.prewrite_shortest_ns > self.prewrite_longest_ns:
+            yield (
+                ("prewrite_shortest_seconds", "prewrite_longest_seconds"),
+                "the shortest pre-write is longer than the longest",
+            )
+        points = len(self.tcs) * len(self.qds)
+        if points < 2 + self.mid_points:
+            yield (
+                ("mid_points", "tcs", "qds"),
+                f"{points} operating points can't hold MaxIOPS, MinIOPS and {self.mid_points} between them",
+            )
+
+    def step_counts(self) -> StepCounts:
+        """Each operating point and the pre-write of each round."""
+        points = len(self.tcs) * len(self.qds)
+        yield ("max_rounds", "tcs", "qds"), self.max_rounds * (points + 1)

@@ -1,9 +1,47 @@
 """What the conditions of IOPS, throughput and latency share (PTS 7, 8, 9)."""
 
-from typing import ClassVar, Final
+from collections.abc import Collection
+from typing import Annotated, Any, ClassVar, Final
 
-from openpts.vocabulary.conditions import Conditions
+from msgspec.structs import replace
+
+from openpts.fields import readers, usual
+from openpts.fields.conditions import Conditions, Contradictions, Listed, StepCounts
+from openpts.fields.field import Field, Parameter
+from openpts.fields.kinds import ELEMENT, SECONDS, SIZE, WHOLE_PERCENT, listed
+from openpts.vocabulary.condition_text import condition_text
+from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import SteadyState, TrackingVariable
+
+
+def _sizes_text(sizes: tuple[int, ...]) -> str:
+    texts = (condition_text("block_size_bytes", size_bytes).removesuffix(" KiB") for size_bytes in sizes)
+    return f"{', '.join(texts)} KiB"
+
+
+def _with_round_seconds(_name: str, seconds: float, conditions: Any) -> Any:
+    return replace(conditions, minute_ns=readers.seconds_ns("", seconds / conditions.elements_per_round))
+
+
+def _with_tracking(name: str, texts: list[str], conditions: Any) -> Any:
+    """Tracking variables; their figure is that on which the test is judged anyway."""
+    figure = conditions.tracking[0].figure
+    points = readers.without_repeats(name, tuple(readers.point_of(name, text) for text in texts))
+    variables = tuple(
+        TrackingVariable(point.access_pattern, point.block_size_bytes, point.read_pct, figure)
+        for point in points
+    )
+    return replace(conditions, tracking=variables)
+
+
+ROUND_SECONDS: Final = Parameter(
+    "round_seconds",
+    "minute_ns",
+    "Length of one round, shared out to its elements.",
+    SECONDS,
+    change=_with_round_seconds,
+    show=lambda conditions: readers.seconds_text(conditions.minute_ns * conditions.elements_per_round),
+)
 
 
 class RoundConditions(Conditions, frozen=True, kw_only=True):
@@ -15,18 +53,86 @@ class RoundConditions(Conditions, frozen=True, kw_only=True):
     """
 
     steady_state: ClassVar[SteadyState] = SteadyState.ROUNDS
+    parameters: ClassVar[Listed] = (
+        "tc",
+        "qd",
+        "precondition_passes",
+        "precondition_tc",
+        "precondition_qd",
+        "read_pcts",
+        "block_sizes_bytes",
+        "max_rounds",
+        ROUND_SECONDS,
+    )
 
-    tc: int
-    qd: int
-    precondition_block_size_bytes: int
-    precondition_passes: float
-    precondition_tc: int | None = None
-    precondition_qd: int | None = None
-    read_pcts: tuple[int, ...]
-    block_sizes_bytes: tuple[int, ...]
-    skipped_block_sizes_bytes: tuple[int, ...] = ()
-    max_rounds: int
-    tracking: tuple[TrackingVariable, ...]
+    tc: Annotated[int, usual.TC]
+    qd: Annotated[int, usual.QD]
+    precondition_block_size_bytes: Annotated[int, usual.PRECONDITION_BLOCK_SIZE]
+    precondition_passes: Annotated[
+        float, usual.PRECONDITION_PASSES.but(help="Times the user capacity written before the rounds.")
+    ]
+    precondition_tc: Annotated[
+        int | None, usual.PRECONDITION_TC.but(help="Thread count of preconditioning; that of the test.")
+    ] = None
+    precondition_qd: Annotated[
+        int | None, usual.PRECONDITION_QD.but(help="Queue depth of preconditioning; that of the test.")
+    ] = None
+    read_pcts: Annotated[
+        tuple[int, ...],
+        Field(
+            "Read shares (%), outer loop",
+            "R/W mixes of a round as per cent of reads, in the order of the loop.",
+            listed(WHOLE_PERCENT),
+            text="{} % reads",
+        ),
+    ]
+    block_sizes_bytes: Annotated[
+        tuple[int, ...],
+        Field(
+            "Block sizes, inner loop",
+            "Block sizes of a round, in the order of the loop: 4KiB,64KiB.",
+            listed(SIZE),
+            examples=(["1MiB", "4KiB"],),
+            text=_sizes_text,
+        ),
+    ]
+    skipped_block_sizes_bytes: Annotated[tuple[int, ...], usual.SKIPPED_BLOCK_SIZES] = ()
+    max_rounds: Annotated[int, usual.MAX_ROUNDS]
+    tracking: Annotated[
+        tuple[TrackingVariable, ...],
+        Field(
+            "Tracking variables",
+            "Elements on which steady state is judged: RND 4KiB RW0,RND 64KiB RW65.",
+            listed(ELEMENT),
+            examples=(["RND 4KiB RW0"],),
+            change=_with_tracking,
+            show=lambda conditions: ",".join(str(variable) for variable in conditions.tracking),
+        ),
+    ]
+
+    @property
+    def elements_per_round(self) -> int:
+        """How many elements a round has."""
+        return len(self.read_pcts) * len(self.block_sizes_bytes)
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """What steady state is judged on has to be measured."""
+        del given
+        for variable in self.tracking:
+            is_element = variable.access_pattern is AccessPattern.RANDOM and (
+                variable.block_size_bytes in self.block_sizes_bytes and variable.read_pct in self.read_pcts
+            )
+            if not is_element:
+                yield (
+                    ("tracking", "block_sizes", "read_pcts"),
+                    f"steady state is judged on {variable}, which is not an element of a round: "
+                    "name others with tracking",
+                )
+
+    def step_counts(self) -> StepCounts:
+        """Each element of each round is a step."""
+        elements = len(self.block_sizes_bytes) * len(self.read_pcts)
+        yield ("max_rounds", "block_sizes", "read_pcts"), self.max_rounds * elements
 
     @property
     def demand(self) -> tuple[int, int]:

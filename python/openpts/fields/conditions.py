@@ -1,0 +1,208 @@
+"""The conditions of each test: what the operator may set, and what section 5 and the header report.
+
+Durations are nanoseconds in fields that end in ``_ns``, repetitions are in ``max_rounds`` and ``cycles``:
+fields/time_scale.py shortens exactly those.
+"""
+
+from collections.abc import Collection, Iterator
+from types import EllipsisType
+from typing import Annotated, ClassVar, Literal, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
+
+from openpts.fields import readers
+from openpts.fields.field import Field, Kind, Parameter
+from openpts.fields.kinds import SECONDS, SWITCH
+from openpts.fields.time_scale import at_time_scale
+from openpts.vocabulary.condition_text import condition_text
+from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.data_pattern import DataPattern, RandomData
+from openpts.vocabulary.placement import Segments
+from openpts.vocabulary.stimulus import ActiveRange, Stimulus
+from openpts.vocabulary.verdict import SteadyState
+from openpts.vocabulary.workload import Workload
+
+Listed = tuple[str | Parameter | EllipsisType, ...]
+"""Fields by name, parameters that are more than a field, ``...`` for the other fields that have a help."""
+
+Contradictions = Iterator[tuple[tuple[str, ...], str]]
+"""Parameters that a contradiction is between, the likeliest culprit first, and what it is."""
+
+StepCounts = Iterator[tuple[tuple[str, ...], int]]
+"""Parameters that a number of steps follows from, the likeliest to blame first, and the number."""
+
+
+def _segments_text(part: Segments | None) -> str:
+    return "the whole active range" if part is None else condition_text("segments", part)
+
+
+def _time_scale_text(scale: float) -> str:
+    if scale == 1:
+        return "as specified"
+    return f"durations and repetitions x {condition_text('time_scale', scale)}"
+
+
+class Conditions(Struct, frozen=True, kw_only=True):
+    """What all tests have in common.
+
+    ``segments`` restrict random accesses to LBA segments spread over the active range (PTS 6 (5)); None is
+    the whole of it. ``time_scale`` is the share of the specification's durations and repetitions that this
+    run has; it is already in the other fields. Without ``secondary_metrics`` the report has no page that the
+    specification makes optional. ``minute_ns`` is the length of an element and of a record of
+    continuous stimuli: the specification's minute. ``of_specification`` is False for tests beyond it.
+    ``set_by_class`` is False where the section sets cache and active range alike for both classes.
+    ``drive_class`` is ``profile`` in a record, as in those of earlier versions.
+
+    ``parameters`` are what an operator may set, in the order in which it is applied; without them, a test
+    adds its own fields that have a help.
+    """
+
+    of_specification: ClassVar[bool] = True
+    steady_state: ClassVar[SteadyState] = SteadyState.NONE
+    set_by_class: ClassVar[bool] = True
+    parameters: ClassVar[Listed] = (
+        "time_scale",
+        "minute_ns",
+        "write_cache_enabled",
+        "active_range",
+        "data",
+        "secondary_metrics",
+    )
+
+    drive_class: Annotated[DriveClass, Field("", free="a set of settings of its own")] = field(name="profile")
+    write_cache_enabled: Annotated[
+        bool,
+        Field(
+            "",
+            "State of the volatile write cache.",
+            Kind(
+                Literal["enabled", "disabled"],
+                lambda _name, word: word == "enabled",
+                lambda enabled: "enabled" if enabled else "disabled",
+                metavar=None,
+            ),
+            name="write_cache",
+            text=lambda enabled: "WCE" if enabled else "WCD",
+        ),
+    ]
+    active_range: Annotated[
+        ActiveRange,
+        Field(
+            "Active range",
+            "Per cent of the LBAs to use: 75 for those from the first on, or start and end as 25:75.",
+            Kind(float | str, readers.active_range, readers.active_range_text, "PCT|START:END"),
+            examples=(75, "25:75"),
+            text=lambda part: f"AR {part.start_pct:g}-{part.end_pct:g} %",
+        ),
+    ]
+    seed: Annotated[
+        int, Field("Seed of the random generator", free="the specification leaves it open; the record has it")
+    ]
+    segments: Annotated[
+        Segments | None,
+        Field(
+            "LBA segments",
+            "Restrict random accesses to N LBA segments of one size, spread at random over the active range: "
+            "16x64MiB.",
+            Kind(str, readers.segments, readers.segments_text, "NxSIZE"),
+            examples=("16x64MiB",),
+            text=_segments_text,
+        ),
+    ] = None
+    data: Annotated[
+        DataPattern,
+        Field(
+            "Data pattern",
+            "What is written: random, random-once, zero, pattern:HEX, or entropy:PCT[,dup:PCT] for data that "
+            "can be compressed.",
+            Kind(str, readers.data_of, readers.data_word, "WORD"),
+            name="data_pattern",
+            examples=("random", "zero", "pattern:deadbeef", "entropy:46"),
+        ),
+    ] = RandomData()
+    time_scale: Annotated[
+        float,
+        Field(
+            "Time scale",
+            "Share of all durations and repetitions to run, such as 1/60; amounts of data and values given "
+            "separately stay.",
+            Kind(float | str, metavar="RATIO"),
+            examples=("1/60",),
+            change=lambda name, value, conditions: at_time_scale(conditions, readers.time_scale(name, value)),
+            show=lambda _conditions: "",
+            text=_time_scale_text,
+        ),
+    ] = 1.0
+    minute_ns: Annotated[
+        int,
+        Field(
+            "Length of one minute's element",
+            "Length of one element, and of one record of a continuous stimulus: the specification's minute.",
+            SECONDS,
+            name="step_seconds",
+            text="{} per step",
+        ),
+    ] = 60 * 10**9
+    secondary_metrics: Annotated[
+        bool,
+        Field(
+            "Secondary metrics reported",
+            "Report the optional pages of the specification.",
+            SWITCH,
+            free="what is shown, not what is done: the specification makes them optional",
+        ),
+    ] = True
+
+    @property
+    def test(self) -> str:
+        """The test's short name: ``iops``."""
+        return str(self.__struct_config__.tag)
+
+    @property
+    def demand(self) -> tuple[int, int] | None:
+        """TC and QD of a test that has one of each."""
+        return None
+
+    @property
+    def class_text(self) -> str:
+        """``PTS-E 2.0.1``; a test beyond the specification has only the class that its settings follow."""
+        return self.drive_class.revision if self.of_specification else f"{self.drive_class.value} class"
+
+    def stimulus(self, workload: Workload, *, tc: int, qd: int, read_pct: int | None = None) -> Stimulus:
+        """A workload at a demand, in the range and with the data of this test."""
+        return workload.stimulus(
+            tc=tc,
+            qd=qd,
+            active_range=self.active_range,
+            data=self.data,
+            segments=self.segments,
+            read_pct=read_pct,
+        )
+
+    @property
+    def chosen_workloads(self) -> tuple[Workload, ...]:
+        """Workloads that the target and LBA segments have to suit."""
+        return ()
+
+    def contradictions(self, given: Collection[str]) -> Contradictions:
+        """What of these conditions can't be together; ``given`` are the parameters that were given."""
+        del given
+        yield from ()
+
+    def step_counts(self) -> StepCounts:
+        """Numbers of steps that come of lengths which make sense alone."""
+        yield from ()
+
+    def lengthened(self, needed_ns: int, standard: Self, kept: Collection[str]) -> Self:
+        """Every duration as long as is needed, but not above the standard's; fields in ``kept`` stay."""
+        kept = {*kept, *getattr(self, "unscaled", ())}
+        names = [name for name in self.__struct_fields__ if name.endswith("_ns") and name not in kept]
+        longer = {name: max(getattr(self, name), min(getattr(standard, name), needed_ns)) for name in names}
+        return replace(self, **longer)
+
+
+class ExtendedConditions(Conditions, frozen=True, kw_only=True):
+    """What these tests have in common: no specification to deviate from."""
+
+    of_specification: ClassVar[bool] = False

@@ -1,0 +1,167 @@
+"""What a condition of a test is called, how an operator gives it, and how the ledger words it.
+
+A condition is written down once, as the annotation of its field: ``qd: Annotated[int, Field("Queue depth",
+...)]``. Options, plan files with their schema, the rows of the set-up page and the texts of the ledger are
+made of that.
+"""
+
+import dataclasses
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass
+from functools import cache
+from typing import Annotated, Any, Self
+
+from msgspec import Meta, Struct
+from msgspec.structs import replace
+
+Change = Callable[[str, Any, Any], Any]
+"""Takes the parameter's name as the operator wrote it, the value and the conditions; returns the new ones.
+
+Raises UsageError where the value makes no sense.
+"""
+
+
+def as_it_is(_name: str, value: Any) -> Any:
+    """A value that needs no reading."""
+    return value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind:
+    """Values of one unit: how an operator writes them.
+
+    ``type`` is that of a value in a plan file and ``limits`` are those of msgspec.Meta; ``read`` makes the
+    field's value of it, with the parameter's name for what is refused, and ``show`` the reverse, as on the
+    command line. ``metavar`` is the value's placeholder in the help. ``units`` are those at the end of the
+    field's name and of the parameter's: ``rest_ns`` is given as ``rest_seconds``.
+    """
+
+    type: Any
+    read: Callable[[str, Any], Any] = as_it_is
+    show: Callable[[Any], str] = str
+    metavar: str | None = "N"
+    limits: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    units: tuple[str, str] = ("", "")
+
+    def parameter_name(self, field: str) -> str:
+        """The name under which an operator gives a field."""
+        ours, theirs = self.units
+        return field.removesuffix(ours) + theirs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Parameter:
+    """What an operator may set under ``name``: a field of the conditions, or what fields depend on.
+
+    ``change`` and ``show`` are given where the value is not simply that of ``field``; ``show`` is the value
+    of conditions as on the command line, empty where there is none.
+    """
+
+    name: str
+    field: str
+    description: str
+    kind: Kind
+    examples: Sequence[Any] = ()
+    change: Change | None = None
+    show: Callable[[Any], str] | None = None
+
+    @property
+    def option(self) -> str:
+        """Its name on the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    @property
+    def type(self) -> Any:
+        """The type of a value in a plan file, with its limits and its description."""
+        examples = list(self.examples) or None
+        return Annotated[
+            self.kind.type, Meta(description=self.description, examples=examples, **self.kind.limits)
+        ]
+
+    def applied(self, name: str, value: Any, conditions: Any) -> Any:
+        """The conditions with the value. Raises UsageError, with ``name``, where it makes no sense."""
+        if self.change is not None:
+            return self.change(name, value, conditions)
+        return replace(conditions, **{self.field: self.kind.read(name, value)})
+
+    def shown(self, conditions: Any) -> str:
+        """The value that conditions have."""
+        if self.show is not None:
+            return self.show(conditions)
+        value = getattr(conditions, self.field)
+        return "" if value is None else self.kind.show(value)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Field:
+    """One condition of a test.
+
+    ``label`` is its name on the set-up page; empty where that page shows it elsewhere. ``help`` and ``kind``
+    make a parameter of it, under ``name`` if that is not the field's in the operator's unit; ``change`` and
+    ``show`` are those of the parameter. ``text`` words its value for the ledger, with the value in braces.
+    ``amount``: less of it is a shorter test. ``free`` says why a change is no deviation, where no rule of the
+    test has it.
+    """
+
+    label: str
+    help: str = ""
+    kind: Kind | None = None
+    _: KW_ONLY
+    name: str = ""
+    examples: Sequence[Any] = ()
+    change: Change | None = None
+    show: Callable[[Any], str] | None = None
+    text: str | Callable[[Any], str] = ""
+    amount: bool = False
+    free: str = ""
+
+    def but(self, **changes: Any) -> Self:
+        """The same condition as another test has it."""
+        return dataclasses.replace(self, **changes)
+
+
+@cache
+def fields_of(conditions: type[Struct]) -> dict[str, Field]:
+    """What is said of each field, in the order of the conditions."""
+    hints = typing.get_type_hints(conditions, include_extras=True)
+    notes = {name: getattr(hints[name], "__metadata__", ()) for name in conditions.__struct_fields__}
+    return {name: one for name, all_ in notes.items() for one in all_ if isinstance(one, Field)}
+
+
+@cache
+def parameters_of(conditions: type[Struct]) -> dict[str, Parameter]:
+    """What an operator may set, in the order in which it is applied and listed.
+
+    A class has its own behind those of the class that it extends: as ``parameters`` lists them, where ``...``
+    is what isn't named there, or else its fields that have a help.
+    """
+    fields = fields_of(conditions)
+    bases = [base for base in reversed(conditions.__mro__) if issubclass(base, Struct)]
+    listed = [entry for base in bases for entry in _listed(base)]
+    found = [_of_field(entry, fields[entry]) if isinstance(entry, str) else entry for entry in listed]
+    return {parameter.name: parameter for parameter in found}
+
+
+def _listed(base: type[Struct]) -> Iterator[str | Parameter]:
+    listed = vars(base).get("parameters", (...,))
+    for entry in listed:
+        if entry is ...:
+            fields, own = fields_of(base), inspect.get_annotations(base)
+            yield from (name for name in own if name in fields and fields[name].help and name not in listed)
+        else:
+            yield entry
+
+
+def _of_field(name: str, field: Field) -> Parameter:
+    assert field.kind is not None  # noqa: S101 narrows the type: a field that is offered has one
+    return Parameter(
+        field.name or field.kind.parameter_name(name),
+        name,
+        field.help,
+        field.kind,
+        field.examples,
+        field.change,
+        field.show,
+    )

@@ -1,0 +1,79 @@
+"""The kinds of values that conditions have: their limits, their words, their place in the help."""
+
+from dataclasses import replace
+from typing import Annotated, Any, Final
+
+from msgspec import Meta
+
+from openpts.fields import readers
+from openpts.fields.field import Kind
+from openpts.fields.parsing import amount_bytes
+from openpts.fields.workload_table import WorkloadTable, WorkloadWord
+
+_YEAR_S: Final = 365 * 24 * 3600
+_MOST_VALUES: Final = 64
+
+
+def _number_text(value: float) -> str:
+    return f"{value:.12g}"
+
+
+def count(least: int, most: int) -> Kind:
+    """A whole number of things."""
+    return Kind(int, show=_number_text, limits={"ge": least, "le": most})
+
+
+def number(metavar: str = "N", **limits: float) -> Kind:
+    """A number that needn't be whole."""
+    return Kind(float, show=_number_text, metavar=metavar, limits=limits)
+
+
+def percent(**limits: float) -> Kind:
+    """A share in per cent."""
+    return number("PCT", **limits)
+
+
+def listed(entry: Kind, *, least: int = 1, most: int = _MOST_VALUES) -> Kind:
+    """Values in an order, each there once; on the command line they stand between commas."""
+
+    def read(name: str, values: list[Any]) -> tuple[Any, ...]:
+        return readers.without_repeats(name, tuple(entry.read(name, value) for value in values))
+
+    return Kind(
+        list[Annotated[entry.type, Meta(**entry.limits)] if entry.limits else entry.type],  # type: ignore[misc]
+        read,
+        lambda values: ",".join(entry.show(value) for value in values),
+        f"{entry.metavar},...",
+        {"min_length": least, "max_length": most},
+        entry.units,
+    )
+
+
+THREADS: Final = count(1, 1024)
+DEPTH: Final = count(1, 4096)
+ROUNDS: Final = count(1, 10_000)
+FILLS: Final = number(gt=0, le=1000)
+PASSES: Final = number(ge=0, le=1000)
+WHOLE_PERCENT: Final = Kind(int, metavar="PCT", limits={"ge": 0, "le": 100})
+SECONDS: Final = Kind(
+    float,
+    readers.seconds_ns,
+    readers.seconds_text,
+    "SECONDS",
+    {"ge": 0.001, "le": _YEAR_S},
+    ("_ns", "_seconds"),
+)
+SECONDS_OR_NONE: Final = replace(SECONDS, read=readers.seconds_or_none_ns, limits={"ge": 0, "le": _YEAR_S})
+MILLISECONDS: Final = Kind(
+    float,
+    readers.milliseconds_ns,
+    readers.milliseconds_text,
+    "MS",
+    {"gt": 0, "le": 1_000_000},
+    ("_ns", "_ms"),
+)
+SIZE: Final = Kind(str, readers.block_size_bytes, readers.size_text, "SIZE", units=("_bytes", ""))
+AMOUNT: Final = replace(SIZE, read=amount_bytes)
+SWITCH: Final = Kind(bool, show=lambda value: "yes" if value else "no")
+WORKLOAD: Final = Kind(WorkloadWord | WorkloadTable, metavar="WORKLOAD")
+ELEMENT: Final = Kind(str, metavar="ELEMENT")

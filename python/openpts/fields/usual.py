@@ -1,0 +1,97 @@
+"""Fields that several tests have; a test changes the help where it means something of its own."""
+
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from openpts.fields.field import Field
+from openpts.fields.kinds import DEPTH, FILLS, PASSES, ROUNDS, SECONDS, SIZE, THREADS, WORKLOAD, count
+from openpts.fields.workload_table import WorkloadTable, workload_or_same, workload_word
+
+
+def _with_workload(name: str, word: str | WorkloadTable, conditions: Any) -> Any:
+    return replace(conditions, workload=workload_or_same(name, word, conditions.workload))
+
+
+def _demand_text(word: str, where: str) -> Any:
+    """A thread count or queue depth for the ledger; None is that of the test."""
+    return lambda value: f"{word} of the test{where}" if value is None else f"{word} {value}{where}"
+
+
+def _rounds(rounds: int) -> str:
+    return f"up to {rounds} round{'' if rounds == 1 else 's'}"
+
+
+TC: Final = Field("Thread count (TC)", "Thread count.", THREADS, text="TC {}")
+QD: Final = Field("Queue depth (QD)", "Queue depth of each thread.", DEPTH, text="QD {}")
+SEQUENTIAL_TC: Final = Field(
+    "Thread count (TC) of sequential workloads",
+    "Thread count of sequential workloads.",
+    THREADS,
+    text="TC {} in sequential workloads",
+)
+SEQUENTIAL_QD: Final = Field(
+    "Queue depth (QD) of sequential workloads",
+    "Queue depth of sequential workloads.",
+    DEPTH,
+    text="QD {} in sequential workloads",
+)
+TCS: Final = Field("Thread counts (TC)", text="TC {}")
+QDS: Final = Field("Queue depths (QD)", text="QD {}")
+BLOCK_SIZE: Final = Field("Block size", "Block size of the sequential transfers.", SIZE, examples=("128KiB",))
+SEQUENTIAL_BLOCK_SIZE: Final = Field("Block size of sequential accesses", kind=SIZE, examples=("128KiB",))
+RANDOM_BLOCK_SIZE: Final = Field("Block size of random accesses", kind=SIZE, examples=("4KiB",))
+PRECONDITION_BLOCK_SIZE: Final = Field("Pre-conditioning block size", "Block size of preconditioning.", SIZE)
+PRECONDITION_PASSES: Final = Field(
+    "Pre-conditioning (x user capacity)", kind=PASSES, text="{} x user capacity", amount=True
+)
+PRECONDITION_TC: Final = Field(
+    "Pre-conditioning thread count (TC)", kind=THREADS, text=_demand_text("TC", " in preconditioning")
+)
+PRECONDITION_QD: Final = Field(
+    "Pre-conditioning queue depth (QD)", kind=DEPTH, text=_demand_text("QD", " in preconditioning")
+)
+MAX_ROUNDS: Final = Field("Rounds at most", "Give up after this many rounds.", ROUNDS, text=_rounds)
+TRACKING_PERIOD: Final = Field(
+    "From one tracked minute to the next",
+    "Time from the start of one tracked minute to that of the next.",
+    SECONDS,
+    name="tracking_seconds",
+    text="tracked minutes {} apart",
+)
+DRIVE_FILLS: Final = Field(
+    "Ends after (x user capacity)",
+    "End when this many times the user capacity are written.",
+    FILLS,
+    text="{} x user capacity",
+    amount=True,
+)
+LONGEST: Final = Field(
+    "Ends after (time)", "End after this time, if that comes first.", SECONDS, text="for {} at the most"
+)
+STEADY_AFTER: Final = Field(
+    "Steady State looked for after (x user capacity)",
+    "Don't end in steady state before this many times the user capacity are written.",
+    PASSES,
+    text="after {} x user capacity at the earliest",
+)
+HISTOGRAM: Final = Field(
+    "Length of the response time histogram",
+    "Length of the stimulus of the response time histogram.",
+    SECONDS,
+    text="{} for the histogram",
+)
+NINES: Final = Field(
+    "Nines asked of the histogram",
+    "Make the histogram long enough for a percentile of N nines.",
+    count(1, 9),
+    free="9.2 (3.3.3) and 10.2 (2.4.3) allow them; the histogram gets longer, never shorter",
+)
+ONE_WORKLOAD: Final = Field(
+    "Workload",
+    kind=WORKLOAD,
+    change=_with_workload,
+    show=lambda conditions: workload_word(conditions.workload),
+)
+SKIPPED_BLOCK_SIZES: Final = Field("Block sizes left out (sector size)", free="the other block sizes say it")
+IMPOSSIBLE: Final = Field("Left out (sector size)")

@@ -14,7 +14,6 @@ from tests.support.syntax_trees import TREES
 
 NAMES_TESTS: Final = {
     "procedures/registry.py": "it names all tests",
-    "parameters/": "its tables have a row for each test",
 }
 """What may name tests other than its own."""
 

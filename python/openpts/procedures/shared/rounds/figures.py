@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.matrix import MatrixCell
@@ -42,7 +40,7 @@ def _steady_state(results: RoundTestResults) -> dict[str, Any]:
         "round": results.window.rounds[-1] if results.steady else None,
         "window": list(results.window.rounds),
         "variables": [
-            {**msgspec.to_builtins(point), **_verdict(verdict)}
+            {**_point(point), **_verdict(verdict)}
             for point, verdict in zip(results.conditions.tracking, results.verdicts, strict=True)
         ],
     }
@@ -66,10 +64,18 @@ def _verdict(verdict: SteadyStateReport | None) -> dict[str, Any]:
 
 def _cell(point: RoundPoint, cell: MatrixCell) -> dict[str, Any]:
     return {
-        **msgspec.to_builtins(point),
+        **_point(point),
         "iops": cell.iops,
         "art_ms": in_ms(cell.art_ns),
         "p99_999_ms": in_ms(cell.tail.mean_of_rounds_ns),
         "mrt_ms": in_ms(cell.mrt_ns),
         "range_pct": cell.range_pct,
+    }
+
+
+def _point(point: RoundPoint) -> dict[str, Any]:
+    return {
+        "access_pattern": point.access_pattern,
+        "block_size_bytes": point.block_size_bytes,
+        "read_pct": point.read_pct,
     }

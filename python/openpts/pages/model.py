@@ -1,6 +1,6 @@
 """The report as data: all that PDF, HTML and terminal show, each number once (report.json).
 
-A value stands in one cell, raw beside its text; figures point at the cells of tables, so that nothing
+A value is in one cell, raw beside its text; figures point at the cells of tables, so that nothing
 can be plotted that can't be read. Renderers neither compute nor look anything up.
 
 Version 1: front pages, sections with the common header, pages of blocks.
@@ -115,7 +115,7 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
     """A constant line across the plot at a place on ``axis``; ``style`` is ``average`` or ``limit``.
 
-    Labels of places on y stand at the plot's right side, those of places on x above it.
+    Labels of places on y are at the plot's right side, those of places on x above it.
     """
 
     label: str
@@ -135,7 +135,7 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 class Band(msgspec.Struct, frozen=True, omit_defaults=True):
     """A range along ``axis`` (x or y), shaded as ``window`` or ``allowed``, or only labelled: ``plain``.
 
-    Labels stand above the plot. Neighbours are told apart by different styles.
+    Labels are above the plot. Neighbors have different styles.
     """
 
     axis: str
@@ -255,11 +255,10 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A whole report. ``red_line`` stands on each page, empty if nothing calls for it.
+    """A whole report. ``red_line`` is on each page, empty if there is no reason for one.
 
     ``stem`` is what its files are called where reports of many drives lie together. ``paper`` is ``a4`` or
-    ``us-letter``. ``style`` is ``full`` or ``short``. ``redacted``: numbers that tell a drive from its likes
-    are replaced.
+    ``us-letter``. ``style`` is ``full`` or ``short``. ``redacted``: serial numbers are replaced.
     """
 
     schema_version: int

@@ -64,7 +64,7 @@ def slot_of(color: int, figure: Figure) -> int:
 
 
 def marker(figure: Figure, slot: int | None = None) -> Spec:
-    """Colour and shape together: a series is never told by colour alone."""
+    """Colour and shape together: a series is never distinguished by color alone."""
     color = slot_color(figure, slot)
     return {"fill": color, "stroke": color, "shape": {**color, "scale": {"domain": SLOTS, "range": "symbol"}}}
 

@@ -99,7 +99,7 @@ def _lines(figure: Figure, table: Table, interactive: bool) -> Spec:
 
 
 def _sharing_data(drawn: Spec) -> Spec:
-    """Long rows that several layers draw stand once, under a name."""
+    """Long rows that several layers draw are included once, under a name."""
     datasets: dict[str, Any] = {}
     names: dict[int, str] = {}
     for layer in _leaves(drawn["layer"]):

@@ -1,6 +1,6 @@
 """One plot from its Vega-Lite specification: SVG with short numbers and identifiers of its own.
 
-Whoever changes this file has all drawings made anew (``drawing_cache``).
+A change of this file makes all kept drawings stale (``drawing_cache``).
 """
 
 import re
@@ -34,7 +34,7 @@ def drawing(spec: str) -> str:
 
 
 def of_figure(drawing: str, figure_id: str) -> str:
-    """The drawing with identifiers of one figure, so that several can stand on a page."""
+    """The drawing with identifiers of one figure, so that a page can have several."""
     return _IDENTIFIED.sub(rf"\g<1>{figure_id}-\g<2>", drawing)
 
 

@@ -9,7 +9,7 @@ from openpts.vocabulary.facts import Fact, Facts
 
 NO_SETTINGS: Final = "Host Set-up Audit: not reported (the record holds no settings of the host)."
 SIMULATED: Final = (
-    "Host Set-up Audit: n/a (the drive is simulated: the host's set-up does not bear on its figures)."
+    "Host Set-up Audit: n/a (the drive is simulated: the host's set-up does not affect its figures)."
 )
 
 

@@ -22,10 +22,10 @@ def host_page(run: Run) -> Page:
 
 
 def no_audit(run: Run) -> Verdict | None:
-    """Why there is nothing to audit, for a page that has other things to tell; None where there is."""
+    """Why there is nothing to audit, for another page of the report; None where there is."""
     manifest = run.manifest
     if manifest.target.simulation is not None:
-        reason = "n/a (the drive is simulated: the host's set-up does not bear on its figures)"
+        reason = "n/a (the drive is simulated: the host's set-up does not affect its figures)"
     elif not manifest.host_before:
         reason = "not reported (the record holds no settings of the host)"
     else:
@@ -50,7 +50,7 @@ def _after(run: Run, advice: Advice) -> str:
 
 
 def _text(run: Run, facts: Facts, advice: Advice) -> str:
-    """The value; a node says nothing without where the engine's threads ran."""
+    """The value; that of a node goes with the place of the engine's threads."""
     text = fact_text(facts, advice.key)
     if advice.key != NUMA_NODE or text == NOT_REPORTED:
         return text
@@ -58,7 +58,7 @@ def _text(run: Run, facts: Facts, advice: Advice) -> str:
 
 
 def _suits(run: Run, advice: Advice) -> Suits | None:
-    """What the value before the run is right for; None where it is only told, or nobody knows it."""
+    """The scenarios that the value before the run suits; None where it is not judged, or not known."""
     value = _before(run, advice)
     if value == NOT_REPORTED or advice.suits is None:
         return None
@@ -76,13 +76,13 @@ def _verdicts(run: Run, lines: list[tuple[Advice, Suits | None]]) -> list[Verdic
     verdicts = [
         *_against_scenario(run),
         Verdict(
-            f"Of {len(judged)} settings that are known and judged, {counts[Scenario.REAL_WORLD]} suit a "
-            f"real-world measurement, of a machine as its users have it, {counts[Scenario.SYNTHETIC]} a "
-            "synthetic one, where only the drive is to count."
+            f"{len(judged)} settings are known and judged: {counts[Scenario.REAL_WORLD]} suit a real-world "
+            f"measurement (a machine as its users run it), {counts[Scenario.SYNTHETIC]} a synthetic one "
+            "(only the drive counts)."
         ),
     ]
     if wrong := [advice.title for advice, suits in lines if suits == NEITHER and suits is not None]:
-        verdicts.append(Verdict(f"Right for neither: {', '.join(wrong)}.", "fail"))
+        verdicts.append(Verdict(f"Suited to neither: {', '.join(wrong)}.", "fail"))
     if changed := [advice.title for advice, _ in lines if _has_changed(run, advice)]:
         verdicts.append(Verdict(f"Changed during the run: {', '.join(changed)}.", "fail"))
     return verdicts
@@ -90,17 +90,17 @@ def _verdicts(run: Run, lines: list[tuple[Advice, Suits | None]]) -> list[Verdic
 
 # SOL-GEN-02, SOL-SYS-03
 def _against_scenario(run: Run) -> list[Verdict]:
-    """What of the set-up is wrong for what the run was declared to show; none if it was not declared."""
+    """The settings that contradict the declared scenario; none if none was declared."""
     scenario = run.manifest.scenario
     if scenario is None:
         return []
     bad = [
         advice.title for advice in ADVICE if advice.grade(_known(_before(run, advice)), scenario) is Grade.BAD
     ]
-    told = f"Scenario: {scenario}, which tests {scenario.subject}."
+    declared = f"Scenario: {scenario}, which tests {scenario.subject}."
     if not bad:
-        return [Verdict(f"{told} No setting that is known stands against it.", "pass")]
-    return [Verdict(f"{told} Against it: {', '.join(bad)}.", "fail")]
+        return [Verdict(f"{declared} No known setting contradicts it.", "pass")]
+    return [Verdict(f"{declared} Contradicted by: {', '.join(bad)}.", "fail")]
 
 
 def _known(text: str) -> str | None:
@@ -151,7 +151,7 @@ def _after_cell(run: Run, advice: Advice) -> Cell:
 
 def _judged(suits: Suits | None, *, known: bool) -> Cell:
     if suits is None:
-        return Cell("told only") if known else cells.words("n/a", tone="missing")
+        return Cell("not judged") if known else cells.words("n/a", tone="missing")
     if suits == BOTH:
         return Cell("both", tone="pass")
     return Cell(suits[0]) if suits else Cell("neither", tone="fail")
@@ -185,12 +185,12 @@ def _tuning(run: Run) -> Table:
             )
             for change in run.manifest.tuning
         ),
-        note="Put back at the end of the run." if made else "None of them could be made.",
+        note="Put back at the end of the run." if made else "None of them could be set.",
     )
 
 
 def _sources(run: Run) -> Table:
-    """Where each value was read: too wide for paper, and of use to whoever repeats it."""
+    """Where each value was read: too wide for paper, of use to those who repeat it."""
     facts = run.manifest.host_before
     table = sourced_table(
         "host-audit-sources",

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from openpts.pages.model import Axis, Figure, Section
 
-# The first three of a report; those behind the first few are for reports on a single test.
+# The first three of a report; the further ones are for reports on a single test.
 _WANTED: Final = (
     "wsat-iops-time-plot",
     "lat-clp-plot",

@@ -58,7 +58,7 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("mitigations", "off (0 mitigated, 9 vulnerable)", "synthetic"),
         ("numa_node", "the machine has one node", "both"),
         ("numa_node", "node 0 of 1, processors 0-3", "both"),
-        ("numa_node", "node 1 of 2", "told only"),
+        ("numa_node", "node 1 of 2", "not judged"),
         ("numa_node", "node 1 of 2, processors 2-3,6-7", "real-world"),
         ("scheduler", "none", "both"),
         ("scheduler", "mq-deadline", "real-world"),
@@ -66,7 +66,7 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("nomerges", "2", "synthetic"),
         ("max_sectors_kb", "1024 KiB of 2048 KiB", "both"),
         ("max_sectors_kb", "512 KiB of 2048 KiB", "neither"),
-        ("max_sectors_kb", "512 KiB of 512 KiB", "told only"),
+        ("max_sectors_kb", "512 KiB of 512 KiB", "not judged"),
         ("max_sectors_kb", "512 KiB", "neither"),
         ("rq_affinity", "0", "neither"),
         ("poll_queues", "0", "both"),
@@ -84,7 +84,7 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("aer", "correctable 2, nonfatal 0, fatal 0", "neither"),
         ("load", "0.99 5.00 5.00", "both"),
         ("load", "1.00 0.00 0.00", "neither"),
-        ("load", "a lot", "told only"),
+        ("load", "a lot", "not judged"),
         ("pressure", "cpu 0.99 %, io 0.00 %", "both"),
         ("pressure", "cpu 0.00 %, io 1.00 %", "neither"),
         ("swap", "none", "both"),
@@ -93,14 +93,14 @@ def test_each_item_stands_in_the_audit_also_where_nothing_is_known(bare: Run) ->
         ("virtualization", "virtual machine (KVM)", "neither"),
         ("clock_source", "tsc", "both"),
         ("clock_source", "hpet", "neither"),
-        ("clock_sync", "not synchronized", "told only"),
+        ("clock_sync", "not synchronized", "not judged"),
     ],
 )
 def test_what_a_value_is_right_for(key: str, value: str, right_for: str, bare: Run) -> None:
     page = host_page(with_host(bare, {key: value}, {key: value}))
     (title,) = (advice.title for advice in ADVICE if advice.key == key)
     assert texts(rows(tables(page)["host-audit"])[title])[-1] == right_for
-    assert (f"Right for neither: {title}." in verdicts(page)) == (right_for == "neither")
+    assert (f"Suited to neither: {title}." in verdicts(page)) == (right_for == "neither")
 
 
 def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run) -> None:
@@ -150,12 +150,12 @@ def test_the_set_up_is_judged_by_what_the_run_was_declared_to_show(bare: Run) ->
     assert synthetic.tone == "fail"
     # merging moves results by little
     assert synthetic.text == (
-        "Scenario: synthetic, which tests the drive. Against it: Frequency governor, I/O scheduler."
+        "Scenario: synthetic, which tests the drive. Contradicted by: Frequency governor, I/O scheduler."
     )
     real_world = host_page(declared(run, Scenario.REAL_WORLD)).blocks[0]
     assert isinstance(real_world, Verdict)
     assert (real_world.text, real_world.tone) == (
-        "Scenario: real-world, which tests the platform. No setting that is known stands against it.",
+        "Scenario: real-world, which tests the platform. No known setting contradicts it.",
         "pass",
     )
 

@@ -22,9 +22,9 @@ class Procedure:
     """One test, declared in the ``__init__`` of its folder ``package``, whose modules are its parts.
 
     ``script`` has the standard conditions, the script and the rules of the ledger; ``report`` what the test
-    adds to a report; ``findings`` what only the measured figures show to deviate; ``checks`` what a judge
-    looks for in the record. Each is imported on first use: a plan needs no plots. A part that a test has no
-    need of is left out.
+    adds to a report; ``findings`` the deviations that only measured figures show; ``checks`` the checks of
+    the record. Each is imported on first use: a plan needs no plots. A part that a test has no need of is
+    left out.
 
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
@@ -101,7 +101,7 @@ class Procedure:
         return found if isinstance(found, Mapping) else {self.name: found}
 
     def findings(self, run: "Run") -> tuple[Deviation, ...]:
-        """What only the measured figures of a run that came to its end show to deviate."""
+        """The deviations that only the measured figures of a finished run show."""
         part = self.part("findings")
         found: tuple[Deviation, ...] = part.findings(run) if part else ()
         return found

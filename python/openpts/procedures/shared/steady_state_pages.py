@@ -66,8 +66,8 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
             "fail",
         )
     return Verdict(
-        f"Steady State can't be judged: n/a ({rounds_reason(results)}). "
-        "Results are those of the rounds there are.",
+        f"Steady State can't be judged: n/a ({rounds_reason(results)}). Results are those of the completed "
+        "rounds.",
         "fail",
     )
 

@@ -68,7 +68,7 @@ class RunSet:
 
     @property
     def median(self) -> float:
-        """The middle value, which was measured: of an even number the less favourable of the two."""
+        """The middle value, which was measured: of an even number the less favorable of the two."""
         in_order = sorted(self.values, reverse=self.better is Better.LOWER)
         return in_order[(self.count - 1) // 2]
 

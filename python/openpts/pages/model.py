@@ -125,7 +125,7 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A ringed and labelled point of the plot."""
+    """A ringed and labeled point of the plot."""
 
     label: str
     x: float
@@ -133,7 +133,7 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Band(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A range along ``axis`` (x or y), shaded as ``window`` or ``allowed``, or only labelled: ``plain``.
+    """A range along ``axis`` (x or y), shaded as ``window`` or ``allowed``, or only labeled: ``plain``.
 
     Labels are above the plot. Neighbors have different styles.
     """
@@ -157,7 +157,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
 
     ``number`` is the specification's plot number or ours (``X-IOPS-1``); ``palette`` is ``series`` or
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
-    below that of ``table_id``. Neighbours that together are no wider than a page (``width_px`` 240: three)
+    below that of ``table_id``. Neighbors that together are no wider than a page (``width_px`` 240: three)
     stand side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
     ``sides_px`` is the least room left and right of the plot, so that panels lie above each other.
     ``transfer_bytes`` is the size of all its I/Os, 0 where they differ: one size lets IOPS be read as MB/s.

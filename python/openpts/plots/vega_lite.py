@@ -1,6 +1,6 @@
 """Turns a figure of the model into a Vega-Lite specification: the one grammar of all plots.
 
-A specification names styles and ranges, never colours (the theme's configuration has them), and
+A specification names styles and ranges, never colors (the theme's configuration has them), and
 carries only values of the figure's tables. The interactive form has tooltips and a ``hidden`` signal with
 the keys of the series that are switched off; on numeric axes it names the series' data (``s0``, ``s1``, ...),
 which the page has in its tables.

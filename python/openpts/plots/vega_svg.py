@@ -25,7 +25,7 @@ _IDENTIFIED = re.compile(r'(<\w+ id="|="url\(#)([^")]+)')
 
 
 def drawing(spec: str) -> str:
-    """The SVG of a specification (JSON), in light colours; the same in every process, for any figure.
+    """The SVG of a specification (JSON), in light colors; the same in every process, for any figure.
 
     Raises ValueError for a specification that Vega refuses.
     """

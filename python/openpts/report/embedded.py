@@ -73,10 +73,10 @@ def _thinned_block(block: Block) -> Block:
 
 
 def thinned_table(table: Table) -> Table:
-    """The table in at most 5,000 rows, each for as many neighbours.
+    """The table in at most 5,000 rows, each for as many neighbors.
 
     The columns hold the means; behind them are all least and then all largest values. The row heads are
-    those of the neighbours' first rows.
+    those of the neighbors' first rows.
     """
     size = math.ceil(len(table.rows) / _MOST_ROWS)
     columns = tuple(

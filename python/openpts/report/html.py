@@ -22,7 +22,7 @@ _LEAST_VALUES_TO_COLOUR: Final = 3
 
 
 def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool = False) -> str:
-    """The whole report; ``drawings`` are the figures' SVGs by id, in light colours.
+    """The whole report; ``drawings`` are the figures' SVGs by id, in light colors.
 
     It loads nothing from outside the file. Without scripts it shows drawings and tables, and names
     the files of the long ones. Of longer series it holds 5,000 points, or all with ``embed_full``.
@@ -107,7 +107,7 @@ def _units_of(figure: Figure) -> list[tuple[str, str]]:
 
 
 def _style() -> str:
-    """The style sheet behind the colours of both themes."""
+    """The style sheet behind the colors of both themes."""
     light, dark = _properties(LIGHT), _properties(DARK)
     return (
         f":root{{color-scheme:light;--font:{WEB_FONTS};{light}}}\n"

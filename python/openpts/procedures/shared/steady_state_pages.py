@@ -139,7 +139,7 @@ def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
 
 
 def _size_color(results: RoundTestResults, point: RoundPoint) -> int:
-    """Small to large over all sizes of the test, so that a size keeps its colour if another is skipped."""
+    """Small to large over all sizes of the test, so that a size keeps its color if another is skipped."""
     conditions = results.conditions
     sizes = sorted({*conditions.block_sizes_bytes, *conditions.skipped_block_sizes_bytes})
     return sizes.index(point.block_size_bytes)

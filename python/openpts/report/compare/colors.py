@@ -1,4 +1,4 @@
-"""The colours of sets, those first that are far from each other in thin lines and small dots."""
+"""The colors of sets, those first that are far from each other in thin lines and small dots."""
 
 from typing import Final
 

@@ -60,7 +60,7 @@ def course_page(measured: LifetimeRun) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """One of the plots over cycles: columns of the table of values, with label and colour."""
+    """One of the plots over cycles: columns of the table of values, with label and color."""
 
     key: str
     title: str

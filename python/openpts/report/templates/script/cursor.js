@@ -33,7 +33,7 @@ const pointAt = (plot, number, x) => {
 
 const withUnit = (text, title) => [text, unitName(title)].filter(Boolean).join(" ");
 
-// The lines of the tooltip in the plot's order: name, value with unit, colour.
+// The lines of the tooltip in the plot's order: name, value with unit, color.
 const linesAt = (plot, x) => {
   const { figure } = plot;
   return figure.series.flatMap((series, number) => {

@@ -48,7 +48,7 @@ def told(run: Run) -> dict[str, list[str]]:
             texts := [
                 block.text
                 for block in page.blocks
-                if isinstance(block, Verdict) and "say otherwise" in block.text
+                if isinstance(block, Verdict) and "tracked ones disagree" in block.text
             ]
         )
     }

@@ -16,7 +16,7 @@ def survival(value: float, degrees_of_freedom: int) -> float:
     Raises ValueError for less than one degree of freedom or a negative value.
     """
     if degrees_of_freedom < 1 or value < 0:
-        raise ValueError(f"no chi-square of {value} with {degrees_of_freedom} degrees of freedom")
+        raise ValueError(f"invalid chi-square {value} with {degrees_of_freedom} degrees of freedom")
     half = value / 2
     if half == 0:
         return 1.0

@@ -1,4 +1,4 @@
-"""Two results beside each other, and how far repeated ones lie apart."""
+"""Differences of two results, and the spread of repeated ones."""
 
 from collections.abc import Sequence
 from math import sqrt
@@ -6,16 +6,14 @@ from statistics import fmean, stdev
 
 
 def gain_pct(basis: float, comparison: float) -> float | None:
-    """How much more the comparison is than the basis, in per cent of the basis; None for a basis of 0.
-
-    Of figures of which more is better that is the gain in speed; of times, of which less is better, it is
-    with the two the other way round.
+    """The increase from the basis to the comparison, in per cent of the basis; None for a basis of 0. For
+    rates this is the gain in speed; for times, exchange the two arguments.
     """
     return 100 * (comparison / basis - 1) if basis else None
 
 
 def share_pct(part: float, whole: float) -> float | None:
-    """The part in per cent of the whole, such as what a settled drive keeps of a fresh one's performance."""
+    """The part in per cent of the whole, such as settled performance of fresh performance."""
     return 100 * part / whole if whole else None
 
 

@@ -1,8 +1,8 @@
 """Whether two engines measure the same: the ratio of paired figures, with its confidence interval.
 
-A pair are two figures of the same stimulus, measured one right after the other, so that what drifts in
-the device or the host is in both. The order within pairs alternates (A B, B A), so that neither engine is
-always the one that comes first.
+A pair are two figures of the same stimulus, measured one right after the other, so that drift of the device
+or the host is in both. The order within pairs alternates (A B, B A), so that neither engine always comes
+first.
 """
 
 import math
@@ -18,7 +18,7 @@ CONFIDENCE: Final = 0.95
 
 
 class Agreement(StrEnum):
-    """What the interval says about a limit."""
+    """The interval compared with a limit."""
 
     YES = "yes"
     NO = "no"

@@ -1,7 +1,7 @@
 """Whether the block sizes and access ranges of a pattern hold within each measurement period.
 
 PTS 13.2 step 2.1 gives no tolerance: openpts accepts a period if each share lies within 4 standard errors of
-its binomial, and tells the chi-square test beside it.
+its binomial, and reports the chi-square test beside it.
 """
 
 import math
@@ -16,7 +16,7 @@ from openpts.vocabulary.stimulus import Stimulus
 
 LIMIT_STANDARD_ERRORS: Final = 4.0
 _FEWEST_EXPECTED: Final = 5
-"""Below so many expected I/Os of a kind the chi-square distribution says nothing about the statistic."""
+"""With fewer expected I/Os of a kind the statistic does not follow the chi-square distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +63,7 @@ class PeriodShares:
 
     @property
     def checked(self) -> tuple[Shares, ...]:
-        """What there is to be held against the pattern."""
+        """The kinds of counts that are compared with the pattern."""
         return tuple(shares for shares in (self.block_sizes, self.zones) if shares is not None)
 
 
@@ -73,7 +73,7 @@ def has_shares(stimulus: Stimulus) -> bool:
 
 
 def period_shares(sample: Sample, scale: int = 1) -> PeriodShares:
-    """Hold what the engine counted in a step against the step's own pattern.
+    """Compare what the engine counted in a step with the step's own pattern.
 
     ``scale`` is that of a simulated drive: only one in so many of the I/Os was carried out.
     """
@@ -90,7 +90,7 @@ def period_shares(sample: Sample, scale: int = 1) -> PeriodShares:
 
 
 def compare_shares(counts: Sequence[float], weights: Sequence[float]) -> Shares:
-    """Hold counts against weights.
+    """Compare counts with weights.
 
     Raises ValueError unless both are equally long, with an I/O and two kinds of positive weight at least.
     """

@@ -1,4 +1,4 @@
-"""What two readings of a drive's log say together: how far counters went, and write amplification."""
+"""Differences of two readings of a drive's log: how far counters went, and write amplification."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -50,7 +50,7 @@ def change(before: Mapping[str, float], after: Mapping[str, float], name: str) -
 def write_amplification(before: Mapping[str, float], after: Mapping[str, float]) -> float | None:
     """Bytes written to the media per byte that the host wrote between two readings; None if unknown.
 
-    A counter that grows in gigabytes says nothing of a short run: it must have gone far enough.
+    A counter that grows in gigabytes is too coarse for a short run: it must have gone far enough.
     """
     host = change(before, after, "host_write_bytes")
     media = change(before, after, "nand_write_bytes")

@@ -1,4 +1,4 @@
-"""How often the ranges of two sets of runs lie apart by chance, and what many lines of them make of it.
+"""How often the ranges of two sets of runs lie apart by chance, corrected for the number of lines.
 
 If nothing differs between two sets, each order of all their values is as likely as any other. Of the
 C(n + m, n) ways to deal n and m values out, two put one set wholly above the other: no assumption on how
@@ -11,7 +11,7 @@ from math import comb
 from typing import Final
 
 FALSE_ALARM_LIMIT: Final = 0.05
-"""A difference is called one if chance shows it in any of the lines of a comparison no more often."""
+"""A line is called different if the probability of a false alarm in any line is at most this."""
 
 
 def apart_by_chance(count: int, other_count: int) -> float:

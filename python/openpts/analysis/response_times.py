@@ -32,7 +32,7 @@ class Bin:
 
 @dataclass(frozen=True, slots=True)
 class ResponseTimes:
-    """What a stimulus of one or several steps came to; latencies in ns.
+    """The results of a stimulus of one or several steps; latencies in ns.
 
     ``ios`` and ``elapsed_ns`` are those of the steps together. ``distribution`` holds the I/Os whose response
     time is recorded: all of them, but on a simulated drive with a scale only those that were simulated.
@@ -53,7 +53,7 @@ class ResponseTimes:
 
     @property
     def recorded_ios(self) -> int:
-        """I/Os in the histogram: what decides which percentiles can be told."""
+        """I/Os in the histogram: they decide which percentiles can be stated."""
         return self.distribution.count
 
     def percentile_ns(self, percentile: float) -> int | None:

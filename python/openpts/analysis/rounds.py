@@ -1,4 +1,4 @@
-"""Rounds of test points: which of them count, and where the window lies (PTS 2.1.13, 2.1.21)."""
+"""Rounds of test points: which of them count, and which are the window (PTS 2.1.13, 2.1.21)."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ def complete_rounds(
 def consecutive_rounds(
     keyed: Iterable[tuple[int, P | None, Sample]], points: Collection[P]
 ) -> tuple[Mapping[P, Sample], ...]:
-    """As ``complete_rounds``, by whatever a point of the test is; what has none belongs to no round."""
+    """As ``complete_rounds``, for points of any kind; a step without a point belongs to no round."""
     measured: dict[int, dict[P, Sample]] = defaultdict(dict)
     for number, point, sample in keyed:
         if point is not None and sample.state is StepState.COMPLETE:
@@ -56,7 +56,7 @@ def by_round(rounds: Sequence[CompleteRound], point: RoundPoint, figure: SteadyF
 
 @dataclass(frozen=True, slots=True)
 class MeasurementWindow:
-    """The rounds over which results are averaged; ``rounds`` may be fewer than the five that PTS wants."""
+    """The rounds over which results are averaged; ``rounds`` may be fewer than the five that PTS requires."""
 
     rounds: tuple[int, ...]
 

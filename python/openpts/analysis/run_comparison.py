@@ -1,7 +1,8 @@
-"""Repeated runs as a set, and two sets beside each other: median, spread, delta, and what may be said of it.
+"""Repeated runs as a set, and two sets beside each other: median, spread, delta, and whether they differ.
 
-Median, spread and delta follow the Solidigm guide, sections 4.1 to 4.3. When a difference is called one is
-openpts' own rule: the ranges lie apart, chance would seldom have it so, and it is large enough to matter.
+Median, spread and delta follow the Solidigm guide, sections 4.1 to 4.3. openpts' own rule decides when two
+sets are called different: the ranges lie apart, which chance seldom does, and the difference is large enough
+to matter.
 """
 
 from collections.abc import Sequence
@@ -17,11 +18,11 @@ ADVISED_RUNS: Final = 3
 MOST_RUNS: Final = 7
 RSE_LIMIT_PCT: Final = 5.0
 LEAST_DIFFERENCE_PCT: Final = 2.0
-"""Medians that are nearer than that are of no interest, unless an operator says otherwise."""
+"""Medians that differ by less are of no interest, unless the operator sets another value."""
 
 
 class Quality(StrEnum):
-    """How far a set of runs carries a statement.
+    """Whether a set of runs supports a statement.
 
     MORE_RUNS: they lie too far apart, and more runs may mend it. DISCARDED: they still do with seven or more.
     """
@@ -67,7 +68,7 @@ class RunSet:
 
     @property
     def median(self) -> float:
-        """The middle value, which was measured: of an even number the less favourable of the two."""
+        """The middle value, which was measured: of an even number the less favorable of the two."""
         in_order = sorted(self.values, reverse=self.better is Better.LOWER)
         return in_order[(self.count - 1) // 2]
 
@@ -116,9 +117,8 @@ class SetComparison:
 def compare_lines(
     lines: Sequence[tuple[RunSet, RunSet]], least_difference_pct: float = LEAST_DIFFERENCE_PCT
 ) -> tuple[SetComparison, ...]:
-    """Hold the candidate of each line against its base, all lines of a comparison at once.
-
-    Each line is one more chance of a false alarm, so that what one shows depends on their number.
+    """Compare the candidate of each line with its base, all lines of a comparison at once. Each line is one
+    more chance of a false alarm, so that each outcome depends on their number.
     """
     tested = [place for place, (base, candidate) in enumerate(lines) if _has_spread(base, candidate)]
     chances = [apart_by_chance(lines[place][0].count, lines[place][1].count) for place in tested]
@@ -154,7 +154,7 @@ def _with_chance(
     base: RunSet, candidate: RunSet, chance: float, corrected: float, least_difference_pct: float
 ) -> SetComparison:
     delta_pct = advantage_pct(base.median, candidate.median, base.better)
-    # of what neither way is better, the plain difference tells whether it is of interest
+    # if neither way is better, the plain difference decides whether it is of interest
     difference_pct = gain_pct(base.median, candidate.median) if delta_pct is None else delta_pct
     if not _apart(base, candidate):
         outcome = Outcome.NO_DIFFERENCE
@@ -169,9 +169,8 @@ def _with_chance(
 
 # SOL-STAT-07, 08
 def advantage_pct(base: float, candidate: float, better: Better) -> float | None:
-    """How much better the candidate is in per cent of speed; None if that can't be said.
-
-    Of what is better higher that is candidate / base - 1, of times base / candidate - 1.
+    """How much better the candidate is in per cent of speed; None if neither direction is better. Rates:
+    candidate / base - 1; times: base / candidate - 1.
     """
     if better is Better.UNJUDGED or base <= 0 or candidate <= 0:
         return None

@@ -37,7 +37,7 @@ class TrackedStep:
 
 @dataclass(frozen=True, slots=True)
 class Zones:
-    """What the minutes show of the way down from the plateau, by the rule that the report prints.
+    """Plateau, transition and end zone of the minutes, by the rule that the report prints.
 
     Minute numbers count from 1. The plateau lasts while minute means lie within 10 % of the mean of the first
     five minutes, or of the first one where those five lie further apart; ``plateau_iops`` is the mean of its
@@ -89,7 +89,7 @@ class SaturationResults:
 
     @property
     def steady(self) -> bool:
-        """Whether steady state was found, and the record bears it out."""
+        """Whether steady state was found, and the record confirms it."""
         return self.steady_round is not None and self.verdict is not None and self.verdict.steady
 
     @property
@@ -162,7 +162,9 @@ def tracked_iops(steps: Sequence[TrackedStep], minute_ns: int) -> tuple[float, .
 
 
 def disturbed_minutes(steps: Sequence[TrackedStep]) -> frozenset[int]:
-    """Tracking rounds in whose tracked minute openpts itself stood still: no window with one is steady."""
+    """Tracking rounds in whose tracked minute openpts itself stood still: a window with such a round is not
+    steady.
+    """
     return frozenset(step.number for step in steps if step.tracked and step.sample.standstills)
 
 

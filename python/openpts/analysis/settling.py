@@ -17,7 +17,8 @@ class Look:
     """One look: ``at_ns`` is the idle time before it, all together. Median and ``tail_ns``, the 99th
     percentile, are those of its reads, None without any.
 
-    ``temperature_c``, and ``nand_write_bytes`` since the drive was made, are None where it tells none.
+    ``temperature_c``, and ``nand_write_bytes`` since the drive was made, are None where the drive does not
+    report them.
     """
 
     at_ns: int
@@ -29,7 +30,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Settling:
-    """The judgement of the last looks; ``restless`` says in words what still moves, empty if nothing does.
+    """The judgement of the last looks; ``restless`` names what still changes, empty if nothing does.
 
     Ranges are in per cent of the mean of the looks, that of temperature in K, and writes to the media per
     second of idle time; None where there is nothing to judge.
@@ -44,7 +45,7 @@ class Settling:
 
 
 def look_of(idle_ns: int, probe: Sample, reading: HealthReading) -> Look:
-    """What one look has seen, after so much idle time."""
+    """The result of one look, after so much idle time."""
     histogram = probe.read.histogram
     latencies = LatencyDistribution.merged([histogram] if histogram else [])
     return Look(
@@ -103,6 +104,6 @@ def _range_pct(values: Sequence[float | None]) -> float | None:
 
 
 def _range(values: Sequence[float | None]) -> float | None:
-    """Largest less smallest; None if one is missing: what can't be seen can't be called still."""
+    """Largest less smallest; None if one is missing: unknown values can't be called still."""
     known = [value for value in values if value is not None]
     return max(known) - min(known) if known and len(known) == len(values) else None

@@ -22,12 +22,13 @@ _ROUNDING: Final = 1e-9
 def judge(
     rounds: Sequence[int], values: Sequence[float], disturbed: Collection[int] = ()
 ) -> SteadyStateReport:
-    """Judge one window: ``values[i]`` was measured in round ``rounds[i]``; ``disturbed`` ones prove nothing.
+    """Judge one window: ``values[i]`` was measured in round ``rounds[i]``; a window with a ``disturbed``
+    round is not steady.
 
     Raises ValueError unless both have the same length, of two or more.
     """
     if len(rounds) != len(values) or len(values) < 2:
-        raise ValueError(f"a window needs a value per round, got {len(values)} for {len(rounds)}")
+        raise ValueError(f"cannot judge a window: {len(values)} values for {len(rounds)} rounds")
     average = sum(values) / len(values)
     slope, intercept = _least_squares(rounds, values)
     slope_excursion = abs(slope) * (max(rounds) - min(rounds))
@@ -61,7 +62,10 @@ def window_ending_at(
     """
     first_round = last_round - WINDOW_ROUNDS + 1
     if first_round < 1 or last_round > len(values):
-        raise ValueError(f"no window of {WINDOW_ROUNDS} rounds ends at round {last_round} of {len(values)}")
+        raise ValueError(
+            f"cannot judge round {last_round} of {len(values)}: no window of {WINDOW_ROUNDS} rounds ends "
+            "there"
+        )
     return judge(range(first_round, last_round + 1), values[first_round - 1 : last_round], disturbed)
 
 

@@ -27,7 +27,7 @@ def critical_value(confidence: float, degrees_of_freedom: int) -> float:
     if not 0 < confidence < 1 or degrees_of_freedom < 1:
         raise ValueError(f"no t for confidence {confidence} and {degrees_of_freedom} degrees of freedom")
     low, high = 0.0, math.pi / 2
-    # bisection of the angle, which is bounded: until two doubles are neighbours
+    # bisection of the angle, which is bounded: until two doubles are neighbors
     while low < (middle := (low + high) / 2) < high:
         t = math.sqrt(degrees_of_freedom) * math.tan(middle)
         if central_probability(t, degrees_of_freedom) < confidence:

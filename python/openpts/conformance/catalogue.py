@@ -1,4 +1,4 @@
-"""The requirements of the specification, each with its level, its place and what it asks, in short.
+"""The requirements of the specification, each with its level, its clause and a short text.
 
 Those of a test are in its folder, those of all tests, of reports and of the tool in catalogue/. An entry
 there that names ways of judging ``steady_state`` binds only the tests that judge it so.
@@ -43,7 +43,7 @@ class Level(StrEnum):
 class Need(msgspec.Struct, frozen=True):
     """What must have happened in a run before a requirement can be fulfilled.
 
-    ``what`` is a part of a test (vocabulary.part), ``number`` one of its numbers, None for any; or
+    ``what`` is a part of a test (vocabulary.part), ``number`` one of its numbers, or None for any; or
     ``record`` (nothing but that the run began), ``steps`` (any), ``purge``, ``cache``, ``window`` (a full
     measurement window), ``tracking_window`` (the same of tracking rounds) or ``result``.
     """
@@ -55,7 +55,7 @@ class Need(msgspec.Struct, frozen=True):
 class Requirement(msgspec.Struct, frozen=True):
     """One requirement; ``id`` is that of docs/conformance.md, ``tests`` are the tests that it binds.
 
-    ``clause`` is its place in the specification, ``text`` what it asks, in words of our own.
+    ``clause`` is its place in the specification, ``text`` what it requires, in openpts' words.
     """
 
     id: str

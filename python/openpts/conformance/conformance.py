@@ -1,4 +1,4 @@
-"""Holds a run against every requirement of the specification.
+"""Checks a run against every requirement of the specification.
 
 A requirement is shown in one of three ways, which are never added up: a check of the run's record (checks/);
 a named test of openpts, for what every run does alike (proofs.toml); or not at all, with the reason
@@ -30,7 +30,7 @@ from openpts.vocabulary.deviation import Deviation
 
 
 class Conformance(msgspec.Struct, frozen=True):
-    """How one requirement stands in a run."""
+    """The state of one requirement in a run."""
 
     requirement: Requirement
     finding: Finding
@@ -44,8 +44,9 @@ class Conformance(msgspec.Struct, frozen=True):
 def conformance_of(run: Run) -> tuple[Conformance, ...]:
     """One entry for each requirement, in the order of the catalogue.
 
-    What did not happen in the run is neither met nor built in. What the ledger has is deviated; what the
-    record shows is checked there; what every run does alike names the tests that prove it.
+    A requirement about what did not happen in the run is neither met nor built in. Deviated: the ledger has
+    it. Met or deviated: a check of the record decides. Built in: every run does it alike, and the tests that
+    prove it are named.
     """
     evidence = Evidence(run)
     ledger: dict[str, list[Deviation]] = {}
@@ -58,7 +59,7 @@ def conformance_of(run: Run) -> tuple[Conformance, ...]:
 
 
 def deviated_shalls(conformances: Iterable[Conformance]) -> list[Conformance]:
-    """What shall be and was otherwise."""
+    """The shall-requirements that deviated."""
     return [
         each
         for each in conformances
@@ -107,5 +108,5 @@ def _without_check(requirement_id: str) -> Finding:
     if tests := proofs().get(requirement_id):
         return built_in(tests, str(reason) if reason else "")
     if reason is None:
-        return unverified("no check and no test of openpts is about it")
+        return unverified("openpts has no check and no test for it")
     return not_applicable(str(reason)) if reason.kind is ReasonKind.READER else unverified(str(reason))

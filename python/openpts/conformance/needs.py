@@ -1,4 +1,4 @@
-"""Whether a run came to what a requirement is about."""
+"""Whether a run got far enough for a requirement."""
 
 from collections.abc import Sequence
 
@@ -22,9 +22,9 @@ def missing(evidence: Evidence, need: Need) -> Finding | None:
             ran = any(purge.ran for purge in evidence.manifest.purges)
             return None if ran else _why(evidence, "no purge was run")
         case "cache":
-            return None if evidence.manifest.write_caches else _why(evidence, "the cache was not looked at")
+            return None if evidence.manifest.write_caches else _why(evidence, "the cache was not read")
         case "result":
-            return None if evidence.outcomes else _why(evidence, "the test did not come to its end")
+            return None if evidence.outcomes else _why(evidence, "the test was not completed")
         case "window":
             return _no_window(evidence)
         case "tracking_window":
@@ -37,7 +37,7 @@ def missing(evidence: Evidence, need: Need) -> Finding | None:
 def _no_window(evidence: Evidence) -> Finding | None:
     match evidence.manifest.conditions.steady_state:
         case SteadyState.NONE:
-            return not_applicable("the test looks for no steady state")
+            return not_applicable("the test does not look for steady state")
         case SteadyState.MINUTES:
             return _fewer_than_window(evidence, minutes_of(evidence))
         case _:

@@ -1,4 +1,4 @@
-"""Requirements that neither a check nor a test settles, or not wholly, with the reason: see reasons.toml."""
+"""Requirements that checks and tests don't settle, or only in part, with the reason: see reasons.toml."""
 
 import tomllib
 from enum import StrEnum
@@ -26,7 +26,7 @@ _TITLES = {
 
 
 class Reason(msgspec.Struct, frozen=True):
-    """Its kind and what openpts does instead, or lacks."""
+    """The kind of the reason, and what openpts does instead, or lacks."""
 
     kind: ReasonKind
     text: str

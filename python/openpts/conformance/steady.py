@@ -1,4 +1,4 @@
-"""Steady state by definition 2.1.24, judged anew from the record (PTS 1.3, 2.1.24, 3.1, 4)."""
+"""Steady state by definition 2.1.24, judged again from the record (PTS 1.3, 2.1.24, 3.1, 4)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -33,7 +33,7 @@ def _rule(
 ) -> Callable[[Evidence], Finding]:
     def check(evidence: Evidence) -> Finding:
         if _never_steady(evidence):
-            return not_applicable("the test looks for no steady state")
+            return not_applicable("the test does not look for steady state")
         judged = _judged(evidence)
         reports = [(name, report) for name, report in judged if report is not None]
         if not reports:
@@ -49,7 +49,7 @@ def _rule(
 
 def _steady_window(evidence: Evidence) -> Finding:
     if _never_steady(evidence):
-        return not_applicable("the test looks for no steady state")
+        return not_applicable("the test does not look for steady state")
     reports = [report for _, report in _judged(evidence) if report is not None]
     return all_of(
         met(f"rounds {report.rounds[0]} to {report.rounds[-1]}")
@@ -61,7 +61,7 @@ def _steady_window(evidence: Evidence) -> Finding:
 
 def _results_are_steady(evidence: Evidence) -> Finding:
     if evidence.manifest.conditions.steady_state in {SteadyState.NONE, SteadyState.MINUTES}:
-        return not_applicable("the test shows the course of performance on purpose")
+        return not_applicable("the test shows the course of performance by design")
     if not evidence.outcomes:
         return not_reached(evidence.ending)
     if evidence.steady:

@@ -10,13 +10,14 @@ Checks = Mapping[str, Check]
 """By the requirement's ID."""
 
 Case = Callable[[Evidence], Finding | None]
-"""Of a requirement that tests prove: why it does not bind a run, or was not reached; None where it binds."""
+"""For a requirement that tests prove: why it does not apply to a run, or was not reached; None if it "
+  "applies."""
 Cases = Mapping[str, Case]
 """By the requirement's ID."""
 
 
 def binds_where(check: Check) -> Case:
-    """A requirement that binds a run of which a check is met; elsewhere it stands as the check found."""
+    """A case that applies to a run if a check is met; otherwise the requirement has the check's state."""
 
     def case(evidence: Evidence) -> Finding | None:
         finding = check(evidence)

@@ -1,4 +1,4 @@
-"""A run's record, as the checks ask it: complete steps by part and round, windows, cycles."""
+"""A run's record, as the checks use it: complete steps by part and round, windows, cycles."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
@@ -42,7 +42,7 @@ def about(measured: float, required: float) -> bool:
 def lasted(sample: Sample, required_ns: int) -> bool:
     """Whether a step was to end after that time, and did.
 
-    It lasts longer by what its last I/Os need to complete, which nobody can cut; but not by so much that its
+    It lasts longer by what its last I/Os need to complete, which can't be cut; but not by so much that its
     rate shows it, and not because openpts itself stood still.
     """
     planned_ns = planned_length_ns(sample.step.stop)
@@ -88,7 +88,9 @@ class Evidence:
         return self.manifest.state is RunState.COMPLETE
 
     def conditions(self, kind: type[C]) -> C:
-        """The conditions, as those of a kind of test. Checks are only called for tests that they are of."""
+        """The conditions, as those of a kind of test. Raises TypeError for another kind: checks are called
+        for their own tests only.
+        """
         conditions = self.manifest.conditions
         if not isinstance(conditions, kind):
             raise TypeError(f"{type(conditions).__name__} are not {kind.__name__}")
@@ -111,8 +113,8 @@ class Evidence:
     def rounds(self, part: Part, *, whole: bool = True) -> list[RoundRecord]:
         """The numbers of a part, by cycle; ``whole`` leaves out those with a step that did not complete.
 
-        Of a run that was killed nothing tells whether its last number was whole: it counts where another one
-        of that part has no more steps.
+        A killed run has no record of whether its last number was whole: it counts if another number of that
+        part has no more steps.
         """
         broken = self._broken
         if not self.finished and part not in _SINGLE_STEPS:
@@ -164,7 +166,7 @@ class Evidence:
 
     @property
     def ending(self) -> str:
-        """How the run stands, for reasons why something was not reached."""
+        """The state of the run, for reasons why something was not reached."""
         reason = f": {self.manifest.state_reason}" if self.manifest.state_reason else ""
         if self.manifest.state is RunState.RUNNING:
             return "the run was never closed (killed, or power lost)"

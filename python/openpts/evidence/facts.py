@@ -1,4 +1,4 @@
-"""What each report says about people, platform and device (PTS 1.1, 5.1 to 5.4)."""
+"""The facts of each report about people, platform and device (PTS 1.1, 5.1 to 5.4)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -27,7 +27,7 @@ def _fact(key: str, *rooms: Facts) -> Finding:
     known = [fact for fact in found if fact.value]
     if known:
         return met(str(known[0].value))
-    return unverified(f"not reported: {found[0].source}" if found else "not reported: nothing shows it")
+    return unverified(f"not reported: {found[0].source}" if found else "not reported: no source has it")
 
 
 def _stated(name: str) -> Callable[[Evidence], Finding]:

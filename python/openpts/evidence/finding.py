@@ -1,4 +1,4 @@
-"""What holding one requirement against a run came to."""
+"""The result of checking one requirement against a run."""
 
 from collections.abc import Iterable
 from enum import StrEnum
@@ -10,10 +10,10 @@ _MOST_NOTES: Final = 3
 
 
 class Status(StrEnum):
-    """How a requirement stands in a run; those of different kinds are never added up.
+    """The state of a requirement in a run; states of different kinds are never added up.
 
     MET and DEVIATED: checked on the run's record. BUILT_IN: every run does it alike, as named tests of
-    openpts prove; the record of this one does not show it. UNVERIFIED: neither record nor test can tell.
+    openpts prove; the record of this one does not show it. UNVERIFIED: neither record nor test shows it.
     NOT_REACHED: what it is about never happened in this run. NOT_APPLICABLE: it binds another test, an
     option that was not taken, or a case that did not arise.
     """
@@ -55,22 +55,22 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 def met(note: str) -> Finding:
-    """The record shows it."""
+    """Met: the record shows it."""
     return Finding(Status.MET, note)
 
 
 def deviated(required: str, used: str) -> Finding:
-    """The record shows something else."""
+    """Deviated: the record shows something else."""
     return Finding(Status.DEVIATED, required=required, used=used)
 
 
 def not_reached(note: str) -> Finding:
-    """It never came to that."""
+    """The run did not get that far."""
     return Finding(Status.NOT_REACHED, note)
 
 
 def not_applicable(note: str) -> Finding:
-    """It binds nothing here."""
+    """It does not apply to the run."""
     return Finding(Status.NOT_APPLICABLE, note)
 
 
@@ -80,7 +80,7 @@ def built_in(tests: tuple[str, ...], note: str = "") -> Finding:
 
 
 def unverified(note: str) -> Finding:
-    """Nothing can tell, for this reason."""
+    """It can't be verified, for this reason."""
     return Finding(Status.UNVERIFIED, note)
 
 
@@ -90,7 +90,7 @@ def met_if(holds: bool, required: str, used: str) -> Finding:
 
 
 def all_of(findings: Iterable[Finding]) -> Finding:
-    """The first that isn't met; else met, with what all of them say, each once."""
+    """The first that isn't met; else met, with all their notes, each once."""
     several = list(findings)
     if not several:
         return not_reached("no such step was completed")

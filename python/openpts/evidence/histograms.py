@@ -38,13 +38,13 @@ def nines_chosen(evidence: Evidence) -> int | None:
 def more_nines(evidence: Evidence) -> Finding:
     """Nines are an option."""
     nines = nines_chosen(evidence)
-    return not_applicable("no other nines were asked for") if nines is None else met(f"{nines} nines")
+    return not_applicable("no other nines were requested") if nines is None else met(f"{nines} nines")
 
 
 def length_from_rate(evidence: Evidence) -> Finding:
     """With nines the length was worked out; enough I/Os are the proof."""
     if nines_chosen(evidence) is None:
-        return not_applicable("no other nines were asked for")
+        return not_applicable("no other nines were requested")
     return enough_ios(1)(evidence)
 
 

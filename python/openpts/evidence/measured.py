@@ -1,4 +1,4 @@
-"""What the counts of a step say of its stimulus, held against what was ordered (PTS 2.1.9, 6 (6) and (8))."""
+"""The stimulus of a step by its counts, compared with what was ordered (PTS 2.1.9, 6 (6) and (8))."""
 
 from collections.abc import Callable, Iterable
 from math import sqrt

@@ -1,4 +1,4 @@
-"""Purge, order and gaps: what came when (PTS 3.2, 4, 6 (9))."""
+"""Order of purge and steps, and the gaps between them (PTS 3.2, 4, 6 (9))."""
 
 from collections.abc import Callable
 from typing import Final

@@ -51,7 +51,7 @@ def cache(evidence: Evidence, *, enabled: bool) -> Finding:
     required = WCE if enabled else WCD
     found = [report.actual for report in evidence.manifest.write_caches]
     if not found:
-        return not_reached("the write cache was never looked at")
+        return not_reached("the write cache was never read")
     satisfied = {WCE} if enabled else {WCD, _NONE}
     return met_if(set(found) <= satisfied, required, ", ".join(dict.fromkeys(found)))
 
@@ -155,7 +155,7 @@ def _active_range_kept(*parts: Part) -> Callable[[Evidence], Finding]:
 
 def _class(evidence: Evidence) -> Finding:
     if not evidence.manifest.conditions.set_by_class:
-        return not_applicable(f"the test has settings of its own: PTS-{evidence.test.upper()}-01")
+        return not_applicable(f"the test's section has its own settings: PTS-{evidence.test.upper()}-01")
     return class_settings(evidence)
 
 
@@ -168,7 +168,7 @@ def _cache_of_class(evidence: Evidence) -> Finding:
 def _uncontrollable_cache(evidence: Evidence) -> Finding:
     reports = evidence.manifest.write_caches
     if not reports:
-        return not_reached("the write cache was never looked at")
+        return not_reached("the write cache was never read")
     report = reports[-1]
     if report.actual in {WCD, _NONE}:
         return not_applicable(f"the cache is off, or there is none: {report.actual}")

@@ -54,13 +54,13 @@ def latency(value_ns: float | None, *, note: str = "") -> Cell:
 
 
 def missing(reason: str) -> Cell:
-    """A value that there is not, and why."""
+    """A missing value, and why it is missing."""
     return Cell("n/a", note=reason, tone="missing")
 
 
 def no_power() -> Cell:
-    """Average power of a part of a test, which is not worked out; what was sampled is shown over time."""
-    return Cell("not reported", note="telemetry has what was sampled", tone="missing")
+    """Average power of a part of a test, which is not computed; samples are shown over time."""
+    return Cell("not reported", note="samples: see telemetry", tone="missing")
 
 
 def cpu_share(value_pct: float | None, decimals: int = 1) -> Cell:

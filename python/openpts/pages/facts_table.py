@@ -60,7 +60,7 @@ def sourced(label: str, facts: Facts, key: str, absent: str = NOT_REPORTED) -> t
 
 
 def remaining(facts: Facts, shown: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Rows for all facts that no other row shows, so that nothing recorded is left out."""
+    """Rows for all facts that have no other row, so that nothing recorded is left out."""
     known = set(shown)
     return [(_label(key), value_text(fact), _source(fact)) for key, fact in facts.items() if key not in known]
 

@@ -1,6 +1,6 @@
-"""Pages as declarations: a table of things, a plot over that table, and what follows from both.
+"""Pages as declarations: a table of things, a plot over that table, and the parts derived from both.
 
-Ids, the plot's number, the text that describes it with its ranges, and the page that says why there is
+Ids, the plot's number, the text that describes it with its ranges, and the page with the reason why there is
 nothing to plot, are derived; so nothing can be plotted that can't be read.
 """
 
@@ -147,7 +147,7 @@ def column_series(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plot:
-    """A plot over a table: axes, series, and what its description says behind the title.
+    """A plot over a table: axes, series, and the text of its description behind the title.
 
     ``y`` may be made of the values plotted. ``alt`` may name ``{count}`` of values, ``{rows}``, and the range
     ``{low}`` and ``{high}``, with ``decimals``, or as response times in ms where these are None.
@@ -233,7 +233,7 @@ def plot_page(
     absent: Verdict = NO_ROUND,
     mandatory: bool = True,
 ) -> Page:
-    """A plot with what is said ``below`` it and its table; ``absent`` in their place if there is no value."""
+    """A plot with the text ``below`` it and its table; ``absent`` in their place if there is no value."""
     if not values_of(shown):
         return page(name, lead, absent, mandatory=mandatory)
     return page(name, lead, plot(shown).over(name, shown), *below, shown, mandatory=mandatory)

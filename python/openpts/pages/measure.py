@@ -1,4 +1,4 @@
-"""A result that people compare, declared once: whoever wants it asks for its key, never for its label."""
+"""A result that people compare, declared once: it is found by its key, never by its label."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -24,11 +24,11 @@ class Measured:
     """A measure in a run. ``key`` is the same in each run of a test, so that runs can be compared.
 
     ``cell`` has the text without the unit, the unrounded value in ``unit`` (None: not measured) and the note
-    that belongs to the value: why it is missing, a low count. ``point`` is the operating point. ``state``
-    says that the value is not one of steady state where the test looks for it, empty if it is; ``steady`` is
-    what a summary says of the steady state. ``stands_in``: the maximum stands in for a percentile that the
-    I/Os do not suffice for; it is shown, but compared with nothing. ``is_key``: executive summary, suite and
-    comparison show it; ``on_cover``: so does the cover of its own run, as ``cover_label``.
+    that belongs to the value: why it is missing, a low count. ``point`` is the operating point. ``state`` is
+    a note for a value not of steady state where the test looks for it, empty otherwise; ``steady`` is the
+    state in a summary's words. ``stands_in``: the maximum stands in for a percentile that the I/Os do not
+    suffice for; it is shown, but compared with nothing. ``is_key``: executive summary, suite and comparison
+    show it; ``on_cover``: so does the cover of its own run, as ``cover_label``.
     """
 
     key: str
@@ -70,8 +70,8 @@ class Measured:
 class Subject:
     """What measures are of, where a run has them several times: a workload, a load, an operating point.
 
-    ``name`` takes its place in labels, ``key`` in keys (by default made of the name). ``doubt`` is what is
-    wrong with the operating point ``point``. ``state`` and ``steady`` are those of ``Measured``.
+    ``name`` takes its place in labels, ``key`` in keys (by default made of the name). ``doubt`` is the fault
+    of the operating point ``point``. ``state`` and ``steady`` are those of ``Measured``.
     """
 
     name: str = ""
@@ -87,7 +87,7 @@ _WHOLE_RUN: Final = Subject()
 
 @dataclass(frozen=True)  # slots and Measure[R](...) do not go together
 class Measure(Generic[R]):
-    """How a figure comes out of a test's results ``R``, and all that is to be known of it.
+    """How a figure is computed from a test's results ``R``, with its name, unit and other facts.
 
     ``value`` gives it in ``1 / per`` of the unit, printed with ``decimals``, or the cell that the test's
     tables show; None or a cell without a value where it was not measured, for the reason ``absent`` or the

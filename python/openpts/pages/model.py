@@ -1,6 +1,6 @@
 """The report as data: all that PDF, HTML and terminal show, each number once (report.json).
 
-A value stands in one cell, raw beside its text; figures point at the cells of tables, so that nothing
+A value is in one cell, raw beside its text; figures point at the cells of tables, so that nothing
 can be plotted that can't be read. Renderers neither compute nor look anything up.
 
 Version 1: front pages, sections with the common header, pages of blocks.
@@ -115,7 +115,7 @@ class Series(msgspec.Struct, frozen=True, omit_defaults=True):
 class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
     """A constant line across the plot at a place on ``axis``; ``style`` is ``average`` or ``limit``.
 
-    Labels of places on y stand at the plot's right side, those of places on x above it.
+    Labels of places on y are at the plot's right side, those of places on x above it.
     """
 
     label: str
@@ -125,7 +125,7 @@ class Rule(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A ringed and labelled point of the plot."""
+    """A ringed and labeled point of the plot."""
 
     label: str
     x: float
@@ -133,9 +133,9 @@ class Mark(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Band(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A range along ``axis`` (x or y), shaded as ``window`` or ``allowed``, or only labelled: ``plain``.
+    """A range along ``axis`` (x or y), shaded as ``window`` or ``allowed``, or only labeled: ``plain``.
 
-    Labels stand above the plot. Neighbours are told apart by different styles.
+    Labels are above the plot. Neighbors have different styles.
     """
 
     axis: str
@@ -157,7 +157,7 @@ class Figure(msgspec.Struct, frozen=True, omit_defaults=True, tag="figure"):
 
     ``number`` is the specification's plot number or ours (``X-IOPS-1``); ``palette`` is ``series`` or
     ``mix``; ``alt`` says in words what the plot shows. A heat map prints the cell of ``detail_table_id``
-    below that of ``table_id``. Neighbours that together are no wider than a page (``width_px`` 240: three)
+    below that of ``table_id``. Neighbors that together are no wider than a page (``width_px`` 240: three)
     stand side by side. Figures of the same ``zoom_group`` have the same x and are zoomed together.
     ``sides_px`` is the least room left and right of the plot, so that panels lie above each other.
     ``transfer_bytes`` is the size of all its I/Os, 0 where they differ: one size lets IOPS be read as MB/s.
@@ -255,11 +255,10 @@ class Section(msgspec.Struct, frozen=True):
 
 
 class Report(msgspec.Struct, frozen=True):
-    """A whole report. ``red_line`` stands on each page, empty if nothing calls for it.
+    """A whole report. ``red_line`` is on each page, empty if there is no reason for one.
 
     ``stem`` is what its files are called where reports of many drives lie together. ``paper`` is ``a4`` or
-    ``us-letter``. ``style`` is ``full`` or ``short``. ``redacted``: numbers that tell a drive from its likes
-    are replaced.
+    ``us-letter``. ``style`` is ``full`` or ``short``. ``redacted``: serial numbers are replaced.
     """
 
     schema_version: int

@@ -1,4 +1,6 @@
-"""Text from devices, hosts and people, made safe to show: nothing in it can act, hide or run away."""
+"""Text from devices, hosts and people, made safe to show: without control or invisible characters, and of
+limited length.
+"""
 
 import unicodedata
 from typing import Final

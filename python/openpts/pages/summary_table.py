@@ -12,7 +12,7 @@ def cover_table(test: str, deviations: int, measures: Iterable[Measured]) -> Tab
 
 
 def key_values_table(test: str, deviations: int, measures: Iterable[Measured]) -> Table:
-    """The key values, told apart by state and operating point: what stands beside other runs."""
+    """The key values with state and operating point: for a table with several runs."""
     return _table(_row(test, deviations, one, one.label, one.noted_cell) for one in measures if one.is_key)
 
 

@@ -1,4 +1,4 @@
-"""What stands in and around a plot besides its series: ranges, constant lines, rings, and all labels."""
+"""The parts in and around a plot besides its series: ranges, constant lines, rings, and all labels."""
 
 from collections.abc import Sequence
 from typing import Final
@@ -93,7 +93,7 @@ def marks(figure: Figure, table: Table, size_px: tuple[float, float]) -> list[Sp
 def end_label_layers(figure: Figure, labels: Sequence[EndLabel], interactive: bool) -> list[Spec]:
     """Beside each line's end: a piece of the line or its marker, then its name.
 
-    They stand outside the plot, so they say that they aren't clipped to it.
+    They are outside the plot, so they are not clipped to it.
     """
     edge = {"x": {"value": "width"}, "y": field("y", figure.y)}
     layers: list[Spec] = []

@@ -1,4 +1,4 @@
-"""Axes of plots: where a value lies on one, and how Vega-Lite is told."""
+"""Axes of plots: the place of a value on an axis, and the axis for Vega-Lite."""
 
 import json
 import math
@@ -23,7 +23,7 @@ _NEAR_END: Final = 0.95
 
 
 def place(value: float, axis: Axis) -> float:
-    """What stands on the axis for a value: on a nines scale the count of nines, at most that of its end."""
+    """The place of a value on the axis: on a nines scale the count of nines, at most that of its end."""
     return value if axis.scale != "nines" else _nines(min(value, axis.domain[1]))
 
 
@@ -59,7 +59,7 @@ def shows(value: float, axis: Axis) -> bool:
 
 
 def tick_texts(axis: Axis) -> list[str]:
-    """What stands at the ticks."""
+    """The texts at the ticks."""
     if axis.labels:
         return list(axis.labels)
     # through their decimal text: a float's own text may have an exponent
@@ -111,7 +111,7 @@ def left_px(figure: Figure) -> float:
 
 
 def right_px(figure: Figure, longest_label_px: float) -> float:
-    """Width of what stands to the right of the plot: a second axis, or the labels of its lines."""
+    """Width of the parts to the right of the plot: a second axis, or the labels of its lines."""
     if figure.y2 is not None:
         return max(_axis_px(figure.y2), figure.sides_px[1])
     labels = END_LABEL_PX + longest_label_px if longest_label_px else 0.0

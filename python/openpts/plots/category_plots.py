@@ -14,7 +14,7 @@ _ABOVE_BAR_PX: Final = 5
 
 
 def strip_layers(figure: Figure, table: Table, interactive: bool) -> list[Spec]:
-    """Points of each category side by side: x the category, offset and colour the series."""
+    """Points of each category side by side: x the category, offset and color the series."""
     rows = [
         {
             "category": label,

@@ -1,7 +1,7 @@
 """3D columns as an SVG of their own: fixed oblique projection, painted back to front.
 
-The grammar of the other plots has no such form. Front faces carry the series' colour; a light and a
-dark veil over the other two faces give them depth in any colour scheme.
+The grammar of the other plots has no such form. Front faces carry the series' color; a light and a
+dark veil over the other two faces give them depth in any color scheme.
 """
 
 from collections.abc import Iterator

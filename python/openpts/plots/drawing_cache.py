@@ -26,7 +26,7 @@ _QUICK: Final = 1
 
 
 def anything_kept() -> bool:
-    """Whether a drawing may be found at all."""
+    """Whether drawings are kept."""
     folder = _folder()
     try:
         return folder is not None and any(folder.iterdir())
@@ -72,7 +72,7 @@ def _folder() -> Path | None:
 
 @cache
 def _all_else() -> "hashlib._Hash":
-    """Of what drawings depend on besides their specification."""
+    """Digest of what drawings depend on besides their specification."""
     digest = hashlib.sha256(version("vl-convert-python").encode())
     digest.update(msgspec.json.encode(vega_config(LIGHT)))
     digest.update(files("openpts.plots").joinpath("vega_svg.py").read_bytes())

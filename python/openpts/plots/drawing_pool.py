@@ -16,12 +16,12 @@ from openpts.plots.vega_svg import of_figure, spec_json, start_renderer
 
 
 class DrawingPool:
-    """Drawings that ``workers`` make; where one of them ends by itself, plots are drawn in this process."""
+    """Drawings that ``workers`` make; if a worker ends early, plots are drawn in this process."""
 
     def __init__(self, workers: Executor) -> None:
         self._workers = workers
         self._begun: dict[tuple[int, ...], tuple[str, Future[str]]] = {}
-        self._kept: list[object] = []  # what the keys of _begun are the identities of
+        self._kept: list[object] = []  # the objects whose identities are the keys of _begun
         self._libraries: Future[str] | None = None
 
     def prepare(self, *, libraries: bool) -> None:
@@ -32,7 +32,7 @@ class DrawingPool:
             self._workers.submit(start_renderer)
 
     def wait_for_libraries(self) -> None:
-        """Until they are put together, if that was begun."""
+        """Wait until they are put together, if that was begun."""
         if self._libraries is not None:
             self._libraries.exception()
 

@@ -1,4 +1,4 @@
-"""Drawings as they stand in the page: in the theme's colours, named, and without what says nothing there.
+"""Drawings for the page: in the theme's colors, named, and without elements that are of no use there.
 
 Vega writes each default out, and roles that the drawing's one name replaces: a third of the file.
 """
@@ -39,7 +39,7 @@ def inline_svg(svg: str, figure: Figure) -> Markup:
 
 
 def _as_caps(dots: re.Match[str]) -> str:
-    """Equal squares as the ends of lines without length: their places are all that is to be said."""
+    """Equal squares as the ends of lines without length: only their places matter."""
     places, side, color = dots.groups()
     middle = f"{float(side) / 2:.2f}"
     points = places.replace(f"h{side}v{side}h-{side}Z", "h0")

@@ -63,12 +63,12 @@ def visible(points: Sequence[tuple[float, float]], y: Axis) -> list[tuple[float,
 
 
 def placed(points: Sequence[tuple[float, float]], x: Axis, y: Axis) -> list[tuple[float, float]]:
-    """The points as they stand on the axes."""
+    """The points as places on the axes."""
     return [(place(across, x), place(up, y)) for across, up in points]
 
 
 def drawn_last(series: Series) -> int:
-    """In which order series are painted: dots below lines, and what sums them up on top."""
+    """In which order series are painted: dots below lines, and means and fits on top."""
     order = ("bars", "points", "line", "dashed", "measured", "spline", "mean", "fit")
     return order.index(series.style)
 
@@ -81,7 +81,7 @@ class _Stack:
     members: int
 
     def places(self, gap: float) -> list[float]:
-        """Where its labels stand, lowest first."""
+        """The places of its labels, lowest first."""
         half = (self.members - 1) / 2 * gap
         centre = min(max(self.mean, half), 1 - half)
         return [centre - half + n * gap for n in range(self.members)]

@@ -1,4 +1,4 @@
-"""Where the labels of ringed points stand: beside their rings, clear of each other and of the data."""
+"""The places of the labels of ringed points: beside their rings, clear of each other and of the data."""
 
 import math
 from collections.abc import Sequence

@@ -49,7 +49,7 @@ def is_long(series: Series, table: Table) -> bool:
 
 
 def slot_color(figure: Figure, slot: int | None = None) -> Spec:
-    """The colour channel of a slot of the palette, or of rows with a field of that name."""
+    """The color channel of a slot of the palette, or of rows with a field of that name."""
     scale = {"domain": SLOTS, "range": _RANGE_OF_PALETTE[figure.palette]}
     return {**_field_or_datum(slot), "type": "nominal", "legend": None, "scale": scale}
 
@@ -59,12 +59,12 @@ def _field_or_datum(slot: int | None) -> Spec:
 
 
 def slot_of(color: int, figure: Figure) -> int:
-    """The palette's slot of a colour: beyond its end it begins again."""
+    """The palette's slot of a color: beyond its end it begins again."""
     return color % _PALETTE_LENGTH[figure.palette]
 
 
 def marker(figure: Figure, slot: int | None = None) -> Spec:
-    """Colour and shape together: a series is never told by colour alone."""
+    """Color and shape together: a series is never distinguished by color alone."""
     color = slot_color(figure, slot)
     return {"fill": color, "stroke": color, "shape": {**color, "scale": {"domain": SLOTS, "range": "symbol"}}}
 

@@ -14,7 +14,7 @@ from openpts.plots.vega_svg import of_figure, spec_json
 
 
 def draw_figures(report: Report, pool: DrawingPool | None = None) -> dict[str, str]:
-    """SVG of each figure by its id, in light colours.
+    """SVG of each figure by its id, in light colors.
 
     With a ``pool`` its processes draw, else this one.
     """
@@ -36,7 +36,7 @@ def _plot_svg(figure: Figure, tables: Mapping[str, Table]) -> str:
 
 
 def themed(svg: str, scheme: Scheme) -> str:
-    """The SVG with its colours replaced by the theme's CSS custom properties, for one file in both themes."""
+    """The SVG with its colors replaced by the theme's CSS custom properties, for one file in both themes."""
     names, pattern = _colors(scheme)
     return pattern.sub(lambda match: f"var(--{names[match[0].lower()]})", svg)
 

@@ -1,6 +1,6 @@
-"""Colours, fonts and sizes of a report: the only place that names a colour.
+"""Colors, fonts and sizes of a report: the only place that names a color.
 
-The series and mix colours were searched for: the closest pair is at least 15 dE2000 apart for normal,
+The series and mix colors were searched for: the closest pair is at least 15 dE2000 apart for normal,
 protan, deutan and tritan sight, and each has a contrast of at least 3:1 on its background. A test
 keeps that so.
 """
@@ -32,7 +32,7 @@ MARKERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """One colour scheme. ``series`` runs from small to large, ``mix`` from all writes to all reads."""
+    """One color scheme. ``series`` runs from small to large, ``mix`` from all writes to all reads."""
 
     surface: str
     panel: str
@@ -63,7 +63,7 @@ class Scheme:
     mix: tuple[str, ...]
 
     def tokens(self) -> dict[str, str]:
-        """Name of each colour, as in CSS custom properties, and its value."""
+        """Name of each color, as in CSS custom properties, and its value."""
         named: dict[str, str] = {}
         for field in fields(self):
             value = getattr(self, field.name)
@@ -136,7 +136,7 @@ DARK: Final = Scheme(
 
 
 def vega_config(scheme: Scheme) -> dict[str, Any]:
-    """Vega-Lite configuration of a scheme: figure specs name styles and ranges, never colours."""
+    """Vega-Lite configuration of a scheme: figure specs name styles and ranges, never colors."""
     return {
         "font": FONT,
         "aria": False,  # a plot has one name, its alternative text; thousands of points would drown it
@@ -175,7 +175,7 @@ def vega_config(scheme: Scheme) -> dict[str, Any]:
         "text": {"fontSize": PLOT_TEXT_PX, "color": scheme.ink},
         "style": {
             "envelope": {"fillOpacity": 0.32, "strokeOpacity": 0.32, "strokeWidth": 0.6},
-            "bar-alone": {"strokeWidth": 0.6},  # no seam of the ground's colour between neighbours
+            "bar-alone": {"strokeWidth": 0.6},  # no seam of the ground's color between neighbors
             "bar-shared": {"fillOpacity": 0.5, "strokeOpacity": 0},
             "whisker": {"color": scheme.ink, "strokeWidth": 1.6},
             "ring": {"color": scheme.ink, "filled": False, "strokeWidth": 1.6},

@@ -19,7 +19,7 @@ def javascript_bundle() -> str:
 
 
 def libraries_are_kept() -> bool:
-    """Whether the script need not be put together; also where that would be in vain."""
+    """Whether the script need not be put together: it is kept, or can't be kept."""
     folder = kept_folder()
     return folder is None or (folder / _name()).is_file()
 

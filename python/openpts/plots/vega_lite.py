@@ -1,6 +1,6 @@
 """Turns a figure of the model into a Vega-Lite specification: the one grammar of all plots.
 
-A specification names styles and ranges, never colours (the theme's configuration has them), and
+A specification names styles and ranges, never colors (the theme's configuration has them), and
 carries only values of the figure's tables. The interactive form has tooltips and a ``hidden`` signal with
 the keys of the series that are switched off; on numeric axes it names the series' data (``s0``, ``s1``, ...),
 which the page has in its tables.
@@ -99,7 +99,7 @@ def _lines(figure: Figure, table: Table, interactive: bool) -> Spec:
 
 
 def _sharing_data(drawn: Spec) -> Spec:
-    """Long rows that several layers draw stand once, under a name."""
+    """Long rows that several layers draw are included once, under a name."""
     datasets: dict[str, Any] = {}
     names: dict[int, str] = {}
     for layer in _leaves(drawn["layer"]):

@@ -1,6 +1,6 @@
 """One plot from its Vega-Lite specification: SVG with short numbers and identifiers of its own.
 
-Whoever changes this file has all drawings made anew (``drawing_cache``).
+A change of this file makes all kept drawings stale (``drawing_cache``).
 """
 
 import re
@@ -25,7 +25,7 @@ _IDENTIFIED = re.compile(r'(<\w+ id="|="url\(#)([^")]+)')
 
 
 def drawing(spec: str) -> str:
-    """The SVG of a specification (JSON), in light colours; the same in every process, for any figure.
+    """The SVG of a specification (JSON), in light colors; the same in every process, for any figure.
 
     Raises ValueError for a specification that Vega refuses.
     """
@@ -34,7 +34,7 @@ def drawing(spec: str) -> str:
 
 
 def of_figure(drawing: str, figure_id: str) -> str:
-    """The drawing with identifiers of one figure, so that several can stand on a page."""
+    """The drawing with identifiers of one figure, so that a page can have several."""
     return _IDENTIFIED.sub(rf"\g<1>{figure_id}-\g<2>", drawing)
 
 

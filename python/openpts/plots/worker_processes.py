@@ -23,7 +23,7 @@ _ENDING: Final = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextmanager
 def worker_processes(count: int | None = None) -> Iterator[Executor]:
-    """As many as processors unless ``count`` says otherwise; forked when the first task comes.
+    """``count`` of them, by default as many as processors; forked when the first task comes.
 
     After an exception what has not begun is left. All processes are gone at the end.
     """
@@ -97,7 +97,7 @@ class _Here(Executor):
         future: Future[Any] = Future()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001 whoever asks for the result gets it
+        except Exception as error:  # noqa: BLE001 the caller of the result gets it
             future.set_exception(error)
         return future
 
@@ -112,7 +112,7 @@ def _unless_stopped(fn: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any
 
 
 def _end_after_the_report() -> None:
-    """Without a word: a report that was killed leaves nothing that could wait for tasks for ever."""
+    """Silently: a report that was killed leaves no process that waits for tasks for ever."""
     parent = multiprocessing.parent_process()
     assert parent is not None  # noqa: S101 narrows the type: this runs in forked processes alone
     parent.join()

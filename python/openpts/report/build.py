@@ -23,7 +23,7 @@ _FORMAT: Final = "Format of SNIA SSS PTS 2.0.1; not certified by SNIA"
 _BEYOND: Final = "Tests that are not part of SNIA SSS PTS; not certified by SNIA"
 _LONGEST_STEM: Final = 120
 _TERMS: Final = (
-    ("AR", "Active Range: the LBAs that the test may touch, as a share of those that a user can reach"),
+    ("AR", "Active Range: the LBAs that the test may touch, as a share of the user capacity"),
     ("ART", "Average response time: mean time from submission to completion of an I/O"),
     (
         "Confidence level",
@@ -32,7 +32,7 @@ _TERMS: Final = (
     ("Conformant", "A finished run at full length on a raw drive, with no deviation in its ledger"),
     (
         "Deviation",
-        "Whatever was done otherwise than the specification asks, with what follows for comparisons",
+        "What a run does otherwise than the specification asks, with the effect on comparisons",
     ),
     ("Drive fill", "User data written, in units of the user capacity"),
     ("DUT", "Device under test"),
@@ -43,12 +43,12 @@ _TERMS: Final = (
     ("Measurement Window", "The five Rounds over which steady state was found, or the last five"),
     ("MRT", "Maximum response time of all I/Os"),
     ("n 9s", "Percentile of n nines: 3 9s is 99.9 %. Stated only where at least 10^n I/Os were timed"),
-    ("Preconditioning", "Writes before the measurement that bring the drive into a defined state"),
-    ("Purge", "Bringing the drive as near as possible to never having been used"),
+    ("Preconditioning", "Writes before the measurement, which bring the drive into a defined state"),
+    ("Purge", "Brings the drive as near as possible to the state before its first use"),
     ("QD", "Queue depth: I/Os that each thread keeps in flight"),
     ("RND, SEQ", "Random, sequential"),
     ("Round", "One pass through all test points"),
-    ("RW 65", "65 per cent of the I/Os are reads; 65/35 is the same with the writes"),
+    ("RW 65", "65 % of the I/Os are reads; 65/35 also gives the share of writes"),
     ("Steady state", "Range at most 20 % and slope at most 10 % of the average over the Measurement Window"),
     ("TC", "Thread count"),
     ("TGBW", "Total GB written since the purge"),
@@ -87,7 +87,7 @@ def report_of(
 def undigested(
     parts: Sequence[RunPart], report_date: str, *, files: Sequence[RecordFile] = (), paper: str = "a4"
 ) -> Report:
-    """The same of parts in order, without the digits that tell it from others."""
+    """The report of parts in their order, before its footer gets the digest."""
     manifests = [part.manifest for part in parts]
     first = manifests[0]
     test_id = brief(printable(first.test_id))
@@ -132,7 +132,7 @@ def _of_all(parts: Sequence[RunPart], page_of: Callable[[RunPart], Page]) -> Pag
 
 
 def _red_line(parts: Sequence[RunPart]) -> str:
-    """What no page may hide; lines that do not hold for all runs name theirs."""
+    """The red lines of the report; a line that does not hold for all runs names those that it holds for."""
     names: dict[str, list[str]] = {}
     for part in parts:
         if part.standing.red_line:
@@ -157,10 +157,10 @@ def _stem(parts: Sequence[RunPart]) -> str:
 
 
 def _digest(report: Report) -> str:
-    """Eight digits that tell two reports apart, on paper as well."""
+    """Eight digits of a checksum, which distinguish reports, on paper as well."""
     return hashlib.sha256(msgspec.json.encode(report)).hexdigest()[:8]
 
 
 def glossary_page() -> Page:
-    """The same in every report, for readers who do not live with its terms and signs (PTS 2.1, 2.2)."""
+    """The page of terms and signs, the same in every report (PTS 2.1, 2.2)."""
     return Page("glossary", "Glossary", (items_table("glossary-terms", "Terms", _TERMS),))

@@ -15,9 +15,9 @@ _DOCUMENTS: Final = (".json", ".html", ".pdf")
 
 
 def file_faults(report_json: Path, report: Report) -> list[str]:
-    """What is wrong with the files beside a report: changed, missing, or none of the report's, a line each.
+    """What is wrong with the files beside a report, a line each: changed, missing, or not the report's.
 
-    Nothing is wrong with a report.json that stands alone, as one that was sent: then there are no files.
+    A report.json without files beside it, such as one that was sent, has nothing wrong.
     """
     stem = report_json.name.removesuffix(".json")
     own = "" if stem == REPORT_NAME else f"{stem}-"
@@ -30,9 +30,7 @@ def file_faults(report_json: Path, report: Report) -> list[str]:
         lines = read_file(sums.parent, sums.name).decode().removesuffix("\n").split("\n")
     except FileNotFoundError:
         alone = found in ([], [report_json.name])
-        return (
-            [] if alone else [f"{sums.name} is missing: nothing tells whether the other files were changed"]
-        )
+        return [] if alone else [f"{sums.name} is missing: changes of the other files can't be found"]
     except (OSError, UnicodeError) as error:
         return [f"{sums.name} can't be read: {error}"]
     return list(_faults(report_json.parent, sums.name, lines, expected, found))
@@ -52,7 +50,7 @@ def _faults(
         match = LINE.fullmatch(line)
         name = match[2] if match else ""
         if match is None or name in listed or name not in expected:
-            yield f"{sums}: line {number} is none of this report's: {printable(line[:200])}"
+            yield f"{sums}: line {number} does not belong to this report: {printable(line[:200])}"
             continue
         listed.add(name)
         if not (folder / name).is_file():

@@ -33,9 +33,7 @@ def conformance_page(run: Run, standing: Standing, requirements: tuple[Conforman
 
 def _ledger_table(run: Run) -> Table:
     conditions = run.manifest.conditions
-    standard = (
-        conditions.drive_class.revision if conditions.of_specification else "what a measurement asks for"
-    )
+    standard = conditions.drive_class.revision if conditions.of_specification else "what a measurement needs"
     return Table(
         id="conformance-ledger",
         title=f"Deviations from {standard}",
@@ -59,10 +57,10 @@ def _ledger_table(run: Run) -> Table:
 
 
 def _states_table(conformances: tuple[Conformance, ...]) -> Table:
-    """How many requirements stand how; the states are of different kinds, so that no sum is given."""
+    """The number of requirements in each state; the states differ in kind, so that there is no sum."""
     return Table(
         id="conformance-states",
-        title="How the requirements stand",
+        title="Requirements by state",
         head=Column("State", align="left", width=2.2),
         columns=tuple(Column(level, width=0.5) for level in Level),
         rows=tuple(
@@ -73,16 +71,16 @@ def _states_table(conformances: tuple[Conformance, ...]) -> Table:
             for status, counts in counts_by_level(conformances).items()
             if status is not Status.NOT_APPLICABLE
         ),
-        note="Met is only what was checked on this run's record. What is built in holds for every run of "
-        "openpts: the tests that prove it are named in data/conformance-requirements.csv.",
+        note="Met counts only what was checked on this run's record. Built in holds for every run of "
+        "openpts; data/conformance-requirements.csv names the tests that prove it.",
     )
 
 
 def _requirements(conformances: tuple[Conformance, ...]) -> list[Table]:
-    """The open ones for print, all that bind for the data: hundreds of met ones would fill pages."""
+    """The open requirements for print, all that apply for the data: hundreds of met ones would fill pages."""
     binding = [each for each in conformances if each.status is not Status.NOT_APPLICABLE]
     open_ones = [each for each in binding if each.status in _OPEN]
-    tables = [_requirements_table("conformance-requirements", "All requirements that bind", binding)]
+    tables = [_requirements_table("conformance-requirements", "All requirements that apply", binding)]
     if open_ones:
         title = "Requirements that deviated, were not reached, or can't be verified"
         tables.insert(0, _requirements_table("conformance-open", title, open_ones))
@@ -99,7 +97,7 @@ def _requirements_table(table_id: str, title: str, conformances: list[Conformanc
             Column("Level", align="left", width=0.4),
             Column("Requirement", align="left", width=2.2),
             Column("Status", align="left", width=0.7),
-            Column("What shows it", align="left", width=2.2),
+            Column("Evidence", align="left", width=2.2),
         ),
         rows=tuple(_requirement_row(each) for each in conformances),
     )

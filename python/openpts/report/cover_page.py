@@ -39,7 +39,7 @@ def cover_page(part: RunPart) -> Page:
 
 
 def health_verdicts(part: RunPart) -> tuple[Verdict, ...]:
-    """What the drive's own log says against the run."""
+    """The red lines from the drive's own log."""
     return tuple(Verdict(f"{capitalised(alert)}.", "fail") for alert in part.health_alerts)
 
 

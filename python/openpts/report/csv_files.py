@@ -20,8 +20,8 @@ def csv_files(report: Report) -> dict[str, str]:
     """The text of each table's file by its name.
 
     Lines that begin with ``#`` come first: the report's red line, if it has one, and the table's title and
-    note. Then comes a line of column heads, then one line per row. A number stands as it was computed,
-    a missing one as the words that the report has for it.
+    note. Then comes a line of column heads, then one line per row. A number is written as it was computed, a
+    missing one in the words of the report.
     """
     return {csv_name(table): _csv(table, report) for table in report.tables().values()}
 
@@ -54,7 +54,7 @@ def _heads(table: Table, noted: Sequence[int]) -> list[str]:
 
 
 def _noted_columns(table: Table) -> list[int]:
-    """Columns with cells whose second line says something: it gets a column of its own."""
+    """Columns with cells that have a second line, which gets a column of its own."""
     return [n for n in range(len(table.columns)) if any(row.cells[n].note for row in table.rows)]
 
 

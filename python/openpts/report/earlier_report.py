@@ -1,8 +1,8 @@
 """What an earlier report of the same name has left in its folder, when it is written again.
 
-Files that the new one does not write, say report.html after ``--no-html``, show the same as it where its
-report.json is the same to the byte: they stay, and SHA256SUMS goes on to list them. Else they show other
-values than the report that they lie beside, and go, if they are still what the earlier report wrote.
+Files that the new one does not write, say report.html after ``--no-html``, are still valid if its report.json
+is the same to the byte: they stay, and SHA256SUMS goes on to list them. Otherwise they show other values than
+the new report, and are removed if they are still what the earlier report wrote.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from openpts.folder_files import open_file, read_file, remove_file
 from openpts.report.csv_files import FOLDER
 
 LINE: Final = re.compile(r"([0-9a-f]{64})  (.+)")
-"""Of SHA256SUMS: a checksum, and the name of its file."""
+"""A line of SHA256SUMS: a checksum, and the name of its file."""
 
 
 def left_behind(folder: Path, sums: str, name: str, of_data: str, written: Iterable[str]) -> dict[str, str]:

@@ -28,18 +28,18 @@ def packed(text: str | bytes) -> str:
 
 def thinned_report(report: Report) -> tuple[Report, dict[str, dict[str, int]]]:
     """The report with at most 5,000 rows a table, and of each thinned one its own columns and rows."""
-    told = {
+    thinned_tables = {
         table.id: {"columns": len(table.columns), "rows": len(table.rows)}
         for table in report.tables().values()
         if len(table.rows) > _MOST_ROWS
     }
-    if not told:
-        return report, told
+    if not thinned_tables:
+        return report, thinned_tables
     sections = tuple(
         msgspec.structs.replace(section, pages=_thinned_pages(section.pages)) for section in report.sections
     )
     front, back = _thinned_pages(report.front), _thinned_pages(report.back)
-    return msgspec.structs.replace(report, front=front, sections=sections, back=back), told
+    return msgspec.structs.replace(report, front=front, sections=sections, back=back), thinned_tables
 
 
 def plots_of(report: Report, thinned: dict[str, dict[str, int]]) -> bytes:
@@ -73,10 +73,10 @@ def _thinned_block(block: Block) -> Block:
 
 
 def thinned_table(table: Table) -> Table:
-    """The table in at most 5,000 rows, each for as many neighbours.
+    """The table in at most 5,000 rows, each for as many neighbors.
 
-    The columns hold the means; behind them stand all least and then all largest values. The row heads are
-    those of the neighbours' first rows.
+    The columns hold the means; behind them are all least and then all largest values. The row heads are
+    those of the neighbors' first rows.
     """
     size = math.ceil(len(table.rows) / _MOST_ROWS)
     columns = tuple(
@@ -118,5 +118,5 @@ def embeddable(report: Report, *, full: bool) -> tuple[bytes, dict[str, dict[str
     """The model that the page holds, as report.json has it, and what was thinned of it unless it is full."""
     if full:
         return msgspec.json.encode(report), {}
-    thinned, told = thinned_report(report)
-    return msgspec.json.encode(thinned), told
+    thinned, thinned_tables = thinned_report(report)
+    return msgspec.json.encode(thinned), thinned_tables

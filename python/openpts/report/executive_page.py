@@ -1,4 +1,4 @@
-"""The executive summary of a report on several runs: one drive, its key values, where each test stands."""
+"""The executive summary of a report on several runs: one drive, its key values, the state of each test."""
 
 from collections.abc import Iterable, Sequence
 

@@ -25,8 +25,8 @@ def files_page(report: Report, files: Sequence[RecordFile]) -> Page:
         "Files",
         (
             Verdict(
-                "All figures of this report can be derived again from the record: openpts verify does so. "
-                "SHA256SUMS beside the report has the checksums of its files."
+                "openpts verify derives all figures of this report again from the record. SHA256SUMS beside "
+                "the report has the checksums of its files."
             ),
             *record,
             _data_table(report),
@@ -51,7 +51,7 @@ def _record_table(files: Sequence[RecordFile]) -> Table:
 
 
 def _data_table(report: Report) -> Table:
-    """The table of files is none of them: it would have to hold itself."""
+    """The table of files is left out: it would have to list itself."""
     return Table(
         id="files-data",
         title="Tables and plotted series as data",
@@ -64,5 +64,5 @@ def _data_table(report: Report) -> Table:
             )
             for table in report.tables().values()
         ),
-        note="Comma-separated, UTF-8, full precision; lines that begin with # say what the data is.",
+        note="Comma-separated, UTF-8, full precision; lines that begin with # describe the data.",
     )

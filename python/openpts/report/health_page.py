@@ -28,7 +28,7 @@ _FIELDS: Final = {
     "critical_limit_c": _Field("Critical temperature", "°C"),
     "critical_warning": _Field("Critical warning (bits)"),
     "read_only": _Field("Read-only (1: yes)"),
-    "failure_foretold": _Field("Failure foretold (1: yes)"),
+    "failure_foretold": _Field("Failure predicted (1: yes)"),
     "available_spare_pct": _Field("Available spare", "%"),
     "available_spare_threshold_pct": _Field("Available spare, threshold", "%"),
     "percentage_used_pct": _Field("Percentage used of rated life", "%", decimals=2),
@@ -66,7 +66,7 @@ _FIELDS: Final = {
 }
 _SENSOR: Final = re.compile(r"temperature_sensor_(\d+)_c")
 
-# counters that stand for an error or a reset of the drive; what is told of each of them, once and more often
+# counters that stand for an error or a reset of the drive; the words for one event and for several
 _ERRORS: Final = {
     "media_errors": ("media error", "media errors"),
     "bad_superblocks": ("superblock went bad", "superblocks went bad"),
@@ -94,7 +94,7 @@ _KINDS_OF_EVENTS: Final = {
 _STATES: Final = {
     "critical_warning": "critical warning of the drive's log set",
     "read_only": "drive is read-only",
-    "failure_foretold": "the drive foretells its own failure",
+    "failure_foretold": "the drive predicts its own failure",
 }
 
 
@@ -201,7 +201,7 @@ def _summary(before: Mapping[str, float], after: Mapping[str, float]) -> Table:
         "device-health-summary",
         "What the run did",
         items,
-        note="WAF: bytes written to the media per byte that the host wrote; not told where a counter went "
+        note="WAF: bytes written to the media per byte that the host wrote; n/a where a counter rose by "
         "fewer than 50 of its steps.",
     )
 
@@ -212,7 +212,7 @@ def _wear(before: Mapping[str, float], after: Mapping[str, float]) -> str | Cell
     worn = _difference(before, after, name)
     whole = all(float(log.get(name, 0)).is_integer() for log in (before, after))
     if worn == 0 and whole:
-        return "no per cent more than before (counted in whole per cents)"
+        return "unchanged (counted in whole per cents)"
     return _quantity(worn, "%", 1, 0 if whole else 2)
 
 
@@ -268,9 +268,9 @@ def _delta(field: _Field, name: str, before: Mapping[str, float], after: Mapping
     """The difference of a counter, which can't be less than nothing, or of a state."""
     difference = _difference(before, after, name)
     if difference is None:
-        return cells.missing("one reading lacks it")
+        return cells.missing("missing in one reading")
     if name in COUNTERS and difference < 0:
-        return cells.missing("the counter went back")
+        return cells.missing("the counter decreased")
     tone = "fail" if name in {*_ERRORS, *_STATES} and difference > 0 else ""
     value = difference / field.divisor
     return Cell(cells.signed(value, field.decimals), value, tone=tone)

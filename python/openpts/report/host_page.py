@@ -82,7 +82,7 @@ def _verdicts(run: Run, lines: list[tuple[Advice, Suits | None]]) -> list[Verdic
         ),
     ]
     if wrong := [advice.title for advice, suits in lines if suits == NEITHER and suits is not None]:
-        verdicts.append(Verdict(f"Right for neither: {', '.join(wrong)}.", "fail"))
+        verdicts.append(Verdict(f"Suited to neither: {', '.join(wrong)}.", "fail"))
     if changed := [advice.title for advice, _ in lines if _has_changed(run, advice)]:
         verdicts.append(Verdict(f"Changed during the run: {', '.join(changed)}.", "fail"))
     return verdicts

@@ -22,10 +22,10 @@ _LEAST_VALUES_TO_COLOUR: Final = 3
 
 
 def render_html(report: Report, drawings: Mapping[str, str], *, embed_full: bool = False) -> str:
-    """The whole report; ``drawings`` are the figures' SVGs by id, in light colours.
+    """The whole report; ``drawings`` are the figures' SVGs by id, in light colors.
 
-    Nothing in it asks for anything outside the file. Without scripts it shows drawings and tables, and says
-    in which files the long ones lie. Of longer series it holds 5,000 points, or all with ``embed_full``.
+    It loads nothing from outside the file. Without scripts it shows drawings and tables, and names
+    the files of the long ones. Of longer series it holds 5,000 points, or all with ``embed_full``.
     """
     model, thinned = embeddable(report, full=embed_full)
     return _template().render(
@@ -70,7 +70,7 @@ def _is_long(table: Table) -> bool:
 
 
 def _has_heat(table: Table) -> bool:
-    """Whether colours tell where values are small and large: in a matrix, or in several columns."""
+    """Whether colors mark small and large values: in a matrix, or in several columns."""
     columns = list(zip(*(row.cells for row in table.rows), strict=True))
     sets = [[cell for column in columns for cell in column]] if table.group else columns
     found = [{cell.value for cell in cells if cell.value is not None} for cells in sets]
@@ -107,7 +107,7 @@ def _units_of(figure: Figure) -> list[tuple[str, str]]:
 
 
 def _style() -> str:
-    """The style sheet behind the colours of both themes."""
+    """The style sheet behind the colors of both themes."""
     light, dark = _properties(LIGHT), _properties(DARK)
     return (
         f":root{{color-scheme:light;--font:{WEB_FONTS};{light}}}\n"
@@ -137,8 +137,8 @@ def _text(name: str) -> str:
 def rows_markup(table: Table, titles: Mapping[str, str]) -> Markup:
     """The table's body; ``titles`` are those of the pages that cells may link to, by id.
 
-    A report has ten thousand cells, too many for a template's macro. Cells stand right unless their class
-    says otherwise: most hold numbers.
+    A report has ten thousand cells, too many for a template's macro. Cells are right-aligned unless they have
+    another class: most hold numbers.
     """
     head_class = _class(table.head, "", usual="left")
     lines = []

@@ -1,4 +1,5 @@
-"""Pages that several runs have in common, made one: what all say stands once, the rest names its tests.
+"""Merges pages that several runs have in common: what is the same for all is shown once, the rest names its
+runs.
 
 So eight tests of one drive on one machine have one set-up page, not eight.
 """
@@ -14,8 +15,8 @@ from openpts.pages.model import Block, Cell, Figure, Page, Repeat, Row, Section,
 def merged_page(pages: Sequence[tuple[str, Page]]) -> Page:
     """One page of the same page of several runs, each with its run's name; a single one stays as it is.
 
-    Tables with the same id are merged row by row, sentences are told once. Figures and their tables belong to
-    one run: they keep its name in their titles and ids.
+    Tables with the same id are merged row by row, equal sentences are shown once. Figures and their tables
+    belong to one run: they keep its name in their titles and ids.
     """
     first = pages[0][1]
     if len(pages) == 1:
@@ -64,7 +65,7 @@ class _Rows:
     rows: list[tuple[Row, list[str]]] = field(default_factory=list)
 
     def add(self, name: str, table: Table) -> None:
-        """Rows that are new stand beside their likes, otherwise where their run has them."""
+        """New rows go beside rows of the same head, otherwise where their run has them."""
         place = 0
         for row in table.rows:
             found = next((n for n, (known, _) in enumerate(self.rows) if known == row), None)
@@ -94,7 +95,7 @@ def _named(head: Cell, names: Sequence[str]) -> Cell:
 
 @dataclass(slots=True)
 class _Merging:
-    """Blocks of pages in the order in which they came; tables by their ids, sentences by what they say."""
+    """Blocks of pages in the order in which they came; tables by their ids, sentences by their text."""
 
     all_names: Sequence[str]
     tables: dict[str, _Rows] = field(default_factory=dict)
@@ -131,7 +132,7 @@ class _Merging:
                 return self._insert(_of_run(block, name), place)
 
     def _insert(self, entry: Block | str, place: int) -> int:
-        """Behind what other runs have to say at the same place."""
+        """Behind what other runs have at the same place."""
         while place < len(self.order) and not isinstance(self.order[place], str):
             place += 1
         self.order.insert(place, entry)

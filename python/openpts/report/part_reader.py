@@ -31,7 +31,9 @@ def parts_as_made(begun: Sequence[Future[bytes]]) -> Iterator[RunPart]:
         try:
             yield unpacked_part(future.result())
         except BrokenProcessPool as error:
-            raise RecordError("a process that read records ended by itself; see what it wrote") from error
+            raise RecordError(
+                "cannot read the records: a worker process ended early; see its output"
+            ) from error
 
 
 def packed_part(folder: Path, report_date: str) -> bytes:
@@ -40,8 +42,8 @@ def packed_part(folder: Path, report_date: str) -> bytes:
 
 
 def unpacked_part(packed: bytes) -> RunPart:
-    """On the way whole numbers become fractions where the model wants these: 5 and 5.0 are equal, and other
-    bytes. Which process made a part must not be seen in a report, so that each part goes this way.
+    """Packing turns whole numbers into fractions where the model has these: 5 and 5.0 are equal, but not the
+    same bytes. A report must not depend on which process made a part, so every part is packed.
     """
     return msgspec.msgpack.decode(packed, type=RunPart)
 

@@ -1,4 +1,4 @@
-"""A report without the numbers that tell a drive from its likes, for those who may not give them away."""
+"""Redacts a report: serial numbers, which identify a drive, are replaced."""
 
 import hashlib
 import re
@@ -17,7 +17,7 @@ _TEST_ID_DIGITS: Final = 4
 def redacted(report: Report, manifests: Sequence[Manifest]) -> Report:
     """The report with each serial number replaced by ``REDACTED-`` and four digits of its checksum.
 
-    The digits are the same in all reports of a drive, so that they can be told to belong together.
+    The digits are the same in all reports of a drive, so that reports of one drive can be recognized.
     """
     replacements = _replacements(manifests)
     plain = msgspec.to_builtins(report)

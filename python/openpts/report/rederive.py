@@ -1,4 +1,4 @@
-"""Holds a stored report.json against the record: builds it anew and names every place that differs."""
+"""Compares a stored report.json with the record: builds the report again and names every difference."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from openpts.schema_words import in_words
 class Difference:
     """A place of the report, as ``sections[0].pages[3].blocks[1].rows[2].cells[0].value``, and both values.
 
-    None stands for what one of them lacks.
+    None for a value that one of them lacks.
     """
 
     place: str
@@ -30,7 +30,9 @@ class Difference:
 
 
 def differences(stored: Report, source: ReportSource) -> list[Difference]:
-    """Where the stored report is not what the record says. Raises RecordError if the record can't be read."""
+    """The places where the stored report differs from one that is built from the record. Raises RecordError
+    if the record can't be read.
+    """
     options = ReportOptions(
         paper=stored.paper,
         style=Style(stored.style),
@@ -61,7 +63,7 @@ def read_report(path: Path) -> Report:
         report = msgspec.convert(plain, type=Report)
         msgspec.convert(report.style, type=Style)
     except msgspec.ValidationError as error:
-        raise RecordError(f"{path} is no report: {in_words(error)}") from error
+        raise RecordError(f"{path} is not a report: {in_words(error)}") from error
     return report
 
 

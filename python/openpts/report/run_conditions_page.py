@@ -1,4 +1,4 @@
-"""What went on beside the I/O of a run: gaps without any, the engine's own share, processors, telemetry."""
+"""Conditions during a run: gaps without I/O, the engine's own share, processors, telemetry."""
 
 import statistics
 from collections import defaultdict
@@ -33,7 +33,7 @@ _ENGINE: Final = (
 
 
 def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
-    """All that was going on beside the I/O itself, and what the test says of its own conditions."""
+    """The conditions during the run, with those that the test itself reports."""
     return aligned_page(
         Page(
             "run-conditions",
@@ -74,7 +74,7 @@ def _part_name(part: Part) -> str:
 def _gap_blocks(run: Run) -> tuple[Block, ...]:
     steps = run.with_gaps
     if not steps:
-        return (Verdict("Gaps between steps: n/a (no step followed another one)."),)
+        return (Verdict("Gaps between steps: n/a (no step followed another)."),)
     longest = max(steps, key=_gap_ns)
     table = Table(
         id="run-conditions-gaps",
@@ -84,11 +84,11 @@ def _gap_blocks(run: Run) -> tuple[Block, ...]:
             Column("Gaps", width=0.7),
             Column("Median (ms)", width=0.8),
             Column("Longest (ms)", width=0.8),
-            Column("Longest one before", align="left", width=2.5),
+            Column("Longest gap before", align="left", width=2.5),
         ),
         rows=tuple(_gap_row(part, of_part) for part, of_part in _by_part(steps).items()),
-        note="From the last completion of a step to the first submission of the next one. Idle time that a "
-        "test asks for, and the purge before a cycle, are none.",
+        note="A gap: from the last completion of a step to the first submission of the next. Idle time that "
+        "a test asks for and the purge before a cycle are not gaps.",
     )
     text = f"Longest gap without I/O: {format_gap(_gap_ns(longest))}, before {longest.place}."
     return (Verdict(text), table)
@@ -113,7 +113,7 @@ def _gap_row(part: Part, steps: Sequence[StepRecord]) -> Row:
 
 
 def _engine(run: Run) -> Table:
-    """What the engine found out about itself before the run."""
+    """What the engine measured of itself before the run."""
     facts = run.manifest.engine
     missing = "n/a (computed, not measured)" if run.manifest.target.simulation else "not reported"
     rows = [
@@ -133,7 +133,7 @@ def _engine(run: Run) -> Table:
 def _processor_blocks(run: Run) -> tuple[Block, ...]:
     steps = [step for step in run.steps if step.sample.cpu is not None and step.sample.elapsed_ns]
     if not steps:
-        return (Verdict("Processor time: n/a (the engine does not tell it)."),)
+        return (Verdict("Processor time: n/a (not reported by the engine)."),)
     parts = _by_part(steps)
     return (
         Table(

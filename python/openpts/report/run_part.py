@@ -39,7 +39,7 @@ Applied = tuple[int, int]
 
 
 class RunPart(msgspec.Struct, frozen=True):
-    """``name`` tells the run from the others of the report: ``IOPS``, or ``IOPS 2`` where there are two.
+    """``name`` is the run's name in the report: ``IOPS``, or ``IOPS 2`` where there are two.
 
     ``title`` and ``short_title`` are those of its test, ``path`` that of its run folder, which need not be
     text. ``verdicts`` and ``measures`` are the test's own; ``failures`` are I/Os that failed,
@@ -91,7 +91,9 @@ def part_of(run: Run, report_date: str) -> RunPart:
     standing, content, alerts = standing_of(run, requirements), test.report(run), health_alerts(run)
     sections = content.sections(standing, report_date)
     if not _has_own_way(run) and (missing := missing_plots(sections)):
-        raise RecordError(f"a report must not lack what the specification demands: {'; '.join(missing)}")
+        raise RecordError(
+            f"cannot make the report: the specification demands what it lacks: {'; '.join(missing)}"
+        )
     return RunPart(
         name=manifest.conditions.test.upper(),
         title=test.title,
@@ -141,7 +143,7 @@ def _numbered(part: RunPart, number: int) -> RunPart:
 
 
 def _has_own_way(run: Run) -> bool:
-    """Whether the test was made otherwise than the specification has it: what was not asked has no plot."""
+    """Whether the test deviates from the specification's: what was not run has no plot."""
     own_rules = f"PTS-{run.manifest.conditions.test.upper()}-"
     return any(entry.rule_id.startswith(own_rules) for entry in run.ledger)
 
@@ -155,13 +157,11 @@ def _wanted(section: Section, run: Run) -> Section:
 
 def _refuse_mixed_drives(parts: Sequence[RunPart]) -> None:
     if not parts:
-        raise RecordError("a report needs a run")
+        raise RecordError("cannot make a report: no run is given")
     drives = {_drive(part.manifest): part.folder for part in parts}
     if len(drives) > 1:
-        told = "; ".join(f"{' '.join(drive)} in {folder}" for drive, folder in drives.items())
-        raise RecordError(
-            f"a report is of one drive, these runs are of several: {told}; openpts compare takes them"
-        )
+        folders = "; ".join(f"{' '.join(drive)} in {folder}" for drive, folder in drives.items())
+        raise RecordError(f"cannot make one report of several drives ({folders}): use openpts compare")
 
 
 def _drive(manifest: Manifest) -> tuple[str, ...]:
@@ -174,7 +174,7 @@ def _drive(manifest: Manifest) -> tuple[str, ...]:
 def missing_plots(sections: Iterable[Section]) -> list[str]:
     """What a test's sections lack of the plots and tables that they must have, one sentence each.
 
-    A page on which a verdict says why there is no plot (a run that ended early, what no engine recorded) is
+    A page with a verdict on why there is no plot (a run that ended early, what no engine recorded) is
     not missing. Sections of tests beyond the specification lack nothing.
     """
     return [
@@ -187,14 +187,14 @@ def missing_plots(sections: Iterable[Section]) -> list[str]:
 
 
 def _required(section: Section) -> tuple[Required, ...]:
-    """Those of the section, or of its test, whose name comes first."""
+    """The required plots of the section, or else of its test: the first part of the section's name."""
     test = section.test.split("-")[0]
     plots = PROCEDURES[test].required
     return plots.get(section.test) or plots.get(test, ())
 
 
 def _pages(section: Section, key: str) -> Iterator[Page]:
-    """The page of a plot; of several points between, each has its own, numbered behind a point."""
+    """The page of a plot; each of several MidIOPS points has its own, numbered behind a point (``.2``)."""
     wanted = re.compile(rf"{re.escape(section.test)}-{re.escape(key)}(\.\d+)?")
     return (page for page in section.pages if wanted.fullmatch(page.id))
 

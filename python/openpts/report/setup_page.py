@@ -1,4 +1,4 @@
-"""The set-up page: all that PTS 5.1 to 5.4 want reported, each with the place it was read from."""
+"""The set-up page: all that PTS 5.1 to 5.4 require, each with the place it was read from."""
 
 from openpts.pages.facts_table import remaining, sourced, sourced_table
 from openpts.pages.model import Page, Table
@@ -68,7 +68,7 @@ def _general(manifest: Manifest, report_date: str) -> Table:
         (
             ("Test date", date_and_time(manifest.started_at), "clock at the start of the run"),
             ("Test ended", date_and_time(manifest.ended_at), "clock at the end of the run"),
-            ("Report date", date_and_time(report_date), "given to the report, else the end of the run"),
+            ("Report date", date_and_time(report_date), "option of the report, otherwise the end of the run"),
             ("Test operator", person_text(people.operator), stated),
             ("Auditor", person_text(people.auditor), stated),
             ("Test sponsor", person_text(people.sponsor), stated),

@@ -1,4 +1,4 @@
-"""What a report says of a simulated drive: its mark, its lines of the cover, its table of the set-up page."""
+"""A simulated drive in a report: its red line, its lines of the cover, its table of the set-up page."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ _ASSUMED: Final = "assumed: nothing published supports it"
 
 
 def simulation_mark(target: TargetFacts) -> str:
-    """What stands over every figure of a simulated drive; empty for one that exists."""
+    """The red line of a simulated drive; empty for one that exists."""
     if target.simulation is None:
         return ""
     return f"SIMULATED, {_name_text(target.simulation)} - not a measurement of a drive"
@@ -60,7 +60,7 @@ def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
             "Simulated drive",
             [
                 ("Preset", printable(simulation.preset), _PRESET),
-                ("What it stands for", printable(simulation.summary), _PRESET),
+                ("Represents", printable(simulation.summary), _PRESET),
                 ("Model", printable(simulation.model), _PRESET),
                 ("Simulated part", _size_text(simulation), "scale"),
                 ("Scale", _scale_text(simulation.scale), "target"),
@@ -68,8 +68,8 @@ def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:
                 *_geometry_rows(manifest.engine),
                 *_assumed_rows(simulation),
             ],
-            note="Times and counts of steps are those of the whole drive: simulated ones times the scale. "
-            "Response times are as simulated; percentiles are stated for as many I/Os as were simulated.",
+            note="Times and counts of steps are those of the whole drive: simulated values times the scale. "
+            "Response times are as simulated; percentiles are of the simulated I/Os only.",
         ),
     )
 
@@ -80,7 +80,7 @@ def _name_text(simulation: SimulationFacts) -> str:
 
 def _scale_text(scale: int) -> str:
     return (
-        "1:1: each page is simulated" if scale == 1 else f"1:{scale}: one simulated page stands for {scale:,}"
+        "1:1: each page is simulated" if scale == 1 else f"1:{scale}: one simulated page represents {scale:,}"
     )
 
 
@@ -96,7 +96,7 @@ def _geometry_rows(engine: Facts) -> Iterator[tuple[str, str, str]]:
 
 
 def _assumed_rows(simulation: SimulationFacts) -> Iterator[tuple[str, str, str]]:
-    """A row for each part of the model: a list of dozens of dotted names would be read by nobody."""
+    """A row for each part of the model: a list of dozens of dotted names could not be read."""
     if not simulation.assumed:
         yield "Assumed parameters", "none", _PRESET
     parts: dict[str, list[str]] = defaultdict(list)

@@ -29,13 +29,13 @@ class ReportSource:
         """
         folders = [folder for path in paths for folder in _run_folders(path)]
         if len(set(folders)) < len(folders):
-            raise UsageError("a run was named twice")
+            raise UsageError("cannot make a report: a run is named twice; name each run once")
         if len(paths) > 1 and out is None:
-            raise UsageError("several runs make one report: --out says where it shall be written")
+            raise UsageError("cannot choose a folder for the report of several runs: name one with --out")
         return cls(tuple(folders), out or paths[0])
 
     def manifests(self) -> tuple[Manifest, ...]:
-        """What the runs say of themselves, without their steps. Raises RecordError."""
+        """The manifests of the runs, without their steps. Raises RecordError."""
         return tuple(read_manifest(folder) for folder in self.run_folders)
 
 
@@ -51,7 +51,7 @@ def _run_folders(path: Path) -> list[Path]:
     entries = read_suite(path).entries
     folders = [path / entry.folder for entry in entries if _has_record(path, entry.folder)]
     if not folders:
-        raise RecordError(f"no test of the suite in {path} has a record")
+        raise RecordError(f"cannot make a report of the suite in {path}: none of its tests has a record")
     return folders
 
 

@@ -1,4 +1,4 @@
-"""What a run is not: the red line of every page, and when a report may call itself conformant."""
+"""The red line of every page of a run, and the rule for calling a report conformant."""
 
 from collections.abc import Sequence
 
@@ -11,7 +11,7 @@ from openpts.report.simulated_drive import simulation_mark
 from openpts.vocabulary.facts import TargetKind
 
 _RAW_DEVICE = "PTS-GEN-05"
-_BEYOND = "This test is not part of the specification: nothing here can be conformant with it."
+_BEYOND = "This test is not part of the specification, so no result can be conformant with it."
 _UNFINISHED = {
     RunState.RUNNING: "UNFINISHED",
     RunState.INTERRUPTED: "INTERRUPTED",
@@ -20,7 +20,7 @@ _UNFINISHED = {
 
 
 def requirements_of(run: Run) -> tuple[Conformance, ...]:
-    """How each requirement of the specification stands in a run; none of a test beyond it."""
+    """The state of each requirement of the specification in a run; none of a test beyond it."""
     return conformance_of(run) if run.manifest.conditions.of_specification else ()
 
 
@@ -73,7 +73,7 @@ def _bottom_line(run: Run, red_line: str, broken: Sequence[Conformance]) -> str:
     count = len(run.ledger)
     if count:
         noun = "deviation" if count == 1 else "deviations"
-        return f"{count} {noun} from {revision} recorded: figures compare only with runs that deviate alike."
+        return f"{count} {noun} from {revision} recorded: compare figures only with runs that deviate alike."
     reason = red_line or "; ".join(f"{each.requirement.id}: {each.finding}" for each in broken)
     if reason:
         return (

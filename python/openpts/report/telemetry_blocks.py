@@ -27,7 +27,7 @@ _STATES: Final = {
     "steal": "Steal (%)",
 }
 _MOST_PROCESSORS: Final = 16
-# What stands on the link: rate and lanes, and counters of errors.
+# Values of the link: rate and lanes, and counters of errors.
 _LINK: Final = ("link_gt_per_s", "link_width")
 _ERRORS: Final = re.compile(r"aer_(port_)?(correctable|nonfatal|fatal)_errors")
 _MOST_MARKS: Final = 8
@@ -56,7 +56,7 @@ def telemetry_blocks(run: Run) -> tuple[Block, ...]:
 
 
 def _throttling(throttled: TelemetrySeries | None) -> tuple[Verdict, ...]:
-    """How much of the time heat slowed the device down, where it tells that."""
+    """How much of the time heat slowed the device down, where it reports that."""
     if throttled is None:
         return ()
     share_pct = 100 * fmean(throttled.values)
@@ -72,7 +72,7 @@ def _summary(values: Mapping[str, TelemetrySeries]) -> Table:
         head=Column("Value", align="left", width=2),
         columns=(Column("Values stored"), Column("Lowest"), Column("Mean"), Column("Highest")),
         rows=tuple(_summary_row(name, series) for name, series in sorted(values.items())),
-        note="A value is stored when it has changed, and holds until the next one: the mean is over time.",
+        note="A value is stored when it changes and holds until the next one; means are weighted by time.",
     )
 
 
@@ -102,7 +102,7 @@ def _processors(single: Mapping[str, TelemetrySeries]) -> Table:
             Row(Cell(str(cpu)), tuple(cells.cpu_share(shares[cpu].get(state)) for state in _STATES))
             for cpu in busiest
         ),
-        note=f"The busiest of all; {left_out:,} others are left out." if left_out else "",
+        note=f"The busiest processors; {left_out:,} others are left out." if left_out else "",
     )
 
 
@@ -148,7 +148,7 @@ def _link(
 def foreign_io(run: Run, counted: TelemetrySeries | None) -> tuple[Verdict, ...]:
     """By how much the kernel's count of the device's bytes grew more than the engine's own, cycle by cycle.
 
-    The two are looked at one after the other, so they may differ by what was in flight.
+    The two are read one after the other, so they may differ by what was in flight.
     """
     if counted is None or not run.steps:
         return ()
@@ -158,10 +158,10 @@ def foreign_io(run: Run, counted: TelemetrySeries | None) -> tuple[Verdict, ...]
         if (growth := _growth(run, counted, cycle)) is not None
     ]
     if not grown:
-        return (Verdict(f"{_WHAT}: n/a (the run is shorter than what the samples can tell)."),)
+        return (Verdict(f"{_WHAT}: n/a (the run is too short for the interval of the samples)."),)
     in_flight = max((_in_flight_bytes(run)), default=0)
     if min(grown) < -in_flight:
-        return (Verdict(f"{_WHAT}: n/a (the kernel counts less than the engine has done)."),)
+        return (Verdict(f"{_WHAT}: n/a (the kernel counted fewer bytes than the engine transferred)."),)
     foreign = sum(growth for growth in grown if growth > in_flight)
     if foreign:
         return (Verdict(f"{_WHAT}: {format_capacity(int(foreign))}, by the kernel's count.", "fail"),)

@@ -12,7 +12,7 @@ from openpts.units import MB, NS_PER_S
 # A row of a plotted table holds so much time: as short as the rows stay few.
 _MOST_ROWS: Final = 1500
 _WIDTHS_S: Final = (1, 5, 10, 30, 60, 300, 600, 1800, 3600)
-# What does not change is stored again within ten minutes at the most: after more than that nobody knows.
+# What does not change is stored again within ten minutes at the most: after more than that it is not known.
 _HOLDS_NS: Final = 1200 * NS_PER_S
 
 # The ends of names, which are units, as they are shown, with what their values are divided by.
@@ -55,7 +55,7 @@ class Quantity:
 
 
 def quantity(name: str) -> Quantity:
-    """What a name of the record says: ``temperature_sensor_1_c``, ``cpu_engine_busy_pct``."""
+    """The label and unit of a name in the record: ``temperature_sensor_1_c``, ``cpu_engine_busy_pct``."""
     text = printable(name)
     ending = next((ending for ending in _UNITS if text.endswith(ending)), "")
     unit, divisor = _UNITS.get(ending, ("", 1))

@@ -41,7 +41,7 @@ _PATTERNS: Final = (DATABASE_NAME, f"{DATABASE_NAME}-wal", "**/*.parquet")
 
 
 class Style(StrEnum):
-    """FULL is the report that the specification asks for, SHORT the one that readers of TKperf know."""
+    """FULL is the report that the specification requires, SHORT the form that readers of TKperf know."""
 
     FULL = "full"
     SHORT = "short"

@@ -109,7 +109,7 @@ def test_the_verdict_does_not_depend_on_the_unit(values: list[float], factor: fl
 
 @pytest.mark.parametrize(("rounds", "values"), [([1, 2], [1.0]), ([1], [1.0]), ([], [])])
 def test_a_window_needs_a_value_per_round(rounds: list[int], values: list[float]) -> None:
-    with pytest.raises(ValueError, match="a value per round"):
+    with pytest.raises(ValueError, match="values for"):
         judge(rounds, values)
 
 

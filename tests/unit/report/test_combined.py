@@ -89,12 +89,12 @@ def test_the_same_test_twice_has_ids_of_its_own(runs: list[Run]) -> None:
 def test_runs_of_two_drives_are_refused(runs: list[Run]) -> None:
     manifest = runs[1].manifest
     other = replace(manifest, dut={**manifest.dut, "serial": replace(manifest.dut["serial"], value="OTHER1")})
-    with pytest.raises(RecordError, match=r"of several: .*OTHER1.*openpts compare"):
+    with pytest.raises(RecordError, match=r"several drives .*OTHER1.*openpts compare"):
         build_combined([runs[0], replace(runs[1], manifest=other)], DATE)
 
 
 def test_no_run_is_no_report() -> None:
-    with pytest.raises(RecordError, match="needs a run"):
+    with pytest.raises(RecordError, match="no run is given"):
         build_combined([], DATE)
 
 

@@ -74,7 +74,7 @@ def test_five_nines_take_a_hundred_thousand_ios(count: int, note: str) -> None:
 @pytest.mark.parametrize(("nines", "tone"), [(4, "pass"), (7, "fail")])
 def test_nines_asked_for_are_told_with_their_ios(nines: int, tone: str) -> None:
     page = page_of(130_000, nines)
-    told = [v for v in parts(page)[2] if "nines were asked for" in v.text]
+    told = [v for v in parts(page)[2] if "nines need" in v.text]
     assert [verdict.tone for verdict in told] == [tone]
     value, _ = level(page, f"{nines} nines")
     assert (value.text == "n/a") == (tone == "fail")

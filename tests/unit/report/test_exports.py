@@ -195,7 +195,7 @@ def test_a_changed_number_is_named(reports: Reports, tmp_path: Path) -> None:
         (b"{", "can't read"),
         (b"[]", "version None"),
         (b'{"schema_version": 1}', "version 1"),
-        (b'{"schema_version": 2}', "no report"),
+        (b'{"schema_version": 2}', "not a report"),
     ],
 )
 def test_what_is_no_report_is_one_line(tmp_path: Path, content: bytes, reason: str) -> None:

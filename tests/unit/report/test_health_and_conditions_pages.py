@@ -111,7 +111,7 @@ def test_no_write_amplification_without_writes_or_without_a_count_of_the_media(b
         ({"power_cycles": 11}, "device health: 2 power cycles during the run"),
         ({"critical_warning": 4}, "device health: critical warning of the drive's log set"),
         ({"read_only": 1}, "device health: drive is read-only"),
-        ({"failure_foretold": 1}, "device health: the drive foretells its own failure"),
+        ({"failure_foretold": 1}, "device health: the drive predicts its own failure"),
     ],
 )
 def test_an_error_or_a_reset_is_a_red_line(changed: dict[str, float], alert: str, bare: Run) -> None:
@@ -141,7 +141,7 @@ def test_errors_of_the_link_are_a_red_line_those_of_before_are_none(bare: Run) -
 def test_a_counter_that_goes_back_has_no_difference(bare: Run) -> None:
     page = health_page(with_health(bare, BEFORE, AFTER | {"host_write_bytes": 1e12}))
     cell = rows(tables(page)["device-health"])["Host written (GB)"].cells[2]
-    assert (cell.text, cell.note) == ("n/a", "the counter went back")
+    assert (cell.text, cell.note) == ("n/a", "the counter decreased")
     assert texts(rows(tables(page)["device-health-summary"])["Host wrote"]) == ["not reported"]
 
 
@@ -198,8 +198,8 @@ def test_a_run_without_anything_beside_its_steps_says_so(bare: Run) -> None:
     run = replace(bare, steps=())
     assert verdicts(run_conditions_page(run)) == [
         NO_SETTINGS,
-        "Gaps between steps: n/a (no step followed another one).",
-        "Processor time: n/a (the engine does not tell it).",
+        "Gaps between steps: n/a (no step followed another).",
+        "Processor time: n/a (not reported by the engine).",
         "Telemetry: not reported (nothing was sampled beside the I/O).",
     ]
 
@@ -223,6 +223,6 @@ def test_wear_counted_in_whole_per_cents_is_not_said_more_exactly(bare: Run) -> 
         (row,) = [row for row in table.rows if row.head.text == "Rated life used by this run"]
         return row.cells[0].text
 
-    assert worn(3, 3) == "no per cent more than before (counted in whole per cents)"
+    assert worn(3, 3) == "unchanged (counted in whole per cents)"
     assert worn(3, 5) == "2 %"
     assert worn(0.25, 0.5) == "0.25 %"

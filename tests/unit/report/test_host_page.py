@@ -100,7 +100,7 @@ def test_what_a_value_is_right_for(key: str, value: str, right_for: str, bare: R
     page = host_page(with_host(bare, {key: value}, {key: value}))
     (title,) = (advice.title for advice in ADVICE if advice.key == key)
     assert texts(rows(tables(page)["host-audit"])[title])[-1] == right_for
-    assert (f"Right for neither: {title}." in verdicts(page)) == (right_for == "neither")
+    assert (f"Suited to neither: {title}." in verdicts(page)) == (right_for == "neither")
 
 
 def test_a_setting_that_changes_during_the_run_is_told_a_state_may(bare: Run) -> None:

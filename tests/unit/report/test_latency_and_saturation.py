@@ -113,8 +113,8 @@ def test_a_workload_that_never_began_is_named() -> None:
     run = replace(run, manifest=replace(run.manifest, purges=run.manifest.purges[:1]))
     report = build_report(run, REPORT_DATE)
     assert len(report.sections) == 1
-    assert "SEQ 128 KiB RW90: never began." in texts(report)
-    assert "RND 4 KiB RW0: never began." in texts(report)
+    assert "SEQ 128 KiB RW90: not begun." in texts(report)
+    assert "RND 4 KiB RW0: not begun." in texts(report)
 
 
 @pytest.mark.proves("PTS-WSAT-26..28")

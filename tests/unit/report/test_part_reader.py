@@ -82,7 +82,7 @@ def test_a_record_that_can_t_be_read_is_told_from_the_other_process(reports: Rep
 
 def test_a_process_that_dies_is_no_empty_report(reports: Reports) -> None:
     told = read([reports.folder("steady"), reports.folder("failed")], 2, make="end")
-    assert told.decode().strip() == "a process that read records ended by itself; see what it wrote"
+    assert told.decode().strip() == "cannot read the records: a worker process ended early; see its output"
 
 
 def test_the_largest_records_are_read_first_and_each_once(

@@ -64,7 +64,7 @@ def test_a_drive_that_was_only_written_over_was_not_purged(run: Run) -> None:
     report = report_of(run, purge)
     verdicts = [block for page in report.pages() for block in page.blocks if isinstance(block, Verdict)]
     assert any(
-        verdict.text == "No purge was run before this test (one pass); PTS 3.2 asks for one."
+        verdict.text == "No purge was run before this test (one pass); PTS 3.2 requires one."
         and verdict.tone == "fail"
         for verdict in verdicts
     )

@@ -85,7 +85,7 @@ def test_the_proof_of_a_purge_is_that_of_a_simulated_drive(reports: Reports) -> 
         assert isinstance(first, Verdict)
         return first.text
 
-    assert verdict("simulated").endswith("64 of 64 pages that held data hold none any more.")
+    assert verdict("simulated").endswith("64 of 64 pages that held data are empty.")
     assert verdict("steady").endswith("64 of 64 marked places read back without their mark.")
 
 

@@ -145,7 +145,7 @@ def test_writes_decide_and_reads_are_shown(tmp_path: Path) -> None:
     assert report.sections[0].alerts == ()
     assert "Steady State reached" in sentences(report, "tp-1024-window")
     assert "Steady State not reached" in sentences(report, "tp-1024-read-window")
-    assert "Reads decide nothing" in sentences(report, "tp-1024-read-window")
+    assert "Reads do not decide" in sentences(report, "tp-1024-read-window")
     never = report_of(tmp_path / "never", "not steady")
     assert never.sections[0].alerts == ("STEADY STATE NOT REACHED - last five Rounds shown",)
     assert never.sections[1].alerts == ()

@@ -13,7 +13,7 @@ from openpts.procedures.kit.standing import Standing
 class ReportContent:
     """``verdicts`` go on the cover; ``sections`` makes the pages, with the report's date.
 
-    Each section has its own common header. ``conditions`` stand on the page of the run's conditions as well:
+    Each section has its own common header. ``conditions`` go on the page of the run's conditions as well:
     what the test's own procedure can't show. ``figures`` is what ``--json`` prints of the test, JSON-ready,
     under names with units: it takes no page to make it. ``measures`` are the figures that are compared.
     """

@@ -107,7 +107,7 @@ class Procedure:
         return found if isinstance(found, Mapping) else {self.name: found}
 
     def findings(self, run: "Run") -> tuple[Deviation, ...]:
-        """What only the measured figures of a run that came to its end show to deviate."""
+        """The deviations that only the measured figures of a finished run show."""
         part = self.part("findings")
         found: tuple[Deviation, ...] = part.findings(run) if part else ()
         return found

@@ -25,7 +25,9 @@ _BAR_COLOR, _LEVEL_COLOR = 6, 3
 
 @dataclass(frozen=True, slots=True)
 class Applied:
-    """What made the response times: ``RND 4 KiB RW0``, ``TC 1 / QD 1``; ``nines`` asked for, if any."""
+    """The stimulus of the response times: ``RND 4 KiB RW0``, ``TC 1 / QD 1``; ``nines`` that were requested,
+    if any.
+    """
 
     workload: str
     demand: str
@@ -128,8 +130,8 @@ def levels_table(table_id: str, times: ResponseTimes, applied: Applied) -> Table
                 ),
             ),
         ),
-        note="Confidence level: share of the I/Os at or below the response time. N nines take 10^N I/Os, "
-        "and better 1.5 times that (9.2 step 3.3.3). " + _counted(times),
+        note="Confidence level: share of the I/Os at or below the response time. N nines need 10^N I/Os; 1.5 "
+        "times that is recommended (9.2 step 3.3.3). " + _counted(times),
     )
 
 
@@ -183,16 +185,16 @@ def _nines_verdict(times: ResponseTimes, applied: Applied) -> tuple[Verdict, ...
         return ()
     needed, ios = 10**applied.nines, times.recorded_ios
     enough = enough_for(ios, applied.nines)
-    sentence = f"{applied.nines} nines were asked for, which take {needed:,} I/Os: there are {ios:,}"
-    return (Verdict(f"{sentence}." if enough else f"{sentence}, too few.", "pass" if enough else "fail"),)
+    sentence = f"{applied.nines} nines need {needed:,} I/Os: N = {ios:,}"
+    return (Verdict(f"{sentence}." if enough else f"{sentence} is too few.", "pass" if enough else "fail"),)
 
 
 def _counted(times: ResponseTimes) -> str:
     if times.recorded_ios == times.ios:
         return ""
     return (
-        f"Shares and nines rest on the {times.recorded_ios:,} I/Os that were simulated; at this scale they "
-        f"stand for {times.ios:,}."
+        f"Shares and nines are of the {times.recorded_ios:,} simulated I/Os, which represent {times.ios:,} "
+        "at this scale."
     )
 
 

@@ -16,14 +16,14 @@ _MOST_STEPS: Final = 1_000_000
 def continuous(stimulus: Stimulus, duration_ns: int, minute_ns: int) -> tuple[Step, ...]:
     """Steps of ``MINUTES_PER_STEP`` minutes, and what is left: the engine runs them without a pause.
 
-    Raises UsageError where they are so many that nothing could hold them.
+    Raises UsageError for more steps than a plan can hold.
     """
     longest_ns = MINUTES_PER_STEP * minute_ns
     whole, rest_ns = divmod(duration_ns, longest_ns)
     if whole > _MOST_STEPS:
         raise UsageError(
-            f"{format_duration(duration_ns)} of {stimulus} make {whole:,} steps of "
-            f"{format_duration(longest_ns)}, and {_MOST_STEPS:,} are the most: take longer steps"
+            f"cannot plan {format_duration(duration_ns)} of {stimulus}: {whole:,} steps of "
+            f"{format_duration(longest_ns)}, the limit is {_MOST_STEPS:,}; make the time shorter"
         )
     steps = (Step(stimulus, Duration(longest_ns)),) * whole
     return (*steps, Step(stimulus, Duration(rest_ns))) if rest_ns else steps

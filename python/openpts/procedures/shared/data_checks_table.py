@@ -1,4 +1,4 @@
-"""What a sample of the data that a run wrote is made of, beside what was asked for."""
+"""The content of a sample of the data that a run wrote, beside what was asked for."""
 
 from collections.abc import Sequence
 
@@ -14,7 +14,7 @@ from openpts.vocabulary.data_check import DataCheck
 def data_checks_table(checks: Sequence[DataCheck], table_id: str) -> Table | None:
     """A row for each pattern; None for a run without data that can be reduced.
 
-    Nothing is verified on a simulated drive, whose model is told the shares: no bytes are made.
+    Nothing is verified on a simulated drive, whose model gets the shares: no bytes are made.
     """
     if not checks:
         return None

@@ -1,4 +1,4 @@
-"""How much a drive's interface can carry, from what the record says of it."""
+"""The rate that a drive's interface can carry, from the facts of the record."""
 
 import re
 from dataclasses import dataclass

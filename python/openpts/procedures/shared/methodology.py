@@ -94,7 +94,7 @@ def stimulus_words(stimulus: Stimulus) -> str:
 
 
 def state_page(run: Run, title: str, cycles: Sequence[str] = ()) -> Page:
-    """Of each of the named cycles: purge, write cache, what was written before, and the longest gap."""
+    """Of each of the named cycles: purge, write cache, the preconditioning, and the longest gap."""
     page_id = f"{run.manifest.conditions.test}-preparation"
     largest = largest_gap(run)
     gap = items_table(

@@ -40,7 +40,7 @@ def minute_row(minute: Minute, time: TimeAxis, minute_ns: int, *, extra: Iterabl
 
 
 def _iops(minute: Minute, minute_ns: int) -> Cell:
-    """IOPS of a minute; a piece of one, left at the end of a stimulus, is told but not plotted among them."""
+    """IOPS of a minute; a part of one, at the end of a stimulus, is marked and not plotted."""
     iops = cells.number(minute.iops, 1)
     if minute.number == 1 or 2 * minute.elapsed_ns >= minute_ns:
         return iops

@@ -26,7 +26,7 @@ def nines_findings(run: Run, rule_id: str, clause: str) -> tuple[Deviation, ...]
             clause=clause,
             required=f"{10**nines:,} I/Os or more for {nines} nines",
             used=f"{ios:,} I/Os" + (f" in the histogram of {_title(run, cycle)}" if len(counts) > 1 else ""),
-            effect=f"the response time of {nines} nines can't be told",
+            effect=f"the response time of {nines} nines can't be stated",
         )
         for cycle, ios in enumerate(counts, start=1)
         if not enough_for(ios, nines)

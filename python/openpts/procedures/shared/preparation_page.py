@@ -59,14 +59,14 @@ def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
     purge = of_cycle(run.manifest.purges, cycle)
     if purge is None or not purge.ran:
         instead = f" ({printable(purge.method)})" if purge is not None and purge.name else ""
-        return Verdict(f"No purge was run before this test{instead}; PTS 3.2 asks for one.", "fail")
+        return Verdict(f"No purge was run before this test{instead}; PTS 3.2 requires one.", "fail")
     if not purge.samples:
         return Verdict(f"Purge run ({printable(purge.method)}); its effect was not checked by reading back.")
     proven = purge.changed_samples == purge.samples
     gone = (
         "marked places read back without their mark"
         if run.manifest.target.simulation is None
-        else "pages that held data hold none any more"
+        else "pages that held data are empty"
     )
     return Verdict(
         f"Purge run ({printable(purge.method)}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
@@ -95,7 +95,7 @@ def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
 
 
 def _further_proof(purge: PurgeReport) -> Iterator[tuple[str, str | Cell]]:
-    """What else was read back, what the drive's own logs say, and what was tried in vain."""
+    """What else was read back, facts of the drive's own logs, and methods that failed."""
     if purge.other_samples:
         yield "Proof: places with older data changed", f"{purge.other_samples:,} of {purge.other_samples:,}"
     if purge.blank_samples is not None:

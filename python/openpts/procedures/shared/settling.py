@@ -1,8 +1,8 @@
 """Idle time until a drive has come to rest, as a piece of a test script: a look now and then, reads only.
 
-A drive with a fast cache empties it in the background when nobody asks for anything, and the next
-measurement depends on how far it came (SOL-DEV-03, SOL-DEV-04). No standard command tells when that work is
-done, so it is looked for from outside: while blocks are moved, reads wait for it and the drive stays warm.
+A drive with a fast cache empties it in the background while there is no I/O, and the next
+measurement depends on how far it came (SOL-DEV-03, SOL-DEV-04). No standard command reports when that work is
+done, so it is observed from outside: while blocks are moved, reads wait for it and the drive stays warm.
 """
 
 from collections.abc import Callable, Generator
@@ -34,7 +34,8 @@ def settle(
 ) -> Generator[Request, Answer, SettlingCourse]:
     """Wait under Part.REST of that number until the drive has come to rest, or for the longest time.
 
-    ``tell`` hears of each look with the judgement after it; one in which openpts stood still is none.
+    ``tell`` is called for each look with the judgement after it; a look in which openpts stood still does not
+    count.
     """
     looks: list[Look] = []
     verdict = judge(looks, rule)

@@ -66,8 +66,8 @@ def steady_state_sentence(results: RoundTestResults) -> Verdict:
             "fail",
         )
     return Verdict(
-        f"Steady State can't be judged: n/a ({rounds_reason(results)}). "
-        "Results are those of the rounds there are.",
+        f"Steady State can't be judged: n/a ({rounds_reason(results)}). Results are those of the completed "
+        "rounds.",
         "fail",
     )
 
@@ -139,7 +139,7 @@ def _convergence_axis(metric: Metric, values: Sequence[float]) -> Axis:
 
 
 def _size_color(results: RoundTestResults, point: RoundPoint) -> int:
-    """Small to large over all sizes of the test, so that a size keeps its colour if another is skipped."""
+    """Small to large over all sizes of the test, so that a size keeps its color if another is skipped."""
     conditions = results.conditions
     sizes = sorted({*conditions.block_sizes_bytes, *conditions.skipped_block_sizes_bytes})
     return sizes.index(point.block_size_bytes)

@@ -1,4 +1,4 @@
-"""Tells figures the size of their I/Os where all have the same: IOPS and MB/s name one rate then."""
+"""Gives figures the size of their I/Os if all have the same: IOPS and MB/s are one rate then."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The page of one measurement window: why it is steady, or is not (PTS 7.3.4, 7.3.5; design: section 4)."""
+"""The page of one measurement window: why it is steady or not (PTS 7.3.4, 7.3.5; design: section 4)."""
 
 from dataclasses import dataclass
 
@@ -31,8 +31,8 @@ _AROUND_AVERAGE = 0.25
 class Window:
     """A measurement window to be shown: ``verdict`` None where it can't be judged, for ``reason``.
 
-    ``values`` are those of all rounds there are, ``conditions`` the line below the determination data,
-    ``round_word`` what a round is called: Round, or Tracking Round. ``told`` stands below the verdict.
+    ``values`` are those of all completed rounds, ``conditions`` the line below the determination data,
+    ``round_word`` what a round is called: Round, or Tracking Round. ``told`` is shown below the verdict.
     """
 
     variable: str
@@ -121,8 +121,8 @@ def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
     return (
         judgement(verdict),
         Verdict(
-            f"The values lie {inside} the ±10 % band that the verification record of 7.3.4 prints, while "
-            f"definition 2.1.24 says {'steady' if verdict.steady else 'not steady'}; the definition decides.",
+            f"Range {inside} the ±10 % band of the verification record (7.3.4), but "
+            f"{'steady' if verdict.steady else 'not steady'} by definition 2.1.24; the definition decides.",
         ),
     )
 

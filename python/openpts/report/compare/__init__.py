@@ -1,1 +1,1 @@
-"""The comparison of runs: who stands beside whom, and the pages that show it."""
+"""The comparison of runs: its sets of runs, and the pages that show them."""

@@ -50,7 +50,7 @@ def build_comparison(comparison: RunComparison, report_date: str = "", *, paper:
 
 
 def _front_page(comparison: RunComparison, conditions: Sequence[Conditions], rules: Sequence[str]) -> Page:
-    """The red list, and the rules by which the pages are to be read."""
+    """The red list, and the rules for reading the pages."""
     blocks = (
         *red_list(comparison, conditions),
         *_without_counterpart(comparison),
@@ -68,15 +68,15 @@ def _key_values_page(comparison: RunComparison, tests: ComparedMetrics) -> Page:
 
 
 def _without_counterpart(comparison: RunComparison) -> list[Verdict]:
-    """Tests that stand alone, or without the base."""
+    """Tests that only one drive or label has, or that the base lacks."""
     sentences = []
     for test in comparison.tests:
         names = ", ".join(one.name for one in test.contenders)
         if len(test.contenders) < 2 and len(comparison.names) > 1:
-            sentences.append(Verdict(f"{test.title}: only of {names}, compared with nothing."))
+            sentences.append(Verdict(f"{test.title}: measured for {names} only, not compared."))
         elif not test.has_base:
             sentences.append(
-                Verdict(f"{test.title}: no run of the base, {comparison.names[0]}: no delta.", "fail")
+                Verdict(f"{test.title}: no delta, since the base, {comparison.names[0]}, has no run.", "fail")
             )
     return sentences
 
@@ -106,7 +106,7 @@ def _own_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block,
 
 
 def _red_line(comparison: RunComparison) -> str:
-    """What the runs are not, once; more kinds of it than a line holds stand at the runs."""
+    """The red lines of the runs, each once; the table of runs has those for which a line has no room."""
     lines = list(dict.fromkeys(run.standing.red_line for run in comparison.runs if run.standing.red_line))
     if len(lines) <= _MOST_RED_LINES:
         return "; ".join(lines)

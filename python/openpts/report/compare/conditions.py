@@ -29,7 +29,7 @@ _HOST: Final = (
     ("Memory modules", "memory_modules"),
     ("Operating system", "operating_system"),
 )
-# Of an engine's facts those that are chosen or built; the others are measured anew in each run.
+# Of an engine's facts those that are chosen or built; the others are measured in each run.
 _ENGINE: Final = ("engine", "build", "io_path", "completion_wait", "clock", "processors")
 # What an operator chooses for each run, or what is no condition of the figures.
 _UNJUDGED: Final = {fields_of(AnyTest)[name].label for name in ("seed", "secondary_metrics")}
@@ -95,7 +95,7 @@ def _shared_fields(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
 
 # SOL-GEN-11
 def _settings(groups: Sequence[Sequence[ComparedRun]]) -> Iterable[Field]:
-    """How the host was set up; its states are told, since they differ from minute to minute."""
+    """How the host was set up, without its states, which differ from minute to minute."""
     runs = [run for group in groups for run in group]
     for advice in ADVICE:
         if any(advice.key in run.manifest.host_before for run in runs):

@@ -13,7 +13,7 @@ PAGE_ID = "conformance"  # the badge of every HTML report leads there
 
 
 def red_list(comparison: RunComparison, all_conditions: Sequence[Conditions]) -> tuple[Block, ...]:
-    """What stands on top of a comparison: conditions that differ, or that none do."""
+    """The top of a comparison: the conditions that differ, or that none do."""
     blocks: list[Block] = [*_mixed_labels(comparison)]
     differing = [(one, field) for one in all_conditions for field in one.differing]
     if not differing:
@@ -23,7 +23,8 @@ def red_list(comparison: RunComparison, all_conditions: Sequence[Conditions]) ->
     noun = "condition differs" if count == 1 else "conditions differ"
     blocks.append(
         Verdict(
-            f"NOT MADE ALIKE: {count} {noun} between the runs. What the figures show may come from that.",
+            f"NOT MADE ALIKE: {count} {noun} between the runs. That may be the cause of differences in the "
+            "figures.",
             "fail",
         )
     )
@@ -46,8 +47,8 @@ def _mixed_labels(comparison: RunComparison) -> list[Verdict]:
         if len(serials) > 1:
             sentences.append(
                 Verdict(
-                    f"{name} holds runs of {len(serials)} drives ({', '.join(serials)}): its spread is that "
-                    "between drives, not that of repeated runs of one.",
+                    f"{name} holds runs of {len(serials)} drives ({', '.join(serials)}): its spread is "
+                    "between drives, not between repeated runs of one drive.",
                     "fail",
                 )
             )
@@ -58,8 +59,8 @@ def conditions_page(comparison: RunComparison, all_conditions: Sequence[Conditio
     """All fields side by side, and the runs with their records."""
     tables = [_table(table.test or "shared", _of(table), table, table.fields) for table in all_conditions]
     note = Verdict(
-        "A field differs where runs that are compared have different values. What makes a drive itself "
-        "(model, serial number, capacity; its firmware, if the models differ) and seeds are not judged."
+        "A field differs where compared runs have different values. Not judged: the identity of a drive "
+        "(model, serial number, capacity; firmware if the models differ) and seeds."
     )
     return Page(PAGE_ID, "Conditions of the runs", (_runs_table(comparison), note, *tables), mandatory=True)
 

@@ -1,4 +1,4 @@
-"""Which runs stand together as a set, and which sets stand beside each other.
+"""Puts runs together in sets, and compares sets.
 
 A set is the runs of one drive (model, serial number, firmware), or of one label, of one test under the same
 conditions.
@@ -36,7 +36,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run with what its report holds; ``cold`` runs stand apart and count in no set."""
+    """A run with what its report holds; ``cold`` runs are shown apart and count in no set."""
 
     run: Run
     cold: bool
@@ -78,7 +78,7 @@ class Contender:
 
     @property
     def cold(self) -> tuple[ComparedRun, ...]:
-        """The runs that stand apart."""
+        """The cold runs, which count in no figure."""
         return tuple(run for run in self.runs if run.cold)
 
 
@@ -93,7 +93,7 @@ class ComparedTest:
 
     @property
     def base(self) -> Contender | None:
-        """What all others are held against."""
+        """The set that all others are compared with."""
         return self.contenders[0] if self.has_base else None
 
 
@@ -114,7 +114,7 @@ class RunComparison:
         return tuple(run for test in self.tests for one in test.contenders for run in one.runs)
 
     def runs_of(self, name: str) -> tuple[ComparedRun, ...]:
-        """All runs of a drive or label, of whatever test."""
+        """All runs of a drive or label, of all tests."""
         return tuple(
             run for test in self.tests for one in test.contenders if one.owner == name for run in one.runs
         )
@@ -125,27 +125,27 @@ def compare_runs(
 ) -> RunComparison:
     """Put runs into sets and these beside each other; the first drive is the base unless one is named.
 
-    Raises UsageError for fewer than two runs, for a base that is none of the names, and where no test was run
+    Raises UsageError for fewer than two runs, for a base that is not one of the names, and if no test was run
     on two of them.
     """
     if len(entries) < 2:
-        raise UsageError(f"a comparison needs two runs or more, this is {len(entries) or 'none'}")
+        raise UsageError(f"cannot compare {len(entries) or 'no'} run: name two runs or more")
     named = _named(entries)
     names = list(dict.fromkeys(name for name, _ in named))
     if base:
         if base not in names:
-            raise UsageError(f"--base {base!r} is none of the names compared: {', '.join(names)}")
+            raise UsageError(f"invalid --base {base!r}: use one of {', '.join(names)}")
         names = [base, *(name for name in names if name != base)]
     order = [test for test in PROCEDURES if any(_test_of(entry.run) == test for _, entry in named)]
     tests = [_compared_test(test, named, names) for test in order]
     if all(len(test.contenders) < 2 for test in tests) and len(names) > 1:
-        told = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
-        raise UsageError(f"these runs have no test in common: {told}")
+        tests_of_names = "; ".join(f"{name} has {_tests_of(named, name)}" for name in names)
+        raise UsageError(f"cannot compare: no test was run on two of the names ({tests_of_names})")
     return RunComparison(tuple(names), tuple(tests), least_difference_pct)
 
 
 def _named(entries: Sequence[Entry]) -> list[tuple[str, Entry]]:
-    """Each run with its label, or the shortest name that tells its drive from the others."""
+    """Each run with its label, or the shortest name that distinguishes its drive from the others."""
     drives = dict.fromkeys(_drive(entry.run.manifest) for entry in entries if not entry.label)
     short = {drive: _shortest(drive, drives) for drive in drives}
     return [(printable(entry.label) or short[_drive(entry.run.manifest)], entry) for entry in entries]

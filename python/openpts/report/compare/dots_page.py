@@ -17,7 +17,7 @@ def dots_blocks(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[Block,
     """The figure with its table, of the key values that a set has; a sentence where there is none."""
     metrics = tuple(metric for metric in metrics if _reference(metric))
     if not metrics:
-        return (Verdict(f"{test.title}: there is no key value to be plotted.", "fail"),)
+        return (Verdict(f"{test.title}: no key value to plot.", "fail"),)
     table, series = _table_and_series(test, metrics)
     return (_figure(test, metrics, table, series), table)
 
@@ -83,7 +83,7 @@ def _table_and_series(test: ComparedTest, metrics: tuple[Metric, ...]) -> tuple[
         columns=tuple(Column(f"Run {number}") for number in range(1, width + 1)),
         rows=tuple(rows),
         group="Run",
-        note="Below each share the value itself.",
+        note="Below each share: the value itself.",
     )
     return table, tuple(series)
 

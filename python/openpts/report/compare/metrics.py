@@ -26,7 +26,7 @@ class SetValue:
 
     @property
     def state(self) -> str:
-        """What the warm runs' values say of a steady state that was not reached; empty if all are of it."""
+        """The notes of the warm runs whose values are not of steady state; empty if all are."""
         states = [value.state for value in self.warm if value.state]
         text = ", or ".join(dict.fromkeys(states))
         return f"{len(states)} of {len(self.warm)} runs: {text}" if 0 < len(states) < len(self.warm) else text
@@ -134,12 +134,12 @@ def _measured(runs: tuple[ComparedRun, ...], like: Measured) -> list[Measured]:
 
 
 def _is_compared(value: Measured) -> bool:
-    """A maximum that stands in for a percentile is none."""
+    """A maximum in place of a percentile does not count."""
     return value.value is not None and not value.stands_in
 
 
 def typical_run(contender: Contender, metrics: tuple[Metric, ...]) -> ComparedRun:
-    """The run whose first key value is the median: the one that stands for its set in overlays."""
+    """The run whose first key value is the median: it represents its set in overlays."""
     for metric in metrics:
         for one in metric.sets:
             if one.contender is contender and one.runs is not None:

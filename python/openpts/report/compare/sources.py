@@ -20,12 +20,12 @@ def read_entries(
     folders = [(path, folder) for path in paths for folder in ReportSource.of([path]).run_folders]
     known = {_whole(folder) for _, folder in folders}
     if len(known) < len(folders):
-        raise UsageError("a run was named twice: it would count as two")
+        raise UsageError("cannot compare: a run is named twice and would count as two; name each run once")
     named = known | {_whole(path) for path, _ in folders}
     for what, chosen in (("--label", labels), ("--cold", cold)):
         for path in chosen:
             if _whole(path) not in named:
-                raise UsageError(f"{what} names {path}, which is none of the runs compared")
+                raise UsageError(f"invalid {what} of {path}: not one of the compared runs")
     by_folder = {_whole(path): label for path, label in labels.items()}
     cold_folders = {_whole(path) for path in cold}
     entries = []

@@ -1,4 +1,4 @@
-"""Tables of key values: at a glance, and with all that the rules ask for."""
+"""Tables of key values: a short one, and one with all that the rules require."""
 
 from openpts.pages import cells
 from openpts.pages.measure import Measured
@@ -9,7 +9,7 @@ from openpts.report.compare.words import absence, chance_text, outcome_words, st
 
 
 def sets_table(comparison: RunComparison) -> Table:
-    """Who is compared, and how many runs of each test stand for them."""
+    """The drives and labels compared, and how many runs of each test they have."""
     tests = comparison.tests
     return Table(
         id="compare-sets",
@@ -54,7 +54,7 @@ def glance_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
 
 
 def detail_table(test: ComparedTest, metrics: tuple[Metric, ...]) -> Table:
-    """A row for each key value of each set: runs, median, range, RSE, delta, chance, what may be said."""
+    """A row for each key value of each set: runs, median, range, RSE, delta, chance, statement."""
     return Table(
         id=f"compare-{test.test}-sets",
         title=f"{test.title}: sets of runs",
@@ -102,7 +102,7 @@ def _detail_rows(test: ComparedTest, metric: Metric, one: SetValue) -> list[Row]
                 Cell("-"),
                 value.noted_cell,
                 *[Cell("-")] * 5,
-                Cell("stands apart"),
+                Cell("not counted"),
             ),
         )
         for value in one.cold
@@ -157,7 +157,7 @@ def _chance_cell(one: SetValue) -> Cell:
 
 
 def _delta_cell(one: SetValue, metric: Metric, *, outcome: bool = True) -> Cell:
-    """Plus is better; ``outcome`` says below what may be said of it."""
+    """The delta, plus is better; ``outcome`` adds the statement on it."""
     if one.comparison is None:
         return cells.missing("base not measured" if metric.base is None else "not measured")
     words = outcome_words(one) if outcome else ""

@@ -1,4 +1,4 @@
-"""What may be said of a set of runs, and of two of them beside each other."""
+"""Words and rules for a set of runs, and for two sets beside each other."""
 
 from decimal import Decimal
 from typing import Final
@@ -20,12 +20,12 @@ ONE_RUN: Final = "one run: no statement about spread"
 NO_DIFFERENCE: Final = "no difference shown"
 
 _RULES: Final = (
-    "Median: the middle value of the warm runs, which was measured; of an even number of runs the less "
-    "favourable of the middle two.",
+    "Median: the middle value of the warm runs, always a measured one; of an even number of runs the less "
+    "favorable of the middle two.",
     "RSE: relative standard error |s / (mean x sqrt(N))| in per cent, s with N - 1. Above "
     f"{RSE_LIMIT_PCT:g} % more runs are needed; with {MOST_RUNS} runs or more the set is discarded.",
-    "Delta: candidate / base - 1 of speeds and scores, base / candidate - 1 of times, from the medians: plus "
-    "is always better.",
+    "Delta: candidate / base - 1 of speeds and scores, base / candidate - 1 of times, from the medians; a "
+    "plus is always better.",
 )
 
 
@@ -105,7 +105,7 @@ def absence(one: SetValue) -> str:
 
 
 def statement(one: SetValue) -> str:
-    """All that may be said of a key value of a contender, in one line."""
+    """The statement on a key value of a contender, in one line."""
     if one.runs is None:
         return absence(one)
     said = [word for word in (outcome_words(one), *set_words(one.runs), one.state) if word]

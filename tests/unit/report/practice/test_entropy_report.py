@@ -71,9 +71,11 @@ def test_what_was_verified_stands_beside_what_was_asked_for() -> None:
 
 def test_the_verdict_has_its_rule_and_its_limit() -> None:
     sequential, random = verdicts("entropy-sweep")
-    assert sequential.startswith("SEQ 128 KiB W: data reduction seen. 0 % over 100 % entropy: factor 4.00")
+    assert sequential.startswith(
+        "SEQ 128 KiB W: data reduction seen. Rate at 0 % over rate at 100 % entropy: factor 4.00"
+    )
     assert "99 % interval 4.00 to 4.00" in sequential
-    assert "seen from 1.05 on" in sequential
+    assert "limit 1.05: seen if" in sequential
     assert "RND 4 KiB W: data reduction seen" in random
 
 
@@ -97,7 +99,7 @@ def test_a_cost_within_the_drift_between_visits_is_not_shown() -> None:
     loss = next(block.text for block in page.blocks if isinstance(block, Verdict))
     assert loss == (
         "RND 4 KiB: 5 % writes cost 4.0 % of the IOPS of reads alone (95,000 to 91,200 IOPS); "
-        "not shown: visits of a level differ by up to 10.0 %."
+        "not proven: visits of a level differ by up to 10.0 %."
     )
 
 

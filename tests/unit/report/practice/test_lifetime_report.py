@@ -104,10 +104,13 @@ def test_a_drive_without_a_log_has_speeds_all_the_same() -> None:
     report = build_report(run_of([{}], 5), DATE)
     course = verdicts(report, "lifetime-course")
     assert course[1].startswith(
-        "I/Os that failed or brought other data: 0; media errors counted by the drive: not in"
+        "I/Os that failed or returned other data than was written: 0; media errors counted by the drive: not"
     )
-    assert course[2] == "Wear and spare: not reported (the drive's log does not have them)."
-    assert "n/a (the drive's log has no share of the rated life)" in verdicts(report, "lifetime-forecast")[0]
+    assert course[2] == "Wear and spare: not reported (the drive's log does not report them)."
+    assert (
+        "n/a (the drive's log does not report the share of the rated life)"
+        in verdicts(report, "lifetime-forecast")[0]
+    )
     assert {figure.id for figure in report.figures()} == {
         "lifetime-write",
         "lifetime-read",

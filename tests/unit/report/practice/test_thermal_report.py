@@ -74,12 +74,12 @@ def test_a_counter_that_rises_is_the_drives_own_word(throttled: Run) -> None:
 def test_throttling_that_cost_nothing_is_said_to(throttled: Run) -> None:
     cold, warm, rule = verdicts(build_report(throttled, DATE), "thermal-course")
     assert cold.startswith(
-        "Cold run: throttled, as the drive itself says. It began after 3 min 0 s and 235.9 GB; "
+        "Cold run: throttled, as the drive reports. It began after 3 min 0 s and 235.9 GB; "
         "66.7 % of the time with I/O was throttled, which cost no speed "
         "(1,311 MB/s before, 1,311 MB/s throttled)"
     )
     assert warm == "Warm run: no throttling seen in 30 min 0 s; highest temperature 40 °C."
-    assert rule.startswith("Rule: the drive's own word")
+    assert rule.startswith("Rule: the drive's own report decides")
 
 
 def test_what_the_log_counted_stands_beside_it(throttled: Run) -> None:

@@ -105,7 +105,7 @@ def _verdicts(conditions: BenchmarksConditions, measured: Measured) -> tuple[Ver
 
 
 def _measures(measured: Measured) -> tuple[measure.Measured, ...]:
-    """All rows; of many benchmarks the first of each in front, since a cover has no room for more."""
+    """All rows; of many benchmarks only the first of each is on the cover, which has no room for more."""
     fitting = sum(len(rows) for _, rows in measured) <= _MOST_SUMMARY
     found = []
     for benchmark, rows in measured:
@@ -154,14 +154,14 @@ def _pages(run: Run, conditions: BenchmarksConditions, measured: Measured) -> tu
 
 
 def _unwritten(conditions: BenchmarksConditions, rows: tuple[MeasuredRow, ...]) -> tuple[Verdict, ...]:
-    """A warning of rows that read what was never written: a drive answers that without its flash."""
+    """A warning about rows that read LBAs never written: a drive answers these without its flash."""
     names = [one.row.title for one in rows if one.row.span_bytes is None and one.row.read_pct]
     if conditions.precondition_passes >= 1 or not names:
         return ()
     return (
         Verdict(
-            f"{', '.join(names)}: reads the whole range, most of which was never written, so that this is no "
-            "figure of the flash; precondition the drive for one.",
+            f"{', '.join(names)}: reads the whole range, most of which was never written: not a figure of "
+            "the flash; precondition the drive to get one.",
             "fail",
         ),
     )
@@ -198,7 +198,7 @@ def _key(unit: FigureUnit) -> str:
 def _statistic_text(rows: tuple[MeasuredRow, ...]) -> str:
     statistics = ", ".join(dict.fromkeys(one.row.statistic.value for one in rows))
     several = any(len(one.passes) > 1 for one in rows)
-    below = " Below it stand median, lowest and highest of the passes." if several else " There is one pass."
+    below = " Below it: median, lowest and highest of the passes." if several else " There is one pass."
     return f"The large figure is what the benchmark shows: the {statistics} of its passes.{below}"
 
 
@@ -252,8 +252,8 @@ def _score_table(page_id: str, score: Score | None) -> Table:
             for label, value in zip(("Read", "Write", "Total"), values, strict=True)
         ],
         note="Read = 0.1 Seq + 4K + 4K-64Thrd; Write likewise; Total = 0.15 Seq W + 0.1 Seq R + 2 x 4K R + "
-        "4K W + 4K-64Thrd W + 1.5 x 4K-64Thrd R; all MB/s. Of the one result published with all rows (LSI "
-        "deck: 258, 347, 733) it falls short by 8, 1 and 4 %.",
+        "4K W + 4K-64Thrd W + 1.5 x 4K-64Thrd R; all MB/s. It is 8, 1 and 4 % below the one result published "
+        "with all rows (LSI deck: 258, 347, 733).",
     )
 
 
@@ -315,7 +315,7 @@ def _row_figures(one: MeasuredRow) -> dict[str, Any]:
 
 # SOL-DEV-04
 def settling_verdicts(run: Run, number: int, rule: SettlingRule | None) -> tuple[Verdict, ...]:
-    """One sentence of the rest with that number; none without a rule, or where it was not made."""
+    """A sentence on the idle time with that number; none without a rule, or if there was none."""
     samples = [step.sample for step in run.part(Part.REST, number=number)]
     readings = [one.reading for one in run.health if (one.part, one.number) == (Part.REST, number)]
     if rule is None or not samples:
@@ -326,7 +326,7 @@ def settling_verdicts(run: Run, number: int, rule: SettlingRule | None) -> tuple
         idle_ns += idle.elapsed_ns
         looks.append(look_of(idle_ns, probe, reading))
     verdict = judge(looks, rule)
-    waited = f"Left alone for {format_duration(idle_ns)} before the first row"
+    waited = f"Idle for {format_duration(idle_ns)} before the first row"
     if verdict.settled:
-        return (Verdict(f"{waited}: the last {rule.looks} looks hardly differ, the drive had settled."),)
+        return (Verdict(f"{waited}: the drive had settled, its last {rule.looks} looks agree."),)
     return (Verdict(f"{waited}, and NOT settled: {verdict.restless}.", "fail"),)

@@ -73,10 +73,10 @@ def effect_verdict(name: str, levels: tuple[Level, ...]) -> Verdict:
     if effect.interval is not None:
         interval = " to ".join(cells.fixed(end, 2) for end in effect.interval)
     return Verdict(
-        f"{name}: {effect.reduction.value}. {least.level:g} % over {most.level:g} % entropy: factor "
-        f"{cells.fixed(effect.factor, 2)}, {100 * CONFIDENCE:g} % interval {interval} by the scatter of "
-        f"visits (seen from {REDUCTION_LIMIT:g} on, none below, no verdict if the interval holds it); "
-        f"largest difference between two visits of a level: {_drift_text(levels)}."
+        f"{name}: {effect.reduction.value}. Rate at {least.level:g} % over rate at {most.level:g} % entropy: "
+        f"factor {cells.fixed(effect.factor, 2)}, {100 * CONFIDENCE:g} % interval {interval} by the scatter "
+        f"of visits (limit {REDUCTION_LIMIT:g}: seen if the interval is above it, no effect if below, "
+        f"otherwise no verdict); largest difference between two visits of a level: {_drift_text(levels)}."
     )
 
 
@@ -92,7 +92,7 @@ def loss_verdict(measured: EntropyRun) -> Verdict:
         default=0.0,
     )
     doubt = (
-        f"; not shown: visits of a level differ by up to {cells.fixed(drift_pct, 1)} %"
+        f"; not proven: visits of a level differ by up to {cells.fixed(drift_pct, 1)} %"
         if abs(loss) <= drift_pct
         else ""
     )
@@ -182,15 +182,15 @@ def generator_page(measured: EntropyRun) -> Page:
             ),
             (
                 "Data of the sweeps of entropy",
-                "pieces of 4 KiB: random bytes up to the share asked for, zeros behind them; made anew for "
-                "each write, so that pieces with random bytes differ, and at 0 % all are alike",
+                "pieces of 4 KiB: random bytes for the share asked for, then zeros; generated for each "
+                "write, so that pieces with random bytes differ, and at 0 % all are equal",
             ),
             ("Data of pre-conditioning and mixes", data_text(measured.conditions.data)),
             ("Seed", str(measured.conditions.seed)),
         ],
     )
     checks = data_checks_table(manifest.data_checks, f"{page_id}-checks")
-    unchecked = Verdict("Entropy verified: n/a (this run looked at no sample of its data).", "fail")
+    unchecked = Verdict("Entropy verified: n/a (this run checked no sample of its data).", "fail")
     return Page(page_id, "Data Generator", (description, checks or unchecked), mandatory=True)
 
 

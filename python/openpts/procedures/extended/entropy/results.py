@@ -39,7 +39,7 @@ class Level:
 
 
 class Reduction(Enum):
-    """What an entropy sweep says of a drive."""
+    """What an entropy sweep shows of a drive."""
 
     SEEN = "data reduction seen"
     NONE = "no effect seen"
@@ -90,7 +90,7 @@ def entropy_effect(levels: tuple[Level, ...]) -> EntropyEffect | None:
 
 
 def _reach(levels: Sequence[Level]) -> float | None:
-    """By which factor the ratio of two levels may be off, by the scatter of visits; None where none is known.
+    """The factor by which the ratio of two levels may be off, from the scatter of visits; None if unknown.
 
     With a scatter s of the logarithms of single visits, the difference of two visits scatters by s √2, the
     mean of two by s / √2, and the difference of two such means by s.
@@ -103,7 +103,9 @@ def _reach(levels: Sequence[Level]) -> float | None:
 
 
 def sweep_drift_pct(levels: tuple[Level, ...]) -> float | None:
-    """The drift of the level whose visits differ most, as a share of the first: what time alone may do."""
+    """The drift of the level whose visits differ most, as a share of the first: the possible effect of time
+    alone.
+    """
     drifts = [level.drift_pct for level in levels if level.drift_pct is not None]
     return max(drifts, key=abs, default=None)
 

@@ -3,7 +3,7 @@
 The logarithms of the rates are cut so that the sum of their distances from the segments' medians, plus a
 penalty for each break, is the least of all ways to cut them (exact, by dynamic programming). Distances are
 not squared, so that a single stall is no segment. A point between two segments whose rate lies between those
-of its neighbours may belong to neither, for the same penalty: the rate changed within it. Then neighbours
+of its neighbors may belong to neither, for the same penalty: the rate changed within it. Then neighbors
 whose median rates differ by less than 10 % are put together, the nearest first.
 """
 
@@ -29,9 +29,9 @@ _PENALTY: Final = 3.0
 RULE: Final = (
     "Break points: the logarithms of the rates are cut into segments so that the sum of their distances from "
     "the segments' medians plus 3 s ln n for each break is least (n points; s: their noise, the median "
-    f"difference of neighbours / √2, at least {100 * LEAST_NOISE:g} %). Segments have {SHORTEST} points at "
+    f"difference of neighbors / √2, at least {100 * LEAST_NOISE:g} %). Segments have {SHORTEST} points at "
     "least; a point within which the rate changes may be left out between two, for as much as a break; "
-    f"neighbours that differ by less than {LEAST_CHANGE_PCT:g} % are one."
+    f"neighbors that differ by less than {LEAST_CHANGE_PCT:g} % are one."
 )
 
 
@@ -101,7 +101,7 @@ def _costs(logs: Sequence[float]) -> Iterator[float]:
 
 
 def _changes_in(logs: Sequence[float], index: int) -> bool:
-    """Whether the rate of a point lies between those of its neighbours: it may have changed within it."""
+    """Whether the rate of a point lies between those of its neighbors: it may have changed within it."""
     if not 0 < index < len(logs) - 1:
         return False
     low, high = sorted((logs[index - 1], logs[index + 1]))
@@ -109,7 +109,7 @@ def _changes_in(logs: Sequence[float], index: int) -> bool:
 
 
 def _merged(segments: list[Segment], logs: Sequence[float]) -> list[Segment]:
-    """Neighbours put together, the nearest first, until all that are left differ enough."""
+    """Neighbors put together, the nearest first, until all that are left differ enough."""
     least = math.log1p(LEAST_CHANGE_PCT / 100)
     while len(segments) > 1:
         changes = [abs(math.log(b.rate / a.rate)) for a, b in pairwise(segments)]

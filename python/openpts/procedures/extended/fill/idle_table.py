@@ -1,4 +1,4 @@
-"""The page of idle times: what the drive takes after each, and what of its cache that gave back."""
+"""The page of idle times: the writes after each, and how much of the cache came back."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,8 +44,8 @@ def idle_page(rewrites: Sequence[Rewrite], without_idle: Course | None) -> Page:
     rule = Verdict(
         "Cache returned: what was written at the rate of the fastest step, up to the first that is slower "
         "than the geometric mean of the fastest and of the usual rate (median step after the shortest idle "
-        "time). A step between the two rates counts as far as its time needs the faster one. Nothing if the "
-        f"fastest is less than {LEAST_GAIN:g} times the usual rate."
+        "time). A step between the two rates counts in part: as much as must have been written at the faster "
+        f"rate. None if the fastest is less than {LEAST_GAIN:g} times the usual rate."
     )
     return page(_NAME, plot.over(_NAME, shown), _returned_table(rewrites, without_idle), rule, shown)
 

@@ -159,7 +159,7 @@ def _segments_table(measured: FillRun) -> Table:
                 zip(measured.fill.segments, _beginnings(measured.fill), strict=True), start=1
             )
         ),
-        note="Segments begin and end with steps; the places of falls are closer.",
+        note="Segments begin and end with steps; the places of falls are more exact.",
     )
 
 

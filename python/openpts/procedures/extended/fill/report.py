@@ -206,8 +206,8 @@ def bursts_page(bursts: Sequence[tuple[float, Sample]], workload: str, burst_ns:
         height_px=300,
     )
     rule = Verdict(
-        "The drive was purged again and filled in sequence up to each level. The burst goes to what is "
-        "filled; on the empty drive, to what is filled next."
+        "The drive was purged again and filled in sequence up to each level. The burst writes to the filled "
+        "part; on the empty drive, to the part that is filled next."
     )
     return page(name, plot.over(name, shown), rule, shown)
 

@@ -98,7 +98,7 @@ def _whole_table(measured: RotationalRun, page_id: str, size: str) -> Table:
         ),
         columns,
         measured.whole,
-        note="At QD 1 the mean is the access time: the way of the arm, half a turn, and the transfer.",
+        note="At QD 1 the mean is the access time: arm movement, half a turn, and transfer.",
     )
 
 

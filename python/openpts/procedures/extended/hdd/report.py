@@ -64,12 +64,12 @@ def _verdicts(measured: RotationalRun) -> tuple[Verdict, ...]:
     dut = measured.run.manifest.dut
     if has_platters(dut):
         return (counted,)
-    told = media_of(dut)
+    media = media_of(dut)
     return (
         counted,
         Verdict(
-            f"Media: {printable(told) if told else 'not reported'}. This test is made for rotational disks: "
-            "other media have no zones, and what was written before decides about their figures.",
+            f"Media: {printable(media) if media else 'not reported'}. This test is made for rotational "
+            "disks: other media have no zones, and their figures depend on what was written before.",
             "fail",
         ),
     )

@@ -11,7 +11,7 @@ from openpts.vocabulary.sample import Sample, StepState
 class ZoneRate:
     """One stimulus in one zone, or over the whole range: what it reached.
 
-    ``first_pct`` and ``last_pct`` bound the zone in per cent of the LBAs. ``random`` tells the order,
+    ``first_pct`` and ``last_pct`` bound the zone in per cent of the LBAs. ``random`` is the order,
     ``read`` the direction, ``qd`` the I/Os outstanding. ``access_ns`` is the mean response time.
     """
 

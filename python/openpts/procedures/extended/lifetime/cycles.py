@@ -1,4 +1,4 @@
-"""A lifetime run as its record tells it: drive cycles, why it ended, and where the wear leads."""
+"""A lifetime run from its record: drive cycles, why it ended, and the forecast of wear."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -59,7 +59,7 @@ class LifetimeRun:
 
     @property
     def ended_by(self) -> str:
-        """Why there was no further cycle; empty where the run never told."""
+        """Why there was no further cycle; empty if the record does not have it."""
         finished = of_cycle(self.run.manifest.cycles, 1)
         return finished.outcome.ended_by if finished else ""
 
@@ -70,7 +70,7 @@ class LifetimeRun:
 
     @property
     def forecast(self) -> Crossing | None:
-        """When the rated life is used up, in cycles of this run; None where that can't be told."""
+        """When the rated life is used up, in cycles of this run; None if it can't be forecast."""
         return None if self.line is None else self.line.crossing(RATED_LIFE_PCT, CONFIDENCE)
 
     @property
@@ -116,14 +116,14 @@ def errors_verdict(measured: LifetimeRun) -> Verdict:
     )
     own = "not in its log" if counted is None else f"{counted:,.0f}"
     if measured.conditions.compares:
-        compared = "All that was read was compared with what its cycle wrote."
+        compared = "All reads were compared with what their cycle wrote."
     elif measured.run.manifest.target.kind is TargetKind.SIMULATED:
-        compared = "Nothing was compared: a simulated drive keeps no data."
+        compared = "No reads were compared: a simulated drive keeps no data."
     else:
-        compared = "What was read was not compared with what was written, as the operator chose."
+        compared = "No reads were compared with what was written: the operator switched that off."
     return Verdict(
-        f"I/Os that failed or brought other data: {errors:,}; media errors counted by the drive: {own}. "
-        f"{compared}",
+        f"I/Os that failed or returned other data than was written: {errors:,}; media errors counted by the "
+        f"drive: {own}. {compared}",
         "fail" if errors or counted else "info",
     )
 
@@ -147,9 +147,9 @@ def forecast_verdict(measured: LifetimeRun) -> Verdict:
     written_tb = forecast.likely * measured.bytes_per_cycle / TB
     return Verdict(
         f"{name}: 100 % used after {cells.fixed(forecast.likely, 0)} cycles of this run "
-        f"({100 * CONFIDENCE:g} % interval {cells.fixed(earliest, 0)} to {latest}), some "
-        f"{written_tb:,.3g} TB written. A straight line through {len(points)} readings of the drive's log; "
-        "it holds if the drive goes on as in these cycles."
+        f"({100 * CONFIDENCE:g} % interval {cells.fixed(earliest, 0)} to {latest}), some {written_tb:,.3g} "
+        f"TB written. Straight line through {len(points)} readings of the drive's log, valid if the drive "
+        "goes on as in these cycles."
     )
 
 

@@ -26,7 +26,7 @@ class Crossing:
 class FittedLine:
     """Least squares: ``y = mean_y + slope (x - mean_x)``; ``deviation`` is that of the residuals.
 
-    What it says of points to come holds if they scatter about the same line, each by itself.
+    Forecasts are valid if further points scatter about the same line independently.
     """
 
     count: int

@@ -1,4 +1,4 @@
-"""Pages of the lifetime test: over cycles, stretch by stretch, and where the wear leads."""
+"""Pages of the lifetime test: over cycles, stretch by stretch, and the forecast of wear."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -54,13 +54,13 @@ def course_page(measured: LifetimeRun) -> Page:
     ]
     words = [end_verdict(measured), errors_verdict(measured)]
     if not any(table.rows[0].cells[column].value is not None for column in (_WEAR, _SPARE)):
-        words.append(Verdict("Wear and spare: not reported (the drive's log does not have them)."))
+        words.append(Verdict("Wear and spare: not reported (the drive's log does not report them)."))
     return Page(page_id, title, (*figures, *words, table), mandatory=True)
 
 
 @dataclass(frozen=True, slots=True)
 class _Panel:
-    """One of the plots over cycles: columns of the table of values, with label and colour."""
+    """One of the plots over cycles: columns of the table of values, with label and color."""
 
     key: str
     title: str
@@ -187,7 +187,7 @@ def stretches_page(measured: LifetimeRun) -> Page:
         head=Column("Cycles", align="left", width=0.8),
         columns=tuple(Column(label) for label, _ in _COLUMNS),
         rows=tuple(_stretch_row(stretch) for stretch in found),
-        note="Errors: I/Os that failed, or brought other data than was written. WAF: bytes written to the "
+        note="Errors: I/Os that failed, or returned other data than was written. WAF: bytes written to the "
         "media for each byte that the host wrote.",
         printed=len(_COLUMNS) * len(found) <= 3 * _PRINTED_VALUES,
     )
@@ -217,7 +217,7 @@ def forecast_page(measured: LifetimeRun) -> Page:
     page_id, title = "lifetime-forecast", "Rated Life Used v Full Drive Cycles, with Forecast"
     points = wear_points(measured.cycles, measured.before)
     if not points:
-        return nothing_page(page_id, title, "the drive's log has no share of the rated life")
+        return nothing_page(page_id, title, "the drive's log does not report the share of the rated life")
     verdict = forecast_verdict(measured)
     line, forecast = measured.line, measured.forecast
     if line is None or forecast is None:
@@ -250,7 +250,7 @@ def forecast_page(measured: LifetimeRun) -> Page:
 def _measured_table(points: Sequence[tuple[float, float]], page_id: str) -> Table:
     return Table(
         id=f"{page_id}-values",
-        title="As the drive's log has it",
+        title="Reported by the drive's log",
         head=Column("Cycles done", width=0),
         columns=(Column("Rated life used (%)"),),
         rows=tuple(Row(Cell(f"{done:.0f}", done), (cells.number(used, 2),)) for done, used in points),
@@ -290,6 +290,6 @@ def _forecast_table(
             Column("Interval to (%)"),
         ),
         rows=tuple(rows),
-        note="Interval: of a single further reading, 95 %, if readings scatter about the line by themselves.",
+        note="Interval: of a single further reading, 95 %, if readings scatter about the line independently.",
         printed=4 * len(rows) <= _PRINTED_VALUES,
     )

@@ -43,7 +43,7 @@ class DriveCycle:
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """Neighbouring cycles together: means over time, maxima, and what the log counted in them.
+    """Neighboring cycles together: means over time, maxima, and what the log counted in them.
 
     Counts are None where the log does not have them.
     """

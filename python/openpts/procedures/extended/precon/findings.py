@@ -1,4 +1,4 @@
-"""What the courses of the preconditioning comparison show to deviate: random writes that never got steady."""
+"""Deviations of the preconditioning comparison: random writes that did not reach steady state."""
 
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
 from openpts.procedures.extended.precon.results import analyse_course
@@ -26,7 +26,7 @@ def findings(run: Run) -> tuple[Deviation, ...]:
                     "1.1",
                     f"random writes until steady, from {state}",
                     f"not steady in {len(course.tracked_iops)} tracked minutes",
-                    "what was measured after them is of a drive that had not come to steady state",
+                    "figures measured after them are of a drive that was not in steady state",
                 )
             )
     return tuple(entries)

@@ -104,7 +104,7 @@ def _preparation_page(comparison: Comparison) -> Page:
     blocks: list[Block] = [
         Verdict(
             "FOB: purge, a test file for the rows that read. After SEQ: purge, sequential conditioning. "
-            "After RND: purge, random writes until steady, which are the course of the fresh drive as well."
+            "After RND: purge, random writes until steady, which are also the course of the fresh drive."
         ),
     ]
     names = [capitalised(state) for state in STATES]

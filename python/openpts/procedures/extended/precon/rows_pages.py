@@ -22,8 +22,8 @@ from openpts.units import NS_PER_MS
 _MOST_ON_AXIS: Final = 6
 _NOT_MEASURED: Final = "not measured"
 _RULE: Final = (
-    "Rule: figures of random use count on the drive that random writes have settled, those of sequential use "
-    "on the drive that sequential writes have filled. Fresh figures are maxima: no drive in use has them."
+    "Rule: for random use the figure after random writes counts, for sequential use the figure after "
+    "sequential writes. Fresh figures are maxima, which no drive in use reaches."
 )
 
 
@@ -48,7 +48,7 @@ class _Group:
 
     @property
     def key(self) -> str:
-        """Of ids."""
+        """The group's part of ids."""
         words = f"{self.unit.name} {self.direction}".lower()
         return re.sub("[^a-z0-9]+", "-", words).strip("-")
 
@@ -158,7 +158,7 @@ def _loss_table(comparison: Comparison) -> Table:
             Row(Cell(row.title), _loss_cells(comparison, place, row))
             for place, row in enumerate(comparison.conditions.benchmark.rows)
         ),
-        note="Loss = (FOB - state) / FOB; of response times a negative one is a loss.",
+        note="Loss = (FOB - state) / FOB; of response times a negative value is a loss.",
     )
 
 
@@ -209,10 +209,9 @@ def _order_page(comparison: Comparison) -> Page:
             Column("MRT (ms)", width=0.8),
         ),
         rows=tuple(rows),
-        note="Reads come before writes, and writes in the state's own order before the others. After a row "
-        f"that writes in another order {comparison.conditions.recondition_passes:g} x user capacity of the "
-        "state's conditioning restore it before the next row; a fresh drive can't be restored and shows what "
-        "its rows have written since.",
+        note="Order: reads, then writes in the state's own order, then other writes. After a row of other "
+        f"writes, {comparison.conditions.recondition_passes:g} x user capacity of the state's conditioning "
+        "restores the state. A fresh drive can't be restored: its rows include the effect of earlier writes.",
     )
     definition = definition_table(
         f"{page_id}-definition",

@@ -1,4 +1,4 @@
-"""The page of claims: what the data sheet says, and what became of it."""
+"""The page of claims: the data sheet's values beside the measured ones."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,7 +33,7 @@ def claims_verdict(claims: Sequence[NamedClaim], source: ClaimSource) -> Verdict
     """How many claims the drive sustains."""
     if not claims:
         why = f"; {printable(source.text)}" if source.text else ""
-        return Verdict(f"Claims: n/a (no value of a data sheet was given; see --claim{why}).")
+        return Verdict(f"Claims: n/a (no data-sheet value was given; see --claim{why}).")
     judged = [claim for claim in claims if claim.result.pair.sustained is not None]
     missed = [claim.name for claim in judged if claim.result.missed]
     text = f"Claims: {len(judged) - len(missed)} of {len(claims)} sustained"
@@ -65,7 +65,9 @@ def claims_page(claims: Sequence[NamedClaim], source: ClaimSource, load: str) ->
     )
     lines = [_rule(), claims_verdict(claims, source)]
     if source.stands_in:
-        lines.append(Verdict("No value of a data sheet was given: the drive's own description stands in."))
+        lines.append(
+            Verdict("No data-sheet value was given: the values are those of the drive's own description.")
+        )
     return Page(_PAGE_ID, _TITLE, (table, *lines), mandatory=True)
 
 

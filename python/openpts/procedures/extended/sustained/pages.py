@@ -28,7 +28,7 @@ _PRINTED_VALUES: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load as measured. ``slowest`` is the minute with the slowest I/O; each minute has a spread."""
+    """The load as measured. ``slowest`` is the minute with the slowest I/O."""
 
     stimulus: Stimulus | None
     minutes: tuple[Minute, ...]
@@ -85,9 +85,9 @@ def ratio_page(measured: SustainedRun) -> Page:
         for (number, unit, pairs), table in zip(halves, tables, strict=True)
     )
     rule = Verdict(
-        "Run #1 is that of the purged drive, run #2 follows the load at once. Sustained performance is run "
-        f"#2 in per cent of run #1. Each figure lasts {format_duration(measured.conditions.figure_ns)}, in "
-        f"the first {measured.conditions.span_pct:g} % of the active range, written in sequence before."
+        "Run #1 is on the purged drive, run #2 follows the load immediately. Sustained performance is run #2 "
+        f"in per cent of run #1. Each figure lasts {format_duration(measured.conditions.figure_ns)}, in the "
+        f"first {measured.conditions.span_pct:g} % of the active range, written in sequence before."
     )
     return Page(page_id, title, (*figures, rule, *tables), mandatory=True)
 
@@ -187,7 +187,7 @@ def load_sentence(measured: SustainedRun) -> Verdict:
     load = measured.load
     if load.stimulus is None or load.slowest is None or load.slowest.max_latency_ns is None:
         return Verdict("Load: n/a (it never began).", "fail")
-    end = f"ended by: {load.ended_by}" if load.ended_by else "did not come to its end"
+    end = f"ended by: {load.ended_by}" if load.ended_by else "not completed"
     return Verdict(
         f"Load ({stimulus_words(load.stimulus)}): {format_duration(load.elapsed_ns)}, "
         f"{cells.fixed(load.written_bytes / GB, 1)} GB written = "

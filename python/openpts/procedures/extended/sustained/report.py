@@ -60,7 +60,7 @@ def report(run: Run) -> ReportContent:
 
 
 def sustained_run(run: Run) -> SustainedRun:
-    """Both runs of the figures, the load and the claims, as far as they were measured."""
+    """Both runs, the load and the claims, as far as they were measured."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, SustainedConditions)  # noqa: S101 the registry calls by test
     samples = [step.sample for step in run.part(Part.LOAD)]

@@ -1,4 +1,4 @@
-"""What a load leaves of short figures and of claims.
+"""What remains of short figures and of claims after a load.
 
 Implements: HYP-SUS-02 to 05 (reading AMB-50 of openpts: the formula, not the claims of the talk).
 """
@@ -15,7 +15,7 @@ KEPT_PCT: Final = 95.0
 """A claim is missed below so many per cent of it: data sheets are rounded."""
 
 HELD_INTERVALS: Final = 10
-"""So many intervals in a row are averaged to tell how long a claim held: a single dip ends nothing."""
+"""Intervals in a row that are averaged to find how long a claim held: a single dip does not end it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,9 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class ClaimResult:
-    """A claim beside what was measured. ``held_ns`` is how long the load kept it; None if it can't tell."""
+    """A claim beside what was measured. ``held_ns`` is how long the load kept it; None if the load is not of
+    the claim's figure.
+    """
 
     pair: Pair
     claimed: float

@@ -31,7 +31,7 @@ _MOST_POINTS: Final = 1500
 _SHORTEST_IDLE_NS: Final = NS_PER_S // 10
 _SCATTERED: Final = 400
 _PRINTED_VALUES: Final = 200
-_NO_TEMPERATURE: Final = Verdict("Temperature: not reported (nothing in the record tells it).", "fail")
+_NO_TEMPERATURE: Final = Verdict("Temperature: not reported (the record has none).", "fail")
 _Point = tuple[float, int, float]  # place on x, number of its group, MB/s
 
 
@@ -58,7 +58,7 @@ def duty_cycle_page(measured: ThermalRun) -> Page:
         return nothing_page(page_id, title, "it was not measured")
     conditions = measured.conditions
     busy, idle = format_duration(conditions.busy_ns), format_duration(conditions.idle_ns)
-    words = f"{busy} of writes and {idle} without I/O in turns."
+    words = f"{busy} of writes and {idle} without I/O alternate."
     verdict = load_verdict(measured, DUTY_CYCLE, NAMES[DUTY_CYCLE])
     panels = _panels(measured, [load], page_id, title, "X-THERMAL-3")
     return Page(page_id, title, (*panels, Verdict(words), verdict), mandatory=True)

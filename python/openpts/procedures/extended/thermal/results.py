@@ -1,4 +1,4 @@
-"""Whether heat slowed a drive down, since when, and by how much: from speed, temperature and its own word."""
+"""Whether heat slowed a drive down, since when, and by how much: from speed, heat and its own report."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +16,7 @@ HOT_WITHIN_K: Final = 3
 """A minute is hot when it is this near to the highest temperature of its run."""
 
 WARMED_BY_K: Final = 10
-"""But only in a run that warmed the drive by as much: else its highest temperature is none to speak of."""
+"""A run must have warmed the drive by this much for its highest temperature to count as hot."""
 
 STABLE_SPREAD: Final = 0.1
 """Speed is stable when its range over some minutes is no more than this share of their mean."""
@@ -33,20 +33,21 @@ class Evidence(StrEnum):
     """What the judgement rests on."""
 
     DRIVE = "drive"
-    """The drive says itself that it throttled."""
+    """The drive reports that it throttled."""
     SPEED = "speed"
-    """The drive says nothing, but was slow while it was hot."""
+    """The drive reports nothing, but was slow while it was hot."""
     NONE = "none"
-    """It was not slow while it was hot, or says itself that it did not throttle."""
+    """It was not slow while it was hot, or reports that it did not throttle."""
     UNKNOWN = "unknown"
-    """Neither its temperature nor its own word is known."""
+    """Neither its temperature nor its own report is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeatPoint:
     """A stretch of a run: ``end_ns`` from the run's beginning, temperature at its end.
 
-    ``elapsed_ns`` is the time with I/O. ``throttled`` is the drive's own word, None where it says nothing.
+    ``elapsed_ns`` is the time with I/O. ``throttled`` is what the drive reports, None where it does not
+    report it.
     """
 
     end_ns: int
@@ -170,7 +171,7 @@ def reference_of(points: Sequence[HeatPoint], length_ns: int) -> float:
 
 
 def is_stable(minutes: Sequence[HeatPoint], count: int) -> bool:
-    """Whether the speed of the last so many minutes has no range to speak of."""
+    """Whether the speed of the last minutes is stable."""
     if len(minutes) < count:
         return False
     rates = [minute.bytes_per_s for minute in minutes[-count:]]
@@ -190,7 +191,8 @@ def has_cooled(temperatures_c: Sequence[float], goal_c: float | None) -> bool:
 
 
 def counters_rose(before: Mapping[str, float], after: Mapping[str, float]) -> bool | None:
-    """Whether the drive counted throttling between two readings of its log; None where it did not say so.
+    """Whether the drive counted throttling between two readings of its log; None where its log does not show
+    it.
 
     A counter that stood still proves nothing: drives need not count what they do on their own.
     """

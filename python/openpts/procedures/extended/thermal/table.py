@@ -31,7 +31,7 @@ def results_page(measured: ThermalRun) -> Page:
     sources = dict.fromkeys(printable(health.reading.source) for health in measured.run.health)
     surroundings = items_table(
         f"{page_id}-surroundings",
-        "Surroundings, and where temperatures come from",
+        "Surroundings and sources of temperatures",
         [
             (
                 "Air around the drive",
@@ -93,7 +93,7 @@ def _kept_share(_measured: ThermalRun, load: Load) -> Cell:
 
 def _throttled_share(_measured: ThermalRun, load: Load) -> Cell:
     share = load.throttling.share
-    return cells.missing("can't be told") if share is None else cells.percent(100 * share)
+    return cells.missing("not known") if share is None else cells.percent(100 * share)
 
 
 def _counted(name: str, decimals: int) -> _Value:
@@ -107,13 +107,13 @@ def _counted(name: str, decimals: int) -> _Value:
 _ROWS: Final[tuple[tuple[str, _Value], ...]] = (
     ("Length", lambda _m, load: Cell(format_duration(load.length_ns), load.length_ns / NS_PER_S)),
     ("Written (GB)", lambda _m, load: cells.number(load.written_bytes / GB, 1)),
-    ("Temperature at its start (°C)", lambda m, load: _temperature(m.temperature_at(load.started_ns))),
+    ("Temperature at the start (°C)", lambda m, load: _temperature(m.temperature_at(load.started_ns))),
     ("Highest temperature (°C)", lambda _m, load: _temperature(highest_temperature_c(load))),
     ("First minute (MB/s)", _first_rate),
     ("Time to the first throttle", _time_before),
-    ("Written before it (GB)", _bytes_before),
+    ("Written before the throttle (GB)", _bytes_before),
     (
-        "Speed before it (MB/s)",
+        "Speed before the throttle (MB/s)",
         lambda _m, load: _rate(load.throttling.before_bytes_per_s, "throttled at once"),
     ),
     ("Speed throttled (MB/s)", lambda _m, load: _rate(load.throttling.throttled_bytes_per_s, "none seen")),

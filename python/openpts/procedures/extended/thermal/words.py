@@ -1,4 +1,4 @@
-"""What the report of thermal throttling says of a run in words, with the rule."""
+"""Sentences of the report of thermal throttling, with the rule."""
 
 from typing import Final
 
@@ -17,22 +17,23 @@ from openpts.units import GB, MB, format_duration
 _NO_LOSS_SHARE: Final = 0.95
 
 RULE: Final = (
-    "Rule: the drive's own word where it gives one, or a throttle counter of its log that rises; else a "
-    f"minute is throttled when its mean is below {100 * SLOW_SHARE:g} % of the first minute of the cold run "
+    "Rule: the drive's own report decides, or a throttle counter of its log that rises; without either, a "
+    f"minute is throttled if its mean is below {100 * SLOW_SHARE:g} % of the first minute of the cold run "
     f"while the temperature is within {HOT_WITHIN_K} K of the highest, in a run that warmed the drive by "
     f"{WARMED_BY_K} K."
 )
 
 
 def load_verdict(measured: ThermalRun, number: int, name: str) -> Verdict:
-    """Whether a load was slowed down by heat; ``fail`` only where that can't be told."""
+    """Whether a load was slowed down by heat; ``fail`` only if that is not known."""
     load = measured.loads.get(number)
     if load is None:
         return Verdict(f"{name}: n/a (not measured).", "fail")
     throttling = load.throttling
     if throttling.evidence is Evidence.UNKNOWN:
         return Verdict(
-            f"{name}: n/a (the record has no temperatures of this drive, nor its own word on throttling).",
+            f"{name}: n/a (the record has neither temperatures of this drive nor its own report on "
+            "throttling).",
             "fail",
         )
     length = format_duration(load.length_ns)
@@ -41,9 +42,9 @@ def load_verdict(measured: ThermalRun, number: int, name: str) -> Verdict:
         return Verdict(f"{name}: no throttling seen in {length}{highest_text(load)}.{slow}")
     own_word = throttling.evidence is Evidence.DRIVE
     words = (
-        "throttled, as the drive itself says"
+        "throttled, as the drive reports"
         if own_word
-        else "slow while hot, which looks like throttling; the drive does not say so itself"
+        else "slow while hot, which looks like throttling; the drive does not report it"
     )
     return Verdict(f"{name}: {words}. {_since_text(load)}{_cost_text(load)}{highest_text(load)}.")
 
@@ -89,5 +90,5 @@ def _slow_minutes(load: Load, minute_ns: int) -> str:
         return ""
     return (
         f" {slow} of {len(minutes)} stretches of {format_duration(minute_ns)} were below "
-        f"{100 * SLOW_SHARE:g} % of the first, which is not heat by the rule: a full cache looks so."
+        f"{100 * SLOW_SHARE:g} % of the first: by the rule not heat, perhaps a full cache."
     )

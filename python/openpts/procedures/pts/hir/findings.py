@@ -36,8 +36,8 @@ def findings(run: Run) -> tuple[Deviation, ...]:
                     rule_id=rule_id,
                     clause=clause,
                     required=f"bursts and pauses of their length, within {format_duration(EDGE_LIMIT_NS)}",
-                    used=f"wait state {state.number}: {late} of {len(samples)} edges further off",
-                    effect="the drive had other pauses than the wait state says",
+                    used=f"wait state {state.number}: {late} of {len(samples)} edges off by more",
+                    effect="the drive had other pauses than the wait state prescribes",
                 )
             )
     return tuple(entries)

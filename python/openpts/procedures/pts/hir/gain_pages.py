@@ -1,4 +1,4 @@
-"""Our own pages of HIR: what each wait state gains, and its accesses one by one."""
+"""openpts' own pages of HIR: the gain of each wait state, and its accesses one by one."""
 
 from typing import Final
 
@@ -132,7 +132,7 @@ def _pauses_table(results: IdleRecoveryResults) -> Table:
             Column("Access, longest excess (ms)"),
         ),
         rows=tuple(_pause_row(segment) for segment in results.segments),
-        note="An access's excess is the time that the drive took to answer what was outstanding at its end.",
+        note="Excess of an access: the time in which the drive completed the I/Os outstanding at its end.",
     )
 
 

@@ -15,7 +15,7 @@ from openpts.units import NS_PER_MS, NS_PER_S
 WAIT_COLOR: Final = 2
 RETURN_COLOR: Final = 0
 _NO_WAIT_STATE: Final = Verdict(
-    "No wait state was run: the test ends where its preconditioning is not steady (PTS 11.2).", "fail"
+    "No wait state was run: the test ends if its preconditioning is not steady (PTS 11.2).", "fail"
 )
 ALL_WAIT_STATES: Final = Required("3", "Plot 11-3")
 

@@ -37,7 +37,7 @@ def accesses(
     """The accesses among consecutive steps of a wait state or of its return to baseline, idle steps between.
 
     ``origin_ns`` is the moment on the engine's clock from which ``ended_ns`` counts. Only complete steps
-    count. ``scale`` is that of a simulated drive: its clock tells nominal time, so that the microseconds of a
+    count. ``scale`` is that of a simulated drive: its clock shows nominal time, so that the microseconds of a
     late answer appear that many times as long in it.
     """
     return tuple(
@@ -138,7 +138,7 @@ def late_edges(samples: Sequence[Sample], planned_ns: int, limit_ns: int, scale:
     """How many on or off edges of a wait state were off by more than the limit through no fault of the drive.
 
     A burst that ends late because the drive answered its last I/Os late, at most its longest response time
-    after they were issued, is the drive's doing, and is what the test wants to see.
+    after they were issued, is caused by the drive, and is what the test measures.
     """
     bursts = [sample for sample in samples if sample.step.stimulus is not None]
     late_ends = sum(

@@ -65,7 +65,7 @@ def _deviations_table(matrix: Matrix, sizes: Sequence[int], read_pcts: Sequence[
             for read_pct in read_pcts
             if (cell := matrix.cell(size, read_pct)) is not None
         ),
-        note="The rows of this table are the 56 cells; those without values are left out.",
+        note="One row per cell of the 56; cells without values are left out.",
         printed=False,
     )
 

@@ -34,9 +34,10 @@ def _own_share(run: Run) -> tuple[Deviation, ...]:
         Deviation(
             rule_id="PTS-DEF-03",
             clause="2.1.11",
-            required=f"response times of the device: {LIMIT_PCT:g} % of an average or less from the host",
-            used=f"{share.own_ns / NS_PER_US:.1f} us of each for which the thread sleeps are interrupt, "
-            f"wake-up and engine: up to {share_text(largest_pct)} ({point}), {beyond}",
-            effect="the averages say that much more about this host than about the device",
+            required=f"response times of the device: the host's share is at most {LIMIT_PCT:g} % of an "
+            "average",
+            used=f"{share.own_ns / NS_PER_US:.1f} us (interrupt, wake-up and engine) of each for which the "
+            f"thread sleeps: up to {share_text(largest_pct)} ({point}), {beyond}",
+            effect="the averages include that share of this host's time",
         ),
     )

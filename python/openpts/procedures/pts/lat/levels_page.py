@@ -21,7 +21,7 @@ _COLORS: Final = (3, 4, 2, 1)
 
 @dataclass(frozen=True, slots=True)
 class _Curve:
-    """A line of the plot; ``words`` say in a sentence what it rests on."""
+    """A line of the plot; ``words`` is a sentence on the I/Os behind it."""
 
     label: str
     words: str

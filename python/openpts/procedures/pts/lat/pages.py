@@ -26,7 +26,7 @@ def tabular_page(
 ) -> Page:
     """IOPS, ART, 99.999 % and MRT of all nine elements (Plot 9-3), with N below.
 
-    ``host_part``: what of the response times is not the device's.
+    ``host_part``: verdicts on the host's share of the response times.
     """
     table = Table(
         id=f"{name.id}-values",
@@ -44,9 +44,9 @@ def tabular_page(
             for head, to_cell in _BLOCKS
             for read_pct in matrix.read_pcts
         ),
-        note=f"99.999 %: mean of the Rounds' percentiles, each of which needs "
-        f"{ios_needed(TAIL_PERCENTILE):,} I/Os; with fewer the maximum and N, the smallest Round's count. "
-        + absences_note(matrix, sector_bytes),
+        note="99.999 %: mean of the Rounds' percentiles, each of which needs "
+        f"{ios_needed(TAIL_PERCENTILE):,} I/Os; with fewer, the cell has the maximum and N, the smallest "
+        "Round's count. " + absences_note(matrix, sector_bytes),
     )
     merged = matrix_table(
         matrix,
@@ -131,7 +131,7 @@ def exceedance_page(times: ResponseTimes | None, name: PlotName, workload: str) 
 
 
 def _exceedance_table(table_id: str, times: ResponseTimes) -> Table:
-    """Time by the middle of each bin: the histogram knows no more."""
+    """Time by the middle of each bin: the histogram is no finer."""
     middles = [(found.low_ns * found.high_ns) ** 0.5 * found.ios for found in times.bins]
     spent = sum(middles)
     rows = []

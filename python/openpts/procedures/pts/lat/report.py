@@ -286,7 +286,8 @@ def _matrix(run: Run, results: RoundTestResults) -> Matrix:
 def host_part(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
     """The engine's own share of the averages, and whether kernel threads carry out the target's I/O.
 
-    Nothing of what the record does not hold: of simulated drives, and of records from before it was measured.
+    Empty where the record does not have them: of simulated drives, and in records from before they were
+    measured.
     """
     return (*_own_share(run, results), *_kernel_threads(run))
 
@@ -297,9 +298,9 @@ def _own_share(run: Run, results: RoundTestResults) -> tuple[Verdict, ...]:
         return ()
     point, largest_pct = share.largest
     text = (
-        f"Own share: {share.own_ns / NS_PER_US:.1f} us of each response time for which the thread sleeps are "
-        f"interrupt, wake-up and engine, {share_text(share.smallest_pct)} to {share_text(largest_pct)} of "
-        f"the averages (most: {point})."
+        f"Own share: {share.own_ns / NS_PER_US:.1f} us (interrupt, wake-up and engine) of each response time "
+        f"for which the thread sleeps, {share_text(share.smallest_pct)} to {share_text(largest_pct)} of the "
+        f"averages (most: {point})."
     )
     return (Verdict(text, "fail" if largest_pct > LIMIT_PCT else ""),)
 
@@ -310,7 +311,7 @@ def _kernel_threads(run: Run) -> tuple[Verdict, ...]:
         return ()
     return (
         Verdict(
-            f"Threads of the kernel carry out the target's I/O ({printable(fact.value)}): each response time "
-            "includes two hand-overs between threads, whose length depends on where the scheduler puts them."
+            f"Kernel threads carry out the target's I/O ({printable(fact.value)}): each response time "
+            "includes two hand-overs between threads, whose duration depends on the scheduler."
         ),
     )

@@ -163,7 +163,7 @@ def _read_window(cycle: Cycle) -> Page:
             f"Reads in the Measurement Window - SEQ/{cycle.size_text}",
         ),
     )
-    sentence = Verdict("Reads decide nothing: steady state is that of the writes (8.3.5).")
+    sentence = Verdict("Reads do not decide: steady state is judged on the writes (8.3.5).")
     return replace(page, blocks=(*page.blocks, sentence), mandatory=False)
 
 
@@ -232,7 +232,7 @@ def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:
 
 
 def lba_position_page(run: Run, cycle: int, name: PlotName) -> Page:
-    """MB/s of the last full pass of a cycle's preconditioning, or why the record can't tell it."""
+    """MB/s of the last full pass of a cycle's preconditioning, or why the record does not have it."""
     samples = [step.sample for step in run.part(Part.WIPC, cycle=cycle)]
     stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
     reason = "no preconditioning was begun"
@@ -267,7 +267,7 @@ def lba_position_page(run: Run, cycle: int, name: PlotName) -> Page:
 
 
 def _several(tc: int) -> str:
-    return f"{tc} threads wrote at as many places at once, and the record does not tell them apart"
+    return f"{tc} threads wrote at as many places at once, and the record does not separate them"
 
 
 def _positions_table(table_id: str, bins: tuple[PositionBin, ...]) -> Table:

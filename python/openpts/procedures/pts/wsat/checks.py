@@ -34,7 +34,7 @@ def _default_stimulus(evidence: Evidence) -> Finding:
 
 
 def _length(evidence: Evidence) -> Finding:
-    """4 x user capacity, 6 hours, or steady: told by the bytes, the time and the outcome of each cycle."""
+    """4 x user capacity, 6 hours, or steady: checked on the bytes, the time and the outcome of each cycle."""
     if not evidence.outcomes:
         return not_reached(evidence.ending)
     capacity = evidence.manifest.target.user_capacity_bytes

@@ -66,7 +66,7 @@ class SaturationCycle:
 
     @property
     def prefix(self) -> str:
-        """Of page ids: unlike for each workload."""
+        """The workload's part of page ids."""
         return f"{PREFIX}-{self.number}" if len(self.conditions.workloads) > 1 else PREFIX
 
     @property
@@ -91,7 +91,7 @@ class SaturationCycle:
 
     @property
     def state_words(self) -> str:
-        """Whether Steady State was found, for what stands away from the rounds."""
+        """Whether Steady State was found, for figures that are shown apart from the rounds."""
         if self.results.steady:
             other = ", at another level than the end" if self.results.ends_elsewhere else ""
             return f"found in Tracking Round {self.results.steady_round}{other}"
@@ -99,7 +99,7 @@ class SaturationCycle:
 
     @property
     def between_verdicts(self) -> tuple[Verdict, ...]:
-        """What the minutes between the tracked ones say, where they say otherwise."""
+        """A verdict on the minutes between the tracked ones, if they disagree with these."""
         return other_minutes_verdicts(self.others, self.workload.title, self.conditions.tracking_period_ns)
 
     @property

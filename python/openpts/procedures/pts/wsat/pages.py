@@ -141,7 +141,7 @@ def bandwidth_page(course: Course, along: Along, name: PlotName, steady_at: floa
     series = (Series("Mean of a minute", "column", (_MBPS,), MEAN_COLOR, style="mean", emphasis=True),)
     rules = (*_steady(steady_at), *_end(course, along))
     plot = _over_minutes(course, along, shown, "Throughput (MB/s)", series=series, rules=rules)
-    where = Verdict("The values stand in the table of the IOPS plot over the same axis.")
+    where = Verdict("The values are in the table of the IOPS plot over the same axis.")
     return page(name, plot.over(name, shown), where, mandatory=False)
 
 
@@ -168,7 +168,7 @@ def response_times_page(course: Course, name: PlotName) -> Page | None:
         name,
         times.over(name, shown) if measured else None,
         iops.over(PlotName(f"{name.id}-iops", f"{name.number} (2)", "IOPS of the same minutes"), shown),
-        Verdict(f"The values stand in the table of the IOPS plot over the same axis.{few}"),
+        Verdict(f"The values are in the table of the IOPS plot over the same axis.{few}"),
         mandatory=False,
     )
 
@@ -233,5 +233,5 @@ def end_sentence(course: Course) -> str:
     results = course.results
     fills = results.written_bytes / course.capacity_bytes if course.capacity_bytes else 0.0
     amount = f"{cells.fixed(results.written_bytes / GB, 1)} GB written = {cells.fixed(fills, 2)} drive fills"
-    ended = f"ended by: {course.ended_by}" if course.ended_by else "did not come to its end"
+    ended = f"ended by: {course.ended_by}" if course.ended_by else "not completed"
     return f"{course.title}: {format_duration(results.elapsed_ns)}, {amount}; {ended}."

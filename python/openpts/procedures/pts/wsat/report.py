@@ -112,7 +112,7 @@ def report(run: Run) -> ReportContent:
     begun = range(1, min(run.cycle_count, len(conditions.workloads)) + 1)
     cycles = [SaturationCycle(run, conditions, number) for number in begun]
     missing = [
-        Verdict(f"{workload.title}: never began.", "fail") for workload in conditions.workloads[len(cycles) :]
+        Verdict(f"{workload.title}: not begun.", "fail") for workload in conditions.workloads[len(cycles) :]
     ]
     steady = cycles[0].state_words if len(cycles) == 1 else "see verdicts"
     return ReportContent(
@@ -154,8 +154,8 @@ def _other_level(results: SaturationResults) -> str:
     if not results.ends_elsewhere or results.zones is None or results.verdict is None:
         return ""
     return (
-        f"; at {cells.fixed(results.verdict.average, 0)} IOPS, which is another level than the "
-        f"{cells.fixed(results.zones.final_iops, 0)} IOPS of the end"
+        f"; at {cells.fixed(results.verdict.average, 0)} IOPS, another level than the "
+        f"{cells.fixed(results.zones.final_iops, 0)} IOPS at the end"
     )
 
 

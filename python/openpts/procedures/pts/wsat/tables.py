@@ -25,7 +25,7 @@ def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
         ("Data pattern", data_text(conditions.data)),
         ("Active range", active_range(covered.start_pct, covered.end_pct)),
         (
-            "To be ended by",
+            "End rules",
             f"{conditions.drive_fills:g} x user capacity written or {format_duration(conditions.longest_ns)}"
             + (", or Steady State" if conditions.stop_when_steady else ""),
         ),
@@ -48,7 +48,7 @@ def preparation_page(run: Run, course: Course, demand: str, cycle: int) -> Page:
 
 
 def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:
-    """Plateau, transition and end zone with the rule that tells them apart.
+    """Plateau, transition and end zone with the rule that separates them.
 
     ``state`` is whether Steady State was found, in words.
     """
@@ -56,11 +56,12 @@ def zones_page(course: Course, page_id: str, title: str, state: str) -> Page:
     if zones is None:
         return Page(page_id, title, (Verdict("Zones: n/a (fewer than ten minutes).", "info"),))
     rule = Verdict(
-        f"Rule (ours): the plateau lasts while minute means lie within {ZONE_PCT:g} % of the mean of the "
-        f"first {PLATEAU_MINUTES} minutes, or of the first one if those lie further apart; the end zone "
+        f"Rule (openpts' own): the plateau lasts while minute means are within {ZONE_PCT:g} % of the mean of "
+        f"the first {PLATEAU_MINUTES} minutes, or of the first minute if those {PLATEAU_MINUTES} differ by "
+        f"more; the end zone "
         f"begins with the first minute after it within {ZONE_PCT:g} % of the mean of the last "
-        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter). Steady "
-        "State is decided by definition 2.1.24 alone."
+        f"{FINAL_MINUTES} minutes (or the last quarter, if shorter). Steady State is decided by definition "
+        "2.1.24 alone."
     )
     return Page(
         page_id,

@@ -36,7 +36,7 @@ def _group(number: int, point: RoundPoint, hours: int) -> Check:
         right = all(point.matches(stimulus) for stimulus in stimuli(samples))
         whole = any(found.number == number for found in evidence.rounds(Part.ACCESS_GROUP))
         if not whole:
-            return not_reached(f"broken off after {format_duration(length_ns)}")
+            return not_reached(f"cut short after {format_duration(length_ns)}")
         return met_if(
             right and at_least(length_ns, hours * HOUR_NS),
             f"{hours} h of {point}",
@@ -58,7 +58,7 @@ def _demands_of(evidence: Evidence, number: int) -> list[int]:
 def _different_demands(evidence: Evidence) -> Finding:
     first, second = (_demands_of(evidence, number) for number in (1, 2))
     if not (first and second):
-        return not_reached("not both stimuli were applied")
+        return not_reached("one of the two stimuli was not applied")
     text = ", ".join(f"TOIO {toio}" for toio in (*first, *second))
     return met_if(first != second, "another OIO for another stimulus", text)
 

@@ -139,12 +139,12 @@ def _verdict(results: CrossStimulusResults, conditions: CrossStimulusConditions)
     whole, wanted = _whole_groups(results, conditions), len(conditions.groups)
     if whole < wanted or results.peak_recovery_ns is None:
         return Verdict(
-            f"{whole} of {wanted} access groups came to their end: recovery to the peak can't be stated.",
+            f"{whole} of {wanted} access groups were completed. Recovery to the peak: n/a.",
             "fail",
         )
     return Verdict(
-        "All access groups were applied. Throughput was at its peak of the third group "
-        f"{results.peak_recovery_ns / _NS_PER_MIN:.2f} min after the second one ended."
+        "All access groups were applied. Throughput of group 3 peaked "
+        f"{results.peak_recovery_ns / _NS_PER_MIN:.2f} min after the end of group 2."
     )
 
 

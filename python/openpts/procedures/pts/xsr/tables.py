@@ -48,8 +48,8 @@ def table_page(results: CrossStimulusResults, conditions: CrossStimulusCondition
         head=Column("", align="left", width=0.6),
         columns=tuple(columns),
         rows=rows,
-        note="Peaks are the best minute's throughput and the worst minute's ART; MRT is that of any I/O. "
-        "Recovery: from the end of group 2 to the end of group 3's best minute, as 12.1 asks.",
+        note="Peaks are the best minute's throughput and the worst minute's ART; MRT is the largest of all "
+        "I/Os. Recovery: from the end of group 2 to the end of group 3's best minute, as 12.1 defines it.",
     )
     return page(name, Verdict(head_line), table, *_recovery_blocks(results))
 
@@ -80,7 +80,9 @@ def _rates(group: GroupSummary) -> tuple[Cell, Cell]:
 
 
 def _recovery_blocks(results: CrossStimulusResults) -> tuple[Block, ...]:
-    """Our own measures of recovery: a peak comes in noise at any time, a share is reached once."""
+    """Our own measures of recovery: in noise a peak may come at any time, while a share is first reached only
+    once.
+    """
     if not results.recoveries:
         return (Verdict("Recovery: n/a, the third access group was not reached.", "fail"),)
     table = Table(
@@ -96,7 +98,8 @@ def _recovery_blocks(results: CrossStimulusResults) -> tuple[Block, ...]:
             for recovery in results.recoveries
         )
         + _peak_rows(results),
-        note="Each time ends with the minute named; the time to the highest minute (12.1) stands above.",
+        note="Each time ends with the minute named; the time to the highest minute (12.1) is in the table "
+        "above.",
     )
     stable = results.stable_recovery
     return (table, *(() if stable is None else (Verdict(_stable_text(stable)),)))

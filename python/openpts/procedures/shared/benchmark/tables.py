@@ -21,7 +21,7 @@ _NOT_MEASURED = "not measured"
 _NO_SUCH_ROW = Cell("-", tone="missing")
 _DATA_NOTE = (
     "RND: incompressible, fresh for each write. RND_ONCE: random, made once for each buffer of the queue and "
-    "written again."
+    "written repeatedly."
 )
 
 
@@ -45,7 +45,7 @@ class MeasuredRow:
 
 
 def measured_row(row: ProfileRow, samples: Sequence[Sample]) -> MeasuredRow:
-    """The steps of a row told apart: idle time, the warm-up that is thrown away, passes."""
+    """The steps of a row by kind: idle time, the warm-up that is thrown away, passes."""
     busy = [sample for sample in samples if sample.step.stimulus is not None]
     warm_up = busy[:1] if row.warm_up_ns else []
     return MeasuredRow(
@@ -76,7 +76,7 @@ def value_text(value: float, unit: FigureUnit) -> str:
 
 
 def row_measure(row: ProfileRow) -> Measure[RowFigure]:
-    """What a row says in its first unit, under the subject's name."""
+    """The measure of a row in its first unit, under the subject's name."""
     unit = row.units[0]
     return Measure(
         unit.name.lower(),

@@ -27,14 +27,14 @@ _PARTS: Final = (
     (Part.HISTOGRAM, "Histograms"),
 )
 _DEALT: Final = (
-    "Sizes, ranges and reads are dealt from shuffled decks, so that shares are exact over each deck of a "
-    "thread: smaller deviations than those of independent draws are expected, and p-values near 1."
+    "Sizes, ranges and reads come from shuffled decks, with exact shares over each deck of a thread: "
+    "deviations are expected to be smaller than those of independent draws, and p-values near 1."
 )
 _GROUPS: Final = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
 def access_pattern_page(run: Run, page_id: str, title: str) -> Page | None:
-    """What the engine counted against what was wanted; None for a pattern of one size all over the range."""
+    """Counted and wanted shares side by side; None for a pattern of one size over the whole range."""
     periods = [step for step in run.steps if _is_period(step)]
     if not periods:
         return None

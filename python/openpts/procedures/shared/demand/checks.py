@@ -163,10 +163,10 @@ def tracked_window(evidence: Evidence) -> SteadyStateReport | None:
 
 
 def optional_wipc(evidence: Evidence) -> Finding:
-    """2 x user capacity before WDPC, for those who want it."""
+    """The optional 2 x user capacity before WDPC."""
     conditions = evidence.conditions(DemandConditions)
     if not conditions.precondition_passes:
-        return not_applicable("no WIPC was asked for")
+        return not_applicable("no WIPC was requested")
     written = sum(sample.write.bytes for sample in evidence.of(Part.WIPC))
     fills = written / evidence.manifest.target.user_capacity_bytes
     return met_if(

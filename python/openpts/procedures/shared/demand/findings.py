@@ -1,6 +1,5 @@
-"""What the figures of CBW and DIRTH show to deviate.
-
-Preconditioning that did not get steady, no point below 5 ms, shares that are off, lost I/Os.
+"""Deviations that the figures of CBW and DIRTH show. Preconditioning that did not reach steady state, no
+point below 5 ms, shares that are off, lost I/Os.
 """
 
 from collections.abc import Iterator
@@ -28,7 +27,7 @@ class Requirement:
 
 @dataclass(frozen=True, slots=True)
 class Requirements:
-    """What the specification asks of each finding, under the numbers of a test."""
+    """The requirement that each finding deviates from, by its number in a test."""
 
     preconditioning: Requirement
     art_limit: Requirement
@@ -64,7 +63,7 @@ def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviat
         requirements.preconditioning,
         f"preconditioning that comes to steady state within {conditions.max_rounds} tracking rounds",
         used,
-        "demand variation began on a drive that had not come to steady state",
+        "demand variation began on a drive that was not in steady state",
     )
 
 
@@ -101,7 +100,7 @@ def _of_capture(run: Run, requirements: Requirements) -> Iterator[Deviation]:
             requirements.capture,
             "every single completion time of the histograms",
             f"not all of them: {capture.lost}",
-            "the files miss I/Os; histograms and figures of the report count all of them",
+            "the files lack I/Os; histograms and figures of the report count all of them",
         )
 
 
@@ -124,7 +123,7 @@ def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
         f"{len(off)} of {len(periods)} distributions are off; the worst by "
         f"{abs(worst.errors[kind]):.1f} standard errors ({worst.shares_pct[kind]:.3f} % for "
         f"{worst.wanted_pct[kind]:.3g} %, {step.place})",
-        "the pattern was another one than that of the specification",
+        "the pattern was not that of the specification",
     )
 
 

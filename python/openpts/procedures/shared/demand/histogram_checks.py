@@ -1,4 +1,4 @@
-"""Max, Min and Mid points of CBW and DIRTH and their histograms, chosen anew from the record (13.2, 14.2)."""
+"""Max, Min and Mid points of CBW and DIRTH, with histograms, chosen again from the record (13.2, 14.2)."""
 
 from typing import Final
 

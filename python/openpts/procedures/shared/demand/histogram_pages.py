@@ -221,7 +221,7 @@ def _prewrite_facts(page_id: str, steps: list[StepRecord]) -> Table:
 def _unfinished(steps: list[StepRecord]) -> Iterator[Block]:
     for step in steps:
         if step.sample.state is not StepState.COMPLETE:
-            yield Verdict(f"These pre-writes did not come to their end: {step.sample.state.value}.", "fail")
+            yield Verdict(f"These pre-writes were not completed: {step.sample.state.value}.", "fail")
 
 
 def _absence(demand: DemandRun, histogram: Histogram, what: str) -> Verdict:

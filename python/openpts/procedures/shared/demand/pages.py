@@ -280,6 +280,6 @@ def _demand_axis(title: str, values: list[float]) -> Axis:
 
 
 def _tc_series(shown: Table) -> tuple[Series, ...]:
-    """A series per thread count, which has the same colour in all plots."""
+    """A series per thread count, which has the same color in all plots."""
     ranks = {tc: rank for rank, tc in enumerate(sorted(column.value or 0 for column in shown.columns))}
     return column_series(shown, style="spline", color_of=lambda _n, column: ranks[column.value or 0])

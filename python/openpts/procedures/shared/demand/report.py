@@ -116,14 +116,14 @@ def _measures(demand: DemandRun) -> tuple[Measured, ...]:
 
 
 def _state(demand: DemandRun) -> str:
-    """What is not steady of preconditioning and rounds."""
+    """The parts that did not reach steady state: preconditioning, rounds."""
     preconditioning = not_steady(demand.preconditioning.results)
     words = (f"pre-conditioning: {preconditioning}" if preconditioning else "", not_steady(demand.results))
     return "; ".join(word for word in words if word)
 
 
 def _alerts(demand: DemandRun, standing: Standing) -> tuple[str, ...]:
-    """The red lines: what every page must say."""
+    """The red lines of every page."""
     results, tracked = demand.results, demand.preconditioning.results
     lines = [standing.red_line] if standing.red_line else []
     if not tracked.steady:

@@ -66,10 +66,9 @@ class ToioResults:
 
 @dataclass(frozen=True, slots=True)
 class DemandResults:
-    """What the samples of the rounds say.
-
-    ``rounds`` are complete ones, ``points`` the operating points in their order, ``tracked`` the one on which
-    steady state is judged. ``verdict`` is None with fewer than five rounds, ``chosen`` without any.
+    """The results of the rounds. ``rounds`` are complete ones, ``points`` the operating points in their
+    order, ``tracked`` the one on which steady state is judged. ``verdict`` is None with fewer than five
+    rounds, ``chosen`` without any.
     """
 
     conditions: DemandConditions
@@ -122,7 +121,7 @@ def analyse_demand(
 ) -> DemandResults:
     """Judge and average the rounds, from their samples, each with its round number.
 
-    ``steady_round`` only places the window; whether it is steady is judged anew.
+    ``steady_round`` only places the window; whether it is steady is judged again.
     """
     points = operating_points(conditions.tcs, conditions.qds)
     keyed = ((number, _point_of(sample), sample) for number, sample in numbered)

@@ -88,7 +88,7 @@ def _prewrites(demand: DemandRun) -> list[_Prewrite]:
 
 
 def _groups(prewrites: Sequence[_Prewrite]) -> list[str]:
-    """A colour for each Round, from the first one again beyond the last: the Rounds of each, by name."""
+    """A color for each Round, from the first one again beyond the last: the Rounds of each, by name."""
     numbers = [prewrite.number for prewrite in prewrites]
     groups = [[n for n in numbers if (n - 1) % _COLORS == color] for color in range(_COLORS)]
     return [

@@ -1,4 +1,4 @@
-"""What CBW and DIRTH call their pages, and what both reports know of their run (PTS Table 13-3)."""
+"""Titles of the pages of CBW and DIRTH, and the run as both reports use it (PTS Table 13-3)."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -33,7 +33,7 @@ class Names:
     over_rounds: bool = False
 
     def plot(self, number: int, *, detail: str = "", suffix: str = "") -> PlotName:
-        """The name of plot 1 to 15; ``suffix`` tells pages of the same plot apart."""
+        """The name of plot 1 to 15; ``suffix`` distinguishes pages of the same plot."""
         title = f"{self.titles[number - 1]} - {detail}" if detail else self.titles[number - 1]
         return self._required(number, suffix).named(self.prefix, title)
 
@@ -66,7 +66,7 @@ VARIATION: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DemandRun:
-    """A run of CBW or DIRTH with what its samples say."""
+    """A run of CBW or DIRTH with the results of its samples."""
 
     run: Run
     names: Names
@@ -153,8 +153,8 @@ def choice_rule(demand: DemandRun) -> str:
     return (
         f"MaxIOPS: of the points with ART below {format_latency_ms(conditions.art_limit_ns)} ms, those "
         f"within {conditions.plateau_pct:g} % of the highest IOPS; of these the lowest TOIO, then the higher "
-        "TC. MinIOPS: the lowest demand. MidIOPS: nearest to what divides the IOPS between them into "
-        f"{conditions.mid_points + 1} equal parts."
+        "TC. MinIOPS: the lowest demand. MidIOPS: nearest to the IOPS that divide the range between them "
+        f"into {conditions.mid_points + 1} equal parts."
     )
 
 
@@ -177,7 +177,7 @@ def choice_sentence(demand: DemandRun) -> Verdict:
     if chosen.below_art_limit:
         return Verdict(f"{'; '.join(points)}.{missing}", "pass" if chosen.middles else "fail")
     return Verdict(
-        f"No operating point has an ART below {limit} ms: the one with the lowest ART stands for MaxIOPS. "
-        f"{'; '.join(points)}.{missing}",
+        f"No operating point has an ART below {limit} ms: the point with the lowest ART takes the place of "
+        f"MaxIOPS. {'; '.join(points)}.{missing}",
         "fail",
     )

@@ -137,7 +137,7 @@ def order(expected: Points) -> Callable[[Evidence], Finding]:
         if not rounds:
             return not_reached("no round was completed")
         if wrong:
-            return deviated("the order of the loops", f"another in round {wrong[0].number}")
+            return deviated("the order of the loops", f"another order in round {wrong[0].number}")
         return met(f"{len(rounds)} rounds of {len(wanted)} elements, all in that order")
 
     return check
@@ -161,7 +161,7 @@ def until_steady(evidence: Evidence) -> Finding:
 
 
 def verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
-    """Each tracked variable of each cycle over its window, judged anew from the samples."""
+    """Each tracked variable of each cycle over its window, judged again from the samples."""
     found = []
     by_cycle = {cycle: _complete(evidence, cycle) for cycle in evidence.tested_cycles}
     for cycle, rounds in by_cycle.items():
@@ -181,7 +181,7 @@ def verdicts(evidence: Evidence) -> list[tuple[str, SteadyStateReport | None]]:
 
 
 def if_not_steady(evidence: Evidence) -> Finding | None:
-    """What is only asked for without steady state."""
+    """Requirements that apply only without steady state."""
     if not evidence.outcomes:
         return not_reached(evidence.ending)
     return not_applicable("steady state was reached") if evidence.steady else None

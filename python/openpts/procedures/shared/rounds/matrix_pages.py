@@ -184,7 +184,7 @@ def columns_3d_page(shown: Table, name: PlotName) -> Page:
         height_px=400,
     )
     sentence = Verdict(
-        "Front row 0/100 (all writes), back row 100/0 (all reads). Exact values stand in the table."
+        "Front row 0/100 (all writes), back row 100/0 (all reads). Exact values are in the table."
     )
     return page(name, plot.over(name, shown), sentence, Repeat(shown.id))
 

@@ -21,7 +21,7 @@ from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 
 @dataclass(frozen=True, slots=True)
 class RoundTestResults:
-    """What the samples of a rounds test say; ``verdicts`` go with ``conditions.tracking``.
+    """The results of a rounds test; ``verdicts`` go with ``conditions.tracking``.
 
     ``cells`` are averaged over the window, so they are empty if no round was completed.
     """
@@ -48,7 +48,7 @@ def analyse_round_test(
 ) -> RoundTestResults:
     """Judge and average a test, or one cycle of it, from its samples, each with its round number.
 
-    ``steady_round`` only places the window; whether it is steady is judged anew. ``block_sizes_bytes`` are
+    ``steady_round`` only places the window; whether it is steady is judged again. ``block_sizes_bytes`` are
     those of the cycle where a test has one cycle for each size; the conditions then become the cycle's.
     """
     if block_sizes_bytes is not None:

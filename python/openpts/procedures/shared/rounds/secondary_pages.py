@@ -30,8 +30,8 @@ def response_times_page(matrix: Matrix, title: str) -> Page:
                 "tail",
                 "99.999 % Response Time (ms): mean of the Rounds' percentiles",
                 tail_cell,
-                note=f"Five nines need {ios_needed(TAIL_PERCENTILE):,} I/Os in each Round; with fewer the "
-                "cell prints the maximum and N, the smallest Round's count.",
+                note=f"Five nines need {ios_needed(TAIL_PERCENTILE):,} I/Os in each Round; with fewer, the "
+                "cell has the maximum and N, the smallest Round's count.",
             ),
             matrix_table(matrix, "mrt", "Maximum Response Time, MRT (ms): maximum of the Rounds", mrt_cell),
         ),
@@ -57,7 +57,7 @@ def merged_tail_page(matrix: Matrix, title: str) -> Page:
 
 
 def _cpu_blocks(matrix: Matrix) -> tuple[Block, ...]:
-    """Two tables, or a sentence where no step has a figure for them: two pages of n/a say no more."""
+    """Two tables, or a sentence where no step has a figure for them: two pages of n/a would not help."""
     measured = matrix.results.cells.values()
     if measured and all(cell.cpu_sys_pct is None for cell in measured):
         return (Verdict(_NO_CPU),)

@@ -1,4 +1,4 @@
-"""How reports of the tests of rounds put their results in words: header fields, red lines, records."""
+"""Words of the reports on tests of rounds: header fields, red lines, records."""
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
 from openpts.procedures.kit.header_rows import data_text
@@ -20,7 +20,7 @@ def summary_state(results: RoundTestResults | DemandResults | TrackingResults) -
 
 
 def not_steady(results: RoundTestResults | DemandResults | TrackingResults) -> str:
-    """What figures of rounds say of a steady state that was not reached; empty if it was."""
+    """The note of figures that are not of steady state; empty if it was reached."""
     return "" if results.steady else f"Steady State {summary_state(results)}"
 
 

@@ -1,4 +1,4 @@
-"""What the minutes show that no tracking round looks at.
+"""Checks the minutes between the tracked ones.
 
 Steady state of a continuous stimulus is judged on single minutes 30 minutes apart. What repeats in that time,
 or comes and goes within it, they can't show; the minutes between them can. Rows of these, as far apart as the
@@ -45,7 +45,7 @@ class OtherMinutes:
     def agree(self) -> bool:
         """Whether it makes no difference which minutes are tracked.
 
-        Averages only count where the tracked minutes are steady: otherwise none stands for the drive.
+        Averages only count where the tracked minutes are steady: otherwise they do not represent the drive.
         """
         if not self.tracked.steady:
             return self.steady == 0
@@ -63,7 +63,7 @@ def other_minutes(
     """Judge the minutes between the tracked ones of a window, from all steps of the stimulus in order.
 
     ``starts_ns`` are those of tracked minutes 1, 2, ... from the start of the stimulus. None without a
-    verdict, without minutes between, or where no interval is short enough to tell them.
+    verdict, without minutes between, or if no interval is short enough for them.
     """
     if verdict is None:
         return None

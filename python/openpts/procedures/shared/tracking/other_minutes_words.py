@@ -1,4 +1,4 @@
-"""The minutes between the tracked ones, where they say otherwise: a sentence, and figures for machines."""
+"""The minutes between the tracked ones, if they disagree with these: a sentence, and figures for machines."""
 
 from typing import Any
 
@@ -9,9 +9,9 @@ from openpts.units import format_duration
 
 
 def other_minutes_verdicts(found: OtherMinutes | None, subject: str, period_ns: int) -> tuple[Verdict, ...]:
-    """What the tracked minutes did not see, in a sentence; none where the others agree with them.
+    """A sentence on what the tracked minutes missed; none if the others agree with them.
 
-    ``subject`` names the stimulus. The specification's rule stands all the same.
+    ``subject`` names the stimulus. The verdict by the specification's rule does not change.
     """
     if found is None or found.agree:
         return ()
@@ -20,11 +20,11 @@ def other_minutes_verdicts(found: OtherMinutes | None, subject: str, period_ns: 
     least, most = cells.fixed(found.minimum_iops, 0), cells.fixed(found.maximum_iops, 0)
     return (
         Verdict(
-            f"{subject}: the minutes between the tracked ones say otherwise. Of {found.rows} other rows of "
-            f"minutes {period} apart in the same time, {found.steady} meet the rules of 2.1.24; their "
-            f"averages are {low} to {high} IOPS, single minutes {least} to {most} IOPS; the tracked minutes "
-            f"average {cells.fixed(found.tracked.average, 0)} IOPS. What repeats every {period}, or comes "
-            "and goes within that time, the tracked minutes can't show.",
+            f"{subject}: the minutes between the tracked ones disagree. {found.steady} of {found.rows} other "
+            f"rows of minutes {period} apart in the same time meet the rules of 2.1.24; their averages are "
+            f"{low} to {high} IOPS, single minutes {least} to {most} IOPS; the tracked minutes average "
+            f"{cells.fixed(found.tracked.average, 0)} IOPS. Tracked minutes can't show what repeats every "
+            f"{period}, or comes and goes within that time.",
             "fail" if found.elsewhere or 2 * found.steady < found.rows else "info",
         ),
     )

@@ -41,7 +41,7 @@ _TRACKED_COLOR = 3
 class TrackedPart:
     """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun.
 
-    ``others`` are the minutes between those of its window, where they can be told.
+    ``others`` are the minutes between those of its window, if they are known.
     """
 
     run: Run
@@ -99,7 +99,7 @@ def tracked_part(run: Run, part: Part, cycle: int = 1) -> TrackedPart:
 
 
 def between_verdicts(tracked: TrackedPart, subject: str = "Pre-conditioning") -> tuple[Verdict, ...]:
-    """What the minutes between the tracked ones say, where they say otherwise."""
+    """A verdict on the minutes between the tracked ones, if they disagree with these."""
     what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
     return other_minutes_verdicts(tracked.others, what, tracked.period_ns)
 

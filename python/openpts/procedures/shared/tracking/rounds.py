@@ -81,7 +81,9 @@ def analyse_tracking(steps: Sequence[TrackedStep], *, minute_ns: int, period_ns:
 
 
 def _tracked_position(number: int, minute_ns: int, period_ns: int) -> int:
-    """Where the tracked minute stands in its round: behind what fills the time since the one before."""
+    """The position of the tracked minute in its round: behind the steps that fill the time since the one
+    before.
+    """
     return 0 if number == 1 or period_ns <= minute_ns else 1
 
 

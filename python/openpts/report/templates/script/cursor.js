@@ -8,7 +8,7 @@ const unitName = (title) => UNIT.exec(title)?.[2] ?? (title.startsWith("%") ? "%
 
 const isHistogram = (figure) => figure.series.some((series) => series.style === "bars");
 const isRead = (plot, series, number) => isShown(series, number, plot.state) && series.style !== "fit"
-  && !(series.second_axis && isHistogram(plot.figure));  // what that says is said of the bars
+  && !(series.second_axis && isHistogram(plot.figure));  // its values are those of the bars
 
 const shownPoints = (plot) => plot.points.flatMap((points, number) =>
   (isRead(plot, plot.figure.series[number], number)
@@ -17,7 +17,7 @@ const shownPoints = (plot) => plot.points.flatMap((points, number) =>
 // Where the cursor stops: each x that has a measured value in sight.
 const stopsOf = (plot) => [...new Set(shownPoints(plot).map((point) => point.x))].sort((a, b) => a - b);
 
-// Means stand for the time around them, so they are read beside their place too; points are not.
+// Means represent the time around them, so they are read beside their place too; points are not.
 const nearestMean = (points, x) => {
   const nearest = points.reduce((best, point) => (Math.abs(point.x - x) < Math.abs(best.x - x) ? point : best), points[0]);
   const spacing = points.length > 1 ? (points.at(-1).x - points[0].x) / (points.length - 1) : 0;
@@ -33,7 +33,7 @@ const pointAt = (plot, number, x) => {
 
 const withUnit = (text, title) => [text, unitName(title)].filter(Boolean).join(" ");
 
-// The lines of the tooltip in the plot's order: name, value with unit, colour.
+// The lines of the tooltip in the plot's order: name, value with unit, color.
 const linesAt = (plot, x) => {
   const { figure } = plot;
   return figure.series.flatMap((series, number) => {

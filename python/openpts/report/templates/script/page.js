@@ -91,7 +91,7 @@ document.querySelector("[data-do=json]").addEventListener("click", async () => {
   save(fileName(report.stem, name, "json"), await modelText(), "application/json");
 });
 
-// A saved drawing stands alone: the theme's colours are written into it, and what the page says of it around it.
+// A saved drawing stands alone: the theme's colors are written into it, and its title and the report's name are added.
 const wrapped = (text, width) => {
   const lines = [""];
   for (const word of text.split(" ")) {

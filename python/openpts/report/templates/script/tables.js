@@ -1,4 +1,4 @@
-// ---- tables: sort, colours of heat, rows that point at their series, long ones on demand
+// ---- tables: sort, colors by value, rows that point at their series, long ones on demand
 
 const tableOf = async (element) => (await model()).tables.get(element.dataset.name);
 const original = new WeakMap();  // the place of each row in the model
@@ -25,7 +25,7 @@ const sort = async (element, head, column) => {
   element.tBodies[0].append(...rows);
 };
 
-// A matrix is coloured as a whole, other tables column by column, for columns may have units of their own.
+// A matrix is colored as a whole, other tables column by column, for columns may have units of their own.
 const heatOf = (table) => {
   const columns = table.columns.map((_, n) => n);
   const sets = table.group ? [columns] : columns.map((column) => [column]);
@@ -102,7 +102,7 @@ const equip = (element) => {
   [...element.tBodies[0].rows].forEach((row, n) => original.set(row, n));
   const tools = document.createElement("span");
   tools.className = "tabletools";
-  if (element.dataset.heat) tools.append(buttonOf("Colours", `Colour cells by value: ${title}`, (button) => heat(element, button), false));
+  if (element.dataset.heat) tools.append(buttonOf("Colors", `Color cells by value: ${title}`, (button) => heat(element, button), false));
   tools.append(buttonOf("CSV", `Save as CSV: ${title}`, async () => saveTable(await tableOf(element))));
   element.caption.append(tools);
   if (element.tBodies[0].rows.length < 3) return;

@@ -113,14 +113,14 @@ const moveEndLabels = (plot, layers, { x, y }, height) => {
     if (layer.encoding?.x?.value === "width" && layer.data?.values) layer.data.values = layer.data.values.filter((row) => kept.has(row));
 };
 
-// What stands at a place that is out of sight goes with it: labels are not clipped to the plot.
+// Labels at a place that is out of sight are left out: they are not clipped to the plot.
 const isOutside = (layer, { x, y }) => {
   if (layer.mark?.clip !== false) return false;
   const out = (position, span) => position?.datum !== undefined && (position.datum < span[0] || position.datum > span[1]);
   return out(layer.encoding.x, x.span) || out(layer.encoding.y, y.span);
 };
 
-// Names of lines at places of x tell the place: they follow the axis to its other unit.
+// Names of lines at places of x contain the place: they follow the axis to its other unit.
 const followUnit = ({ figure, axes }, layers) => {
   if (axes.x.factor === 1) return;
   const told = new Set((figure.rules ?? []).filter((rule) => rule.axis === "x").map((rule) => rule.label));

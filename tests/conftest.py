@@ -3,8 +3,13 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from openpts import journal
+
+# How fast examples come is a fact of the machine and of what else it does, and fails no test.
+settings.register_profile("at any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("at any speed")
 
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

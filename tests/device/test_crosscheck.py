@@ -124,7 +124,10 @@ def test_nothing_is_written_any_more_when_it_was_stopped(file: Path) -> None:
     write = ("--stimulus", "sequential-write-128k-qd32", "--overwrite-file", "--seconds", "60")
     process = start_openpts("crosscheck", f"file:{file}", *write, cwd=file.parent)
     before = file.read_bytes()
-    time.sleep(2.5)  # the native engine begins, so that this test is about whichever has come to write
+    give_up_s = time.monotonic() + 60
+    while file.read_bytes() == before:  # the native engine begins
+        assert time.monotonic() < give_up_s
+        time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     _, stderr = process.communicate(timeout=30)
     assert process.returncode == 130

@@ -123,8 +123,8 @@ def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_the_rings_themselves_on_an_nvme_drive(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    # with the whole workspace, as `make test-rust` has compiled it: a crate alone has other features
-    build = ["cargo", "test", "--quiet", "--locked", "--lib", "--no-run", "--message-format=json"]
+    # as `make test-rust` has compiled it: of a crate alone the libraries would have other features
+    build = ["cargo", "test", "--quiet", "--locked", "--no-run", "--message-format=json"]
     built = subprocess.run(build, cwd=root, capture_output=True, text=True, check=True)
     artifacts = [json.loads(line) for line in built.stdout.splitlines() if '"executable"' in line]
     (program,) = {

@@ -7,7 +7,8 @@ DEMO   := build/demo
 SAMPLES := build/samples
 JOBS   ?= 2
 
-.PHONY: setup demo samples test test-rust test-python lab loom miri fuzz fuzz-python lint format bench nines docs wheel clean help
+.PHONY: setup demo samples test test-full test-rust test-python test-python-full test-build lab lab-sample loom miri fuzz \
+  fuzz-python lint lint-rust lint-python format bench nines docs wheel clean help
 
 help:  ## list these jobs
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -66,20 +67,38 @@ samples: $(VENV)/.built  ## build/samples: a report of every test, from simulate
 	$(BIN)/openpts report $(SAMPLES)/enterprise --style short
 	$(BIN)/openpts compare $(SAMPLES)/enterprise $(SAMPLES)/client --out $(SAMPLES)/comparison
 
-test: test-rust test-python  ## all tests
+test: test-rust test-python  ## all tests, of the longest a sample
+
+test-full: test-rust test-python-full  ## all tests, in all their cases
 
 test-rust:
 	cargo test --quiet --locked
 
+test-build:  # what test-rust runs, while the processors have nothing else to do
+	cargo test --quiet --locked --no-run
+
+# Neighbours stay together, and with them what they share; who has finished takes some of what the others have left.
+PYTEST := $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/lab
+
 test-python: setup
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile --ignore tests/lab
+	$(PYTEST) --sample
 
-lab: setup  ## purge, proof, cache, whole tests, refusals and healing on emulated drives; OPENPTS_LAB names the lab
+test-python-full: setup
+	$(PYTEST)
+
+# One virtual machine for a file: it must not be booted in two processes.
+LAB := $(BIN)/python -m pytest -n $(JOBS) --dist loadfile --no-loadscope-reorder tests/lab
+
+lab lab-sample: setup
 	@[ -n "$$OPENPTS_LAB" ] || { echo "OPENPTS_LAB names no lab: see CONTRIBUTING.md"; exit 1; }
-	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile tests/lab
+	$(LAB) $(if $(filter lab-sample,$@),--sample)
+lab:  ## purge, proof, cache, whole tests, refusals and healing on emulated drives; OPENPTS_LAB names the lab
+lab-sample:  ## of these one of each kind (5 minutes)
 
+# Interleavings are counted, not timed: unoptimised, the crate is compiled in a third of the time.
 loom:  ## the barrier of the engine's threads under every interleaving
-	cargo test --quiet --locked -p openpts-core --features loom --lib barrier
+	cargo test --quiet --locked -p openpts-core --features loom --lib barrier \
+	  --config profile.test.package.openpts-core.opt-level=0
 
 miri:  ## what Miri can run of the clock and the machine; needs a nightly Rust with miri
 	cargo +nightly miri test --quiet --locked -p openpts-core --lib --target-dir target/miri -- clock:: machine:: log_linear
@@ -95,10 +114,14 @@ MUTATIONS ?= 1000000
 fuzz-python: setup  ## as many damaged inputs for each reader of files (many hours)
 	OPENPTS_MUTATIONS=$(MUTATIONS) $(BIN)/python -m pytest -n $(JOBS) tests/mutations
 
-lint: setup  ## formatters, linters, types, imports
+lint: lint-rust lint-python  ## formatters, linters, types, imports
+
+lint-rust:
 	cargo fmt --check
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
 	cargo clippy --quiet --locked -p openpts-python --no-default-features -- -D warnings
+
+lint-python: setup
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy

@@ -1,12 +1,51 @@
 import os
 import signal
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from zlib import crc32
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from openpts import journal
 
+# How fast examples come is a fact of the machine and of what else it does, and fails no test.
+settings.register_profile("at any speed", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("at any speed")
+
 _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    sample = "leave out what is slow, and of each full matrix all but some cases in which each value occurs"
+    parser.addoption("--sample", action="store_true", help=sample)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("--sample"):
+        chosen = sample_of(items)
+        config.hook.pytest_deselected(items=[item for item in items if item.nodeid not in chosen])
+        items[:] = [item for item in items if item.nodeid in chosen]
+
+
+def sample_of(items: Sequence[pytest.Item]) -> set[str]:
+    """The ids of those that a sample takes, the same in every process.
+
+    The cases of a matrix come in an order that only their names decide, so that tests of one matrix take the
+    same cases and share what is made for them.
+    """
+    chosen, taken = set(), Counter[tuple[str, str, str]]()
+    for item in sorted(items, key=lambda item: crc32(item.name.partition("[")[2].encode())):
+        if item.get_closest_marker("slow"):
+            continue
+        if matrix := item.get_closest_marker("full_matrix"):
+            test = item.nodeid.partition("[")[0]
+            values = [(test, name, repr(value)) for name, value in item.callspec.params.items()]
+            if all(taken[value] >= matrix.kwargs.get("times", 1) for value in values):
+                continue
+            taken.update(values)
+        chosen.add(item.nodeid)
+    return chosen
 
 
 @pytest.fixture(autouse=True, scope="session")

@@ -13,7 +13,7 @@ from openpts.report.summary import summarise
 from openpts.vocabulary.part import Part
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 ROUNDS = (
     "--step-seconds 0.05 --max-rounds 1 --precondition-passes 0.1 --block-sizes 1024KiB,128KiB --no-report"

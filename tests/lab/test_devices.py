@@ -7,7 +7,7 @@ import pytest
 
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from openpts.record.reader import read_run
 from openpts.vocabulary.scenario import Scenario
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 QUEUE = ("scheduler", "nr_requests", "rq_affinity", "nomerges", "iostats", "wbt_lat_usec")
 SHORT = "--step-seconds 0.05 --max-rounds 1 --precondition-passes 0.1 --no-report"
 RUN = f"{OPENPTS} run iops /dev/nvme0n1 --confirm-serial LABNVME0000 {SHORT}"

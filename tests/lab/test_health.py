@@ -12,7 +12,7 @@ import pytest
 
 from tests.lab.machine import in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 # each disk by its model, twice: as it is, and after 64 MiB were written to it
 READ = """

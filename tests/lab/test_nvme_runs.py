@@ -16,6 +16,7 @@ from tests.lab.machine import OPENPTS, SHORT, in_lab, needs_lab
 pytestmark = needs_lab
 
 
+@pytest.mark.slow
 def test_an_nvme_drive_is_refused_unnamed_and_measured_when_named(tmp_path: Path) -> None:
     ended = in_lab(
         tmp_path,
@@ -48,6 +49,7 @@ def test_an_nvme_drive_is_refused_unnamed_and_measured_when_named(tmp_path: Path
     assert "PTS-CACHE-01" not in {deviation.rule_id for deviation in run.ledger}
 
 
+@pytest.mark.slow
 def test_a_drive_that_goes_away_leaves_an_honest_record(tmp_path: Path) -> None:
     ended = in_lab(
         tmp_path,
@@ -72,6 +74,7 @@ def test_a_drive_that_goes_away_leaves_an_honest_record(tmp_path: Path) -> None:
     assert run.steps[-1].sample.failure is not None
 
 
+@pytest.mark.slow
 def test_a_drive_with_4096_byte_sectors_skips_the_half_kib(tmp_path: Path) -> None:
     ended = in_lab(
         tmp_path,
@@ -103,6 +106,7 @@ def test_every_unsafe_situation_is_refused_and_a_free_drive_is_purged(tmp_path: 
     assert re.match(r"SKIPPED \[1\] .* no SCSI generic node: NVMe", skipped[0])
 
 
+@pytest.mark.slow
 def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
     tests = "-m pytest -q -p no:cacheprovider tests/lab/guest/test_paths.py"
@@ -116,13 +120,18 @@ def test_every_way_to_an_nvme_drive(tmp_path: Path) -> None:
     assert "skipped" not in ended.stdout
 
 
+@pytest.mark.slow
 def test_the_rings_themselves_on_an_nvme_drive(tmp_path: Path) -> None:
     root = Path(__file__).parents[2]
-    build = ["cargo", "test", "-p", "openpts-core", "--quiet", "--locked", "--lib"]
-    build += ["--no-run", "--message-format=json"]
+    # as `make test-rust` has compiled it: of a crate alone the libraries would have other features
+    build = ["cargo", "test", "--quiet", "--locked", "--no-run", "--message-format=json"]
     built = subprocess.run(build, cwd=root, capture_output=True, text=True, check=True)
     artifacts = [json.loads(line) for line in built.stdout.splitlines() if '"executable"' in line]
-    (program,) = {artifact["executable"] for artifact in artifacts if artifact.get("executable")}
+    (program,) = {
+        artifact["executable"]
+        for artifact in artifacts
+        if artifact["executable"] and artifact["target"]["name"] == "openpts_core"
+    }
     ended = in_lab(
         tmp_path,
         *("--nvme", "64M", "--append", "nvme.poll_queues=1"),
@@ -135,6 +144,7 @@ def test_the_rings_themselves_on_an_nvme_drive(tmp_path: Path) -> None:
     assert "0 failed" in ended.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["io_uring", "sync"])
 def test_a_drive_that_hangs_is_told_while_it_hangs_and_can_be_left(tmp_path: Path, path: str) -> None:
     ended = in_lab(
@@ -165,6 +175,7 @@ def test_a_drive_that_hangs_is_told_while_it_hangs_and_can_be_left(tmp_path: Pat
     assert all(reason.startswith("no answer within") for reason in reasons)
 
 
+@pytest.mark.slow
 def test_bad_sectors_are_counted_with_their_places(tmp_path: Path) -> None:
     read = f"{OPENPTS} io /dev/mapper/error0 --pattern sequential --bs 4k --qd 4 --fills 1"
     ended = in_lab(
@@ -188,6 +199,7 @@ def test_bad_sectors_are_counted_with_their_places(tmp_path: Path) -> None:
     assert 4096 * 512 <= stopped["failure"]["offset_bytes"] < 4160 * 512
 
 
+@pytest.mark.slow
 def test_a_drives_own_log_and_temperature_are_in_the_record(tmp_path: Path) -> None:
     ended = in_lab(
         tmp_path,

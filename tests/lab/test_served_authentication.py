@@ -12,7 +12,7 @@ import pytest
 
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 NO_AUTHENTICATION = 77
 HOST = "nqn.2014-08.org.nvmexpress:uuid:11111111-2222-3333-4444-555555555555"

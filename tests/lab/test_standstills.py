@@ -19,7 +19,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.part import Part
 from tests.lab.machine import OPENPTS, lab_command, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 STOP_S = 3.0
 LEAST_TOLD_NS = (STOP_S - 0.5) * NS_PER_S

@@ -10,7 +10,7 @@ from openpts.report.telemetry_blocks import foreign_io
 from openpts.units import NS_PER_S
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 SHORT = "--purge none --step-seconds 0.2 --max-rounds 1 --precondition-passes 0.1 --tc 1 --qd 8 --no-report"
 

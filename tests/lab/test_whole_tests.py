@@ -13,7 +13,7 @@ from openpts.report.build import build_report
 from openpts.report.times import default_date
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
-pytestmark = needs_lab
+pytestmark = [needs_lab, pytest.mark.slow]
 
 SHORT = "--step-seconds 0.1 --max-rounds 2 --precondition-passes 0.25 --tc 1 --qd 8 --no-report"
 DRIVES = (

@@ -6,6 +6,8 @@ What the drive itself says is asked of programs of others: nvme, hdparm and sdpa
 import sys
 from pathlib import Path
 
+import pytest
+
 from openpts.record.reader import read_run
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
@@ -73,6 +75,7 @@ def test_a_killed_run_is_healed_by_the_next_one_on_nvme_sata_and_scsi(tmp_path: 
         assert cache.source.endswith("set by openpts, was WCE")
 
 
+@pytest.mark.slow
 def test_a_drive_that_went_away_is_healed_when_it_is_back_and_sysfs_is_not_believed(tmp_path: Path) -> None:
     ended = in_lab(
         tmp_path,

@@ -11,13 +11,13 @@ from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
-from tests.simulated.whole_tests import run_whole
+from tests.simulated.whole_tests import classes, run_whole
 
 HOUR_NS = 3600 * NS_PER_S
 
 
 @pytest.mark.proves("PTS-HIR-01", "PTS-HIR-21..24", "PTS-HIR-26", "PTS-HIR-27")
-@pytest.mark.parametrize("drive_class", list(DriveClass))
+@pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.CLIENT))
 def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("hir", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
@@ -43,7 +43,7 @@ def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
 
 
 @pytest.mark.proves("PTS-XSR-01", "PTS-XSR-07", "PTS-XSR-10", "PTS-XSR-13", "PTS-XSR-18..23")
-@pytest.mark.parametrize("drive_class", list(DriveClass))
+@pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.CLIENT))
 def test_cross_stimulus_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("xsr", drive_class, tmp_path / "run")
     assert not run.manifest.shortened

@@ -20,7 +20,7 @@ from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
-from tests.simulated.whole_tests import run_whole
+from tests.simulated.whole_tests import classes, run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 
@@ -37,7 +37,7 @@ def saturation_s(run: Run) -> float:
 
 
 @pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-07..08", "PTS-WSAT-18..19")
-@pytest.mark.parametrize("drive_class", list(DriveClass))
+@pytest.mark.parametrize("drive_class", classes(sampled=DriveClass.ENTERPRISE))
 def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("wsat", drive_class, tmp_path / "run")
     assert not run.manifest.shortened

@@ -1,6 +1,9 @@
 """Whole tests at the specification's full length, in virtual time."""
 
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from openpts.device.guard.consent import Consent
 from openpts.procedures.registry import PROCEDURES
@@ -11,6 +14,11 @@ from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.purge_choice import PurgeChoice
 
 DRIVES = {DriveClass.ENTERPRISE: "sim:enterprise-tlc", DriveClass.CLIENT: "sim:client-qlc?capacity=256GB"}
+
+
+def classes(sampled: DriveClass) -> list[Any]:
+    """Both, of which a sample takes one."""
+    return [each if each is sampled else pytest.param(each, marks=pytest.mark.slow) for each in DriveClass]
 
 
 def run_whole(

@@ -3,6 +3,8 @@
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pytest
+
 from openpts.pages.model import Report
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
@@ -76,6 +78,11 @@ CASES = {
         max_rounds=2,
     ),
 }
+_SAMPLED = ("steady", "not steady", "interrupted", "nothing", "hostile", "simulated, shortened")
+SLOW_BUT_FOR_A_SAMPLE = [
+    case if case in _SAMPLED else pytest.param(case, marks=pytest.mark.slow) for case in CASES
+]
+"""The same, for what takes a second of each."""
 
 
 @dataclass

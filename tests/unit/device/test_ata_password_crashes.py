@@ -204,4 +204,4 @@ class AnyHistory(RuleBasedStateMachine):
 class TestAnyHistory(AnyHistory.TestCase):
     """Not too many: each makes a machine of files."""
 
-    settings = settings(max_examples=12, stateful_step_count=10, deadline=None)
+    settings = settings(max_examples=12, stateful_step_count=10)

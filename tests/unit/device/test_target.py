@@ -102,7 +102,7 @@ def test_what_makes_no_target(text: str, error: type[OpenptsError], says: str, t
     assert "\n" not in str(raised.value)
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(name=NAMES, size_bytes=st.integers(1, 2**63 - 1))
 def test_a_file_target_reads_back_what_it_writes(name: str, size_bytes: int, tmp_path: Path) -> None:
     target = FileTarget(tmp_path / name, size_bytes)

@@ -130,7 +130,7 @@ MIXES = st.builds(
 )
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(stimulus=MIXES, stop=st.one_of(st.integers(1, 300).map(IoCount), st.just(Duration(2_000_000))))
 def test_sums_are_the_transfers(native: Engine, stimulus: Stimulus, stop: IoCount | Duration) -> None:
     (sample,) = run(native, [Step(stimulus, stop)])

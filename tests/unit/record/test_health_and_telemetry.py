@@ -4,7 +4,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
@@ -18,7 +18,7 @@ from openpts.vocabulary.sample import NOTHING, Interval, Sample
 from tests.support.vocabulary_values import FLOATS, INTEGERS, TEXTS, values_of
 from tests.unit.record.test_run_folder import manifest, round_place, sample
 
-WITH_A_DISK = settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+WITH_A_DISK = settings(max_examples=25)
 READINGS = st.builds(HealthReading, TEXTS, st.dictionaries(TEXTS, FLOATS, max_size=4))
 
 

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
@@ -30,12 +30,7 @@ from tests.support.vocabulary_values import values_of
 from tests.unit.record.test_run_folder import manifest, sample
 
 # Each example is a database of its own, synced to the disk: no more of them than needed.
-WITH_A_DISK = settings(
-    max_examples=60,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow],
-    phases=set(Phase) - {Phase.explain},
-)
+WITH_A_DISK = settings(max_examples=60, phases=set(Phase) - {Phase.explain})
 
 
 def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list[Sample]:
@@ -85,7 +80,7 @@ def test_any_samples_come_back_the_same(samples: list[Sample]) -> None:
     "PTS-DIRTH-06",
 )
 @pytest.mark.parametrize("kind", [test.conditions for test in PROCEDURES.values()], ids=list(PROCEDURES))
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_the_conditions_of_every_test_come_back_the_same(kind: type, data: st.DataObject) -> None:
     conditions = data.draw(values_of(kind))
@@ -93,7 +88,7 @@ def test_the_conditions_of_every_test_come_back_the_same(kind: type, data: st.Da
     assert read_back(given_manifest) == given_manifest
 
 
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 @given(st.lists(values_of(CycleFinished), max_size=7).map(tuple), st.lists(values_of(PurgeReport)).map(tuple))
 def test_every_cycle_comes_back_the_same(
     cycles: tuple[CycleFinished, ...], purges: tuple[PurgeReport, ...]
@@ -110,7 +105,7 @@ VARIANTS = [
 
 
 @pytest.mark.parametrize(("field", "kind"), VARIANTS, ids=[kind.__name__ for _, kind in VARIANTS])
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data: st.DataObject) -> None:
     stimulus = data.draw(values_of(Stimulus, **{field: values_of(kind)}))
@@ -120,7 +115,7 @@ def test_every_kind_of_stimulus_comes_back_the_same(field: str, kind: type, data
 
 
 @pytest.mark.parametrize("kind", get_args(StopRule), ids=lambda kind: kind.__name__)
-@settings(max_examples=5, deadline=None)
+@settings(max_examples=5)
 @given(data=st.data())
 def test_every_stop_rule_comes_back_the_same(kind: type, data: st.DataObject) -> None:
     given_sample = with_changes(sample(), step=Step(sample().step.stimulus, data.draw(values_of(kind)), 7))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Figure, Page, Report, Section, Table, Verdict, points_of
 from openpts.record.reader import read_run
@@ -16,6 +17,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import ActiveRange
 from tests.support.made_up_run import made_up_run
+from tests.support.page_words import words
 from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_demand
 
 # Five tracking rounds of preconditioning: minute 1, then pairs of 29 minutes and a minute.
@@ -196,60 +198,50 @@ def test_the_shares_are_told_by_kind_and_part(made: Make) -> None:
     assert reads["Pre-writes of rounds"] == ["0", "0.000"]
 
 
-def test_shares_that_are_off_fail(made: Make) -> None:
-    report = made(SyntheticDemand("cbw", moved=0.01))
-    (verdict, *_) = [block for block in page(report, "cbw-pattern").blocks if isinstance(block, Verdict)]
-    assert verdict.tone == "fail"
-    assert verdict.text.startswith("65 of 130 distributions")
-
-
-def test_shares_that_nobody_counted_are_not_stated(made: Make) -> None:
-    assert "did not count sizes and ranges" in said(made(SyntheticDemand("cbw", moved=None)), "cbw-pattern")
-
-
 def test_a_single_size_has_no_shares_to_check(made: Make) -> None:
     report = made(SyntheticDemand("dirth"))
     assert "dirth-pattern" not in [one.id for one in section_of(report).pages]
-
-
-def test_capture_files_are_named_with_the_number_of_the_step(made: Make) -> None:
-    report = made(SyntheticDemand("cbw"))
-    # 9 steps of preconditioning, 5 rounds of a pre-write and 9 points, then pre-write and histogram in turn
-    assert "rows with step = 60" in report.tables()["cbw-10-facts"].note
-    assert "rows with step = 64" in report.tables()["cbw-12-facts"].note
-    assert "rows with step = 62" in report.tables()["cbw-14-facts"].note
-
-
-def test_a_capture_that_is_not_complete_is_told(made: Make) -> None:
-    lost = CaptureReport("capture", files=1, lost="17 I/Os are in no file")
-    report = made(SyntheticDemand("cbw", capture=lost))
-    assert "not complete: 17 I/Os are in no file" in report.tables()["cbw-10-facts"].note
-
-
-def test_without_cpu_figures_no_columns_are_drawn(made: Make) -> None:
-    report = made(SyntheticDemand("cbw", cpu=False))
-    assert "System CPU use: n/a" in said(report, "cbw-8")
-    assert "Plot 13-11" not in [drawn.number for drawn in report.figures()]
-    assert "CPU Sys (%)" not in [column.label for column in report.tables()["cbw-points-table"].columns]
 
 
 def restless(part: Part) -> Callable[[Part, int], float]:
     return lambda of, number: 1.5 if of is part and number % 2 else 1.0
 
 
-def test_preconditioning_that_is_never_steady_is_told_on_every_page(made: Make) -> None:
-    report = made(SyntheticDemand("cbw", factor=restless(Part.WDPC)))
-    assert section_of(report).alerts == ("PRE-CONDITIONING NOT STEADY - after 25 Tracking Rounds",)
-    assert "Steady State not reached within 25 Tracking Rounds" in said(report, "cbw-1")
-    assert "Plot 13-18" in [drawn.number for drawn in report.figures()]
-
-
-def test_rounds_that_are_never_steady_are_told_on_every_page(made: Make) -> None:
-    report = made(SyntheticDemand("dirth", factor=restless(Part.ROUND)))
-    assert section_of(report).alerts == ("STEADY STATE NOT REACHED - last five Rounds shown",)
-    assert "Steady State not reached within 25 Rounds" in said(report, "dirth-4")
-    header = section_of(report).header
-    assert header.groups[3].rows[-1].value == "NOT REACHED"
+@pytest.mark.parametrize(
+    ("wanted", "pages"),
+    [
+        pytest.param(SyntheticDemand("cbw", moved=0.01), ["cbw-pattern"], id="shares that are off"),
+        pytest.param(SyntheticDemand("cbw", moved=None), ["cbw-pattern"], id="shares not counted"),
+        # 9 steps of preconditioning, 5 rounds of 10 steps, then pre-write and histogram in turn
+        pytest.param(SyntheticDemand("cbw"), ["cbw-10", "cbw-12", "cbw-14"], id="capture files"),
+        pytest.param(
+            SyntheticDemand("cbw", capture=CaptureReport("capture", files=1, lost="17 I/Os are in no file")),
+            ["cbw-10"],
+            id="a capture that lost some",
+        ),
+        pytest.param(SyntheticDemand("cbw", cpu=False), ["cbw-8"], id="no CPU figures"),
+        pytest.param(
+            SyntheticDemand("cbw", factor=restless(Part.WDPC)), ["cbw-1"], id="preconditioning never steady"
+        ),
+        pytest.param(
+            SyntheticDemand("dirth", factor=restless(Part.ROUND)), ["dirth-4"], id="rounds never steady"
+        ),
+        pytest.param(
+            SyntheticDemand("cbw", last_step=WDPC_STEPS + 5 * ROUND_STEPS + 1),
+            ["cbw-10", "cbw-14"],
+            id="a histogram not completed",
+        ),
+        pytest.param(
+            SyntheticDemand("cbw", changes={"skipped_block_sizes_bytes": (512, 1536)}),
+            ["cbw-5"],
+            id="sizes that the device can't do",
+        ),
+    ],
+)
+def test_what_a_page_says(
+    made: Make, snapshot: SnapshotAssertion, wanted: SyntheticDemand, pages: list[str]
+) -> None:
+    assert words(made(wanted), *pages) == snapshot
 
 
 @pytest.mark.parametrize("test", ["cbw", "dirth"])
@@ -286,13 +278,6 @@ def test_a_run_that_ended_anywhere_has_a_whole_report(
         assert not any(drawn.kind == "bars" for drawn in report.figures())
 
 
-def test_nothing_is_said_of_a_histogram_that_was_not_completed(made: Make) -> None:
-    last_step = WDPC_STEPS + 5 * ROUND_STEPS + 1
-    report = made(SyntheticDemand("cbw", last_step=last_step))
-    assert "MaxIOPS histogram: n/a (interrupted before its end)" in said(report, "cbw-10")
-    assert "MinIOPS histogram: n/a (not reached in this run)" in said(report, "cbw-14")
-
-
 def test_a_piece_of_a_minute_is_told_but_not_plotted(made: Make) -> None:
     """192.038 GB, a tenth of the capacity, take 491.257 s at 50,000 I/Os of 7,818.24 bytes a second."""
     report = made(SyntheticDemand("cbw", limit_iops=50_000))
@@ -301,12 +286,6 @@ def test_a_piece_of_a_minute_is_told_but_not_plotted(made: Make) -> None:
     pieces = [cell for row in table.rows for cell in row.cells[:5] if cell.note]
     assert [cell.note for cell in pieces] == ["in 11.257 s"] * 5
     assert all(cell.value is None for cell in pieces)
-
-
-def test_sizes_that_the_device_cannot_do_are_named(made: Make) -> None:
-    report = made(SyntheticDemand("cbw", changes={"skipped_block_sizes_bytes": (512, 1536)}))
-    note = report.tables()["cbw-5-data"].note
-    assert "not possible on this device: 0.5, 1.5 KiB" in note
 
 
 def test_a_thread_count_has_one_colour_in_all_plots(made: Make) -> None:

@@ -9,7 +9,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.report.build import build_report
 from tests.support.drawn_texts import Box, outside, overlapping, smallest_text_px, text_boxes
 from tests.support.made_up_run import made_up_run
-from tests.support.report_cases import CASES, Reports
+from tests.support.report_cases import SLOW_BUT_FOR_A_SAMPLE, Reports
 from tests.support.sample_figures import gallery
 
 PRINTED_WIDTH_PT = 186 / 25.4 * 72
@@ -49,7 +49,7 @@ def test_figures_of_all_kinds() -> None:
     assert faults(gallery()) == []
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", SLOW_BUT_FOR_A_SAMPLE)
 def test_reports_of_all_cases(reports: Reports, case: str) -> None:
     report = reports(case)
     if report.figures():

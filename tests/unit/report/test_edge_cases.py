@@ -180,6 +180,7 @@ def axis_texts(figure: Figure) -> list[str]:
     return texts + [mark.label for mark in figure.marks] + [band.label for band in figure.bands]
 
 
+@pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_no_text_shows_a_program_s_innards(
@@ -192,12 +193,14 @@ def test_no_text_shows_a_program_s_innards(
         assert text.isprintable(), ascii(text)
 
 
+@pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_all_mandatory_plots_are_there_or_say_why_not(name: str, edge: str) -> None:
     assert missing_plots(report_of(name, edge).sections) == []
 
 
+@pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", EDGES)
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_every_plotted_number_is_in_the_figure_s_table_and_on_its_axes(name: str, edge: str) -> None:
@@ -228,6 +231,7 @@ def numbers(table: Table) -> set[float]:
     return {value for value in (*heads, *(cell.value for cell in cells)) if value is not None}
 
 
+@pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", ["25 rounds, not steady", "40 rounds, not steady"])
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "hir", "cbw", "dirth"])
 def test_without_steady_state_each_page_and_the_header_say_so(name: str, edge: str) -> None:
@@ -237,6 +241,7 @@ def test_without_steady_state_each_page_and_the_header_say_so(name: str, edge: s
         assert "NOT REACHED" in fields
 
 
+@pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize(
     ("name", "edge"),
     [
@@ -255,6 +260,7 @@ def test_the_report_is_drawn(name: str, edge: str) -> None:
         assert not [text for text in texts if INNARDS.search(text)]
 
 
+@pytest.mark.full_matrix
 @pytest.mark.parametrize("paper", ["a4", "us-letter"])
 @pytest.mark.parametrize("name", SPECIFIED)
 def test_a_hostile_report_is_set_on_paper(name: str, paper: str) -> None:

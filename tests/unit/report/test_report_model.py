@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 from msgspec.structs import replace as with_changes
+from syrupy.assertion import SnapshotAssertion
 
 from openpts.analysis.steady_state import judge
 from openpts.pages.model import Figure, Report, Table, Verdict, points_of
@@ -18,6 +19,7 @@ from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import NOTHING, IoFailure
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
+from tests.support.page_words import words
 from tests.support.report_cases import CASES, Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 
@@ -188,10 +190,8 @@ def verdicts(report: Report, page_id: str) -> str:
 def test_too_few_rounds_show_what_there_is(reports: Reports) -> None:
     report = reports("two rounds")
     for page_id in ("iops-a3", "iops-a4", "iops-a5"):
-        assert "n/a (2 of 5 rounds)" in verdicts(report, page_id)
         assert not any(isinstance(block, Figure) for block in page_blocks(report, page_id))
     table = report.tables()["iops-iops-table"]
-    assert "mean of 2 Rounds (1 - 2), not of five" in table.title
     assert table.value_count == 56
     assert {figure.id for figure in report.figures()} >= {"iops-a1-rw0-plot", "iops-a7-plot", "iops-a8-plot"}
 
@@ -199,14 +199,15 @@ def test_too_few_rounds_show_what_there_is(reports: Reports) -> None:
 def test_an_incomplete_last_round_does_not_count(reports: Reports) -> None:
     report = reports("interrupted")
     assert len(report.tables()["iops-a1-rw0-values"].columns) == 6
-    rounds = {row.head.text: row.cells[0].text for row in report.tables()["iops-preparation-wdpc"].rows}
-    assert rounds["Rounds"].startswith("6 complete of 7 begun")
 
 
-def test_a_failure_is_shown_with_direction_offset_and_reason(reports: Reports) -> None:
-    text = verdicts(reports("failed"), "cover")
-    assert "Round 2, step 9 (RND 1024 KiB 95/5)" in text
-    assert "write of 1,048,576 bytes at offset 81,920,000 failed: Input/output error (EIO)" in text
+@pytest.mark.parametrize(
+    "case",
+    ["two rounds", "interrupted", "failed", "preconditioned only", "nothing", "no half KiB", "not steady"],
+)
+def test_what_a_run_that_is_not_whole_says(reports: Reports, snapshot: SnapshotAssertion, case: str) -> None:
+    pages = ["cover", "iops-preparation", "iops-a2", "iops-a3", "iops-a4", "iops-a5", "iops-a6"]
+    assert words(reports(case), *pages, rows_of=["iops-preparation-wdpc"]) == snapshot
 
 
 def test_a_flush_that_failed_has_no_place(reports: Reports) -> None:
@@ -240,16 +241,13 @@ def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
 def test_a_run_without_a_round_still_has_a_report(reports: Reports, case: str) -> None:
     report = reports(case)
     assert report.figures() == ()
-    assert "n/a (0 of 5 rounds)" in verdicts(report, "cover")
     assert report.tables()["iops-iops-table"].value_count == 0
-    assert "no complete Round" in report.tables()["iops-iops-table"].note
 
 
 def test_a_size_below_the_sector_is_a_row_with_its_reason(reports: Reports) -> None:
     report = reports("no half KiB")
     table = report.tables()["iops-iops-table"]
     assert [cell.text for cell in table.rows[0].cells] == ["n/a"] * 7
-    assert "0.5 KiB: n/a (not possible on sectors of 4,096 bytes)." in table.note
     assert table.value_count == 49
     four_kib = next(f for f in report.figures() if f.id == "iops-a1-rw0-plot").series[0]
     whole = next(f for f in reports("steady").figures() if f.id == "iops-a1-rw0-plot").series[1]
@@ -260,7 +258,6 @@ def test_twenty_five_rounds(reports: Reports) -> None:
     report = reports("not steady")
     assert len(report.tables()["iops-a1-rw0-values"].columns) == 25
     assert dict(header_rows(report))["SS Rounds"] == "21 - 25, not steady"
-    assert "not reached" in verdicts(report, "iops-a3")
 
 
 def test_tracking_variables_are_bold_and_the_window_is_shaded(reports: Reports) -> None:

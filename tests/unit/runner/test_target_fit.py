@@ -1,7 +1,7 @@
 """What is refused before the purge is what an engine would refuse, held against the simulated one."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.targets.simulated_target import parse_simulated_target
@@ -53,7 +53,6 @@ SHARES = st.integers(1, 99).map(lambda share: Zones((Zone(50, share / 10), Zone(
 SEGMENTS = st.builds(Segments, st.integers(1, 70), st.integers(1, 4000).map(lambda sectors: sectors * 512))
 
 
-@settings(deadline=None)
 @given(
     placement=st.one_of(SHARES, SEGMENTS),
     size_bytes=st.sampled_from([512, 4 * KIB, 64 * KIB, 1 * MIB]),

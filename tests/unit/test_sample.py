@@ -1,0 +1,45 @@
+"""What `pytest --sample` takes: nothing slow, and of a matrix each value."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import pytest
+
+from tests.conftest import sample_of
+
+ROWS, COLUMNS = ("a", "b", "c", "d"), range(6)
+
+
+def case(test: str, *marks: pytest.Mark, **params: object) -> SimpleNamespace:
+    name = f"{test}[{'-'.join(map(str, params.values()))}]"
+    found = {mark.name: mark for mark in marks}
+    callspec = SimpleNamespace(params=params)
+    return SimpleNamespace(
+        nodeid=f"tests/x.py::{name}", name=name, callspec=callspec, get_closest_marker=found.get
+    )
+
+
+def matrix(test: str, mark: pytest.MarkDecorator) -> list[SimpleNamespace]:
+    return [case(test, mark.mark, row=row, column=column) for row, column in product(ROWS, COLUMNS)]
+
+
+@pytest.mark.parametrize("times", [1, 2, 3])
+def test_each_value_of_a_full_matrix_occurs_so_many_times(times: int) -> None:
+    items = matrix("test_one", pytest.mark.full_matrix(times=times))
+    taken = [item.callspec.params for item in items if item.nodeid in sample_of(items)]
+    for name, values in (("row", ROWS), ("column", COLUMNS)):
+        assert all(sum(params[name] == value for params in taken) >= times for value in values)
+    assert len(taken) < len(items)
+
+
+def test_tests_of_one_matrix_take_the_same_cases_in_whatever_order_they_come() -> None:
+    items = [case for name in ("test_one", "test_other") for case in matrix(name, pytest.mark.full_matrix())]
+    chosen = sample_of(items)
+    assert chosen == sample_of(items[::-1])
+    one, other = ({c.partition("[")[2] for c in chosen if name in c} for name in ("test_one", "test_other"))
+    assert one == other
+
+
+def test_slow_ones_are_left_out_and_all_others_taken() -> None:
+    items = [case("test_slow", pytest.mark.slow.mark), case("test_fast"), case("test_cases", n=1)]
+    assert sample_of(items) == {"tests/x.py::test_fast[]", "tests/x.py::test_cases[1]"}

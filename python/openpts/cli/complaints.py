@@ -7,7 +7,7 @@ from typing import NoReturn
 
 import click
 
-from openpts.cli.examples import example_of
+from openpts.cli.first_pages import example_of
 from openpts.cli.terminal import wrapped
 
 _USAGE_EXIT_CODE = 2

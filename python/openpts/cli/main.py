@@ -32,9 +32,7 @@ _COMMANDS = {
     "idle-flush": Place("openpts.cli.idle_flush:idle_flush", "Wait until a drive's background work is done."),
     "io": Place("openpts.cli.io:io", "Measure one stimulus, with every I/O timed."),
     "plan": Place("openpts.cli.plan:plan_command", "Print what a test will do, without touching the target."),
-    "plan-schema": Place(
-        "openpts.cli.plan_schema:plan_schema_command", "Print the JSON Schema of plan files."
-    ),
+    "plan-schema": Place("openpts.cli.plan:plan_schema_command", "Print the JSON Schema of plan files."),
     "purge": Place("openpts.cli.purge:purge", "Purge a drive by one of its methods, and prove it."),
     "rehearse": Place(
         "openpts.cli.rehearse:rehearse_command",

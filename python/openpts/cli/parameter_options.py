@@ -8,7 +8,7 @@ import click
 import msgspec
 from msgspec import inspect
 
-from openpts.cli.finite import FiniteRange
+from openpts.cli.number_types import FiniteRange
 from openpts.fields.setting import Parameter, parameters_of
 from openpts.parameters.common_table import CommonParameters
 from openpts.parameters.overrides import Given

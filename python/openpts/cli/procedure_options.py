@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
-from openpts.cli.purge_words import purge_choice
+from openpts.device.purge.choose import purge_choice
 from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
 from openpts.parameters.overrides import Given, conditions_of

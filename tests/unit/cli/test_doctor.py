@@ -9,9 +9,7 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from openpts.cli.doctor import doctor
-from openpts.cli.doctor_json import audit_in_json
-from openpts.cli.doctor_text import audit_text, changes_text
+from openpts.cli.doctor import audit_in_json, audit_text, changes_text, doctor
 from openpts.device.block_device import BlockDevice
 from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, restore

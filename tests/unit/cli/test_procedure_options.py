@@ -7,7 +7,7 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.option_group import together
+from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.written_file import WrittenFileError

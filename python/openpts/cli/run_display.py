@@ -1,5 +1,8 @@
-"""The display for terminals: a panel that is redrawn below the lines of finished parts."""
+"""The displays of a run: a panel that is redrawn on terminals, lines for files and pipes."""
 
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import TracebackType
 from typing import IO, Self
 
@@ -9,12 +12,45 @@ from rich.progress_bar import ProgressBar
 from rich.table import Table
 from rich.text import Text
 
-from openpts.cli.log_lines import elapsed_text, left_text, rate_text
-from openpts.cli.plain_log import PlainLog
+from openpts.cli.console import VisibleConsole
+from openpts.cli.log_lines import elapsed_text, event_lines, left_text, now_line, rate_text
 from openpts.cli.progress import RunProgress
 from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
-from openpts.cli.visible_console import VisibleConsole
-from openpts.runner.events import Event, Ticked
+from openpts.runner.events import Event, PurgeProgressed, Ticked
+
+_QUIET_S = 30.0
+_WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last for half a minute as well
+
+
+@dataclass(slots=True)
+class PlainLog:
+    """Says each line once, with the time since the start before it."""
+
+    say: Callable[[str], object]
+    progress: RunProgress = field(default_factory=RunProgress)
+    _last_line_s: float = 0.0
+
+    def hear(self, event: Event) -> None:
+        """Say what the event has to say, if it is something new."""
+        self.progress.hear(event)
+        for line in self._lines(event):
+            self._last_line_s = time.monotonic()
+            self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
+
+    def _lines(self, event: Event) -> list[str]:
+        if isinstance(event, Ticked | PurgeProgressed):
+            waits = isinstance(event, Ticked) and not self.progress.has_rate
+            quiet_s = _WITHOUT_A_RATE_S if waits else _QUIET_S
+            if time.monotonic() - self._last_line_s < quiet_s:
+                return []
+        return [now_line(self.progress)] if isinstance(event, Ticked) else event_lines(event, self.progress)
+
+
+def _clock(elapsed_s: float) -> str:
+    minutes, seconds = divmod(int(elapsed_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{seconds:02}"
+
 
 _REFRESH_PER_S = 8
 _LONGEST_LABEL = "Steady state"

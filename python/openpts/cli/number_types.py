@@ -1,11 +1,23 @@
-"""A rated endurance, as data sheets print it."""
+"""Types of numbers on the command line: finite ones, and a rated endurance as data sheets print it."""
 
+import math
 from typing import Any
 
 import click
 
 from openpts.errors import UsageError
 from openpts.units import TB, parse_size_bytes
+
+
+class FiniteRange(click.FloatRange):
+    """A range of finite numbers."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """As click has it; "nan" and "inf" are no numbers here."""
+        number = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number", param, ctx)
+        return number
 
 
 class Endurance(click.ParamType[int]):

@@ -1,4 +1,8 @@
-"""`openpts devices`: what drives there are, how they are, and whether they are free to be tested."""
+"""`openpts devices`: what drives there are, how they are, and whether they are free to be tested.
+
+docs/devices.md describes every field of the JSON output. Its ``schema_version`` grows when a field changes
+its meaning or goes; new fields may come without that.
+"""
 
 import json
 import os

@@ -17,7 +17,7 @@ from openpts.cli.io_result import MeasurementResults
 from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
-from openpts.device.identity.serial_number import serial_number
+from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError

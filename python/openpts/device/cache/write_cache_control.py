@@ -20,8 +20,8 @@ from openpts.device.cache.write_cache import (
     read_write_cache,
 )
 from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive, is_same_drive
+from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import NvmeCommandError, set_volatile_write_cache
-from openpts.device.open_for_query import open_to_ask
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind

@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.link.link_settings import drive_depth
-from openpts.device.link.power_files import (
+from openpts.device.link.link_settings import (
     apst_file,
+    drive_depth,
     link_state_files,
     pci_power_control,
     sata_power_file,

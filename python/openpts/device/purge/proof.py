@@ -11,7 +11,10 @@ import random
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Self
+
+from openpts.device.targets.open_target import OpenTarget
+from openpts.errors import PurgeError
 
 MARKED_PLACES: Final = 64
 
@@ -70,7 +73,7 @@ def count_changed(fd: int, marks: tuple[Mark, ...]) -> int:
     return sum(now.content != mark.content for now, mark in zip(_read(fd, marks), marks, strict=True))
 
 
-def count_blank(fd: int, marks: tuple[Mark, ...]) -> int:
+def _count_blank(fd: int, marks: tuple[Mark, ...]) -> int:
     """How many of the places are all zeros or all ones. Raises OSError if one can't be read."""
     return sum(now.is_blank for now in _read(fd, marks))
 
@@ -97,3 +100,70 @@ def _check_length(transferred_bytes: int, mark: Mark) -> None:
     if transferred_bytes != len(mark.content):
         text = f"{transferred_bytes} of {len(mark.content)} bytes transferred at byte {mark.offset_bytes}"
         raise OSError(errno.EIO, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What reading back showed: how many of ``marks`` and of ``others``, places that held data already,
+    changed, and how many of all those places are blank now: all zeros or all ones.
+    """
+
+    marks: int
+    marks_changed: int
+    others: int
+    others_changed: int
+    blank: int
+
+    @property
+    def left(self) -> int:
+        """Places that still hold what they held before."""
+        return self.marks - self.marks_changed + self.others - self.others_changed
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Places all over a target with what they held before its purge."""
+
+    marks: tuple[Mark, ...]
+    others: tuple[Mark, ...]
+
+    @classmethod
+    def gather(cls, target: OpenTarget) -> Self:
+        """Read unmarked places, then mark others with random bytes. Raises PurgeError.
+
+        A place that can't be read before its purge proves nothing and is left out.
+        """
+        facts = target.facts
+        places = choose_places(facts.user_capacity_bytes, facts.sector_bytes)
+        unmarked = set(choose_places(facts.user_capacity_bytes, facts.sector_bytes)) - set(places)
+        others = read_marks(target.fd, tuple(sorted(unmarked)), facts.sector_bytes)
+        try:
+            marks = write_marks(target.fd, places, facts.sector_bytes)
+        except OSError as error:
+            raise PurgeError(
+                f"can't mark {facts.path} before the purge: {error.strerror}; a drive on which a format or a "
+                "sanitize failed takes nothing until one succeeds, which its own tools can bring about"
+            ) from error
+        return cls(marks, tuple(place for place in others if not place.is_blank))
+
+    def compare(self, target: OpenTarget) -> Proof:
+        """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""
+        try:
+            return Proof(
+                marks=len(self.marks),
+                marks_changed=count_changed(target.fd, self.marks),
+                others=len(self.others),
+                others_changed=count_changed(target.fd, self.others),
+                blank=_count_blank(target.fd, (*self.marks, *self.others)),
+            )
+        except OSError as error:
+            raise PurgeError(
+                f"can't read {target.facts.path} after the purge: {error.strerror}{_gone(target)}"
+            ) from error
+
+
+def _gone(target: OpenTarget) -> str:
+    """A hint where the kernel no longer has the drive by the name under which it was opened."""
+    if target.device is None or target.device.folder.exists():
+        return ""
+    return "; it may have another name now, see openpts devices: purge it under that"

@@ -14,8 +14,8 @@ from scipy import stats
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.installation import FioProgram, find_fio
 from openpts.engine.fio.job import FioPath
+from openpts.engine.fio.process import FioProgram, find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.data_pattern import DataPattern, PatternData, RandomOnce, ReducibleData, ZeroData

@@ -19,7 +19,7 @@ from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import BlockTarget
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge, Values
-from openpts.host.processor_gauges import processor_gauges
+from openpts.host.gauges import processor_gauges
 from openpts.record.health import TelemetryPoint
 from openpts.runner.engines import native_engine
 from openpts.runner.gauges import target_gauges

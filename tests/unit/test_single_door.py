@@ -70,7 +70,7 @@ MAKES_FOLDERS = {
     "journal.py": "its own",
     "journal_turn.py": "the journal's",
     "record/writer.py": "a run's",
-    "plots/kept_files.py": "for what is kept",
+    "plots/drawing_cache.py": "for what is kept",
     "report/write.py": "where the operator wants a report",
     "runner/capture.py": "a run's",
     "runner/resource_check.py": "for a capture",
@@ -90,13 +90,12 @@ SENDS_IOCTLS = {
 CALLS_THE_C_LIBRARY = {
     "device/kernel_calls.py": "fallocate, statx",
     "device/nvme/nvme_admin.py": "buffers for its ioctl",
-    "host/clock.py": "adjtimex, to read",
+    "host/settings.py": "adjtimex, to read",
 }
 STARTS_PROCESSES = {
     "programs.py": "all programs of others",
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
-    "engine/fio/installation.py": "fio --version",
-    "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
+    "engine/fio/process.py": "fio --version; fio, on the descriptor that the guard has opened",
     "host/sleep_inhibitor.py": "systemd-inhibit",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/power_command.py": "the operator's own command",

@@ -3,16 +3,85 @@
 Without root, but for the memory modules.
 """
 
+from collections import Counter
+from pathlib import Path
 from typing import Final
 
-from openpts.host.memory_modules import memory_modules_fact
-from openpts.host.peripherals import peripherals_fact
-from openpts.host.primary_storage import primary_storage_fact
-from openpts.host.processor import cpu_fact, runs_under_hypervisor
-from openpts.host.processor_limits import processor_limits
-from openpts.system_files import SystemRoots, printable, read_lines, read_text
-from openpts.units import GB
+from openpts.host.memory import memory_modules_fact
+from openpts.host.processor import cpu_fact, processor_limits, runs_under_hypervisor
+from openpts.system_files import Mount, SystemRoots, pci_name, printable, read_lines, read_mounts, read_text
+from openpts.units import GB, format_capacity
 from openpts.vocabulary.facts import Fact, Facts
+
+# PCI Code and ID Assignment: the base class is the first byte of the class code
+_CLASSES: Final = {"0x01": "storage", "0x02": "network", "0x03": "display", "0x12": "accelerator"}
+
+
+def _peripherals_fact(roots: SystemRoots) -> Fact:
+    """Such as ``storage: 2 x Samsung NVMe SSD; network: Intel X710``, sorted; IDs without a pci.ids."""
+    folder = roots.sys / "bus/pci/devices"
+    functions = Counter(_identity(function) for function in folder.glob("*"))
+    groups = []
+    for code, class_name in _CLASSES.items():
+        names = [
+            _times(count, pci_name(vendor, device, roots) or "a function without an ID")
+            for (base_class, vendor, device), count in functions.items()
+            if base_class == code
+        ]
+        if names:
+            groups.append(f"{class_name}: {', '.join(sorted(names))}")
+    return Fact("; ".join(groups) or None, str(folder))
+
+
+def _identity(function: Path) -> tuple[str, str | None, str | None]:
+    """Base class, vendor and device of a PCI function."""
+    pci_class = read_text(function / "class") or ""
+    return pci_class[:4], read_text(function / "vendor"), read_text(function / "device")
+
+
+def _times(count: int, name: str) -> str:
+    return name if count == 1 else f"{count} x {name}"
+
+
+def primary_storage_fact(roots: SystemRoots) -> Fact:
+    """Such as ``ext4 on SAMSUNG MZVL21T0 (nvme0n1, 1,024 GB)``: what / is mounted from."""
+    source = f"{roots.proc}/self/mountinfo"
+    try:
+        mounts = [mount for mount in read_mounts(roots) if mount.mount_point == "/"]
+    except (OSError, ValueError) as error:
+        return Fact(None, f"{source} can't be read: {printable(str(error))}")
+    if not mounts:
+        return Fact(None, f"{source} has no mount at /")
+    root = mounts[-1]
+    folder = _device_folder(root, roots)
+    if folder is None:
+        return Fact(f"{root.fs_type} on {printable(root.source)}", source)
+    return Fact(f"{root.fs_type} on {' and '.join(_describe(disk) for disk in _disks(folder))}", str(folder))
+
+
+def _device_folder(root: Mount, roots: SystemRoots) -> Path | None:
+    """Place of the device in sysfs; by name for btrfs, which mounts under a number of its own."""
+    places = [roots.sys / "dev/block" / root.device]
+    if root.source.startswith("/dev/"):
+        places.append(roots.sys / "class/block" / Path(root.source).name)
+    return next((place.resolve() for place in places if place.exists()), None)
+
+
+def _disks(folder: Path) -> tuple[Path, ...]:
+    """The whole disks below a partition, a volume or an array."""
+    parts = sorted((folder / "slaves").glob("*"))
+    disks = tuple(disk for part in parts for disk in _disks(part.resolve()))
+    whole = folder.parent if (folder / "partition").exists() else folder
+    return tuple(dict.fromkeys(disks)) or (whole,)
+
+
+def _describe(disk: Path) -> str:
+    model, sectors = read_text(disk / "device/model"), read_text(disk / "size")
+    details = [disk.name] if model else []
+    if sectors is not None and sectors.isdecimal():
+        details.append(format_capacity(int(sectors) * 512))
+    return f"{model or disk.name} ({', '.join(details)})" if details else disk.name
+
 
 _BYTES_PER_KB: Final = 1024  # of meminfo, whatever it writes
 _DMI: Final = "class/dmi/id"
@@ -41,7 +110,7 @@ def host_facts(roots: SystemRoots) -> Facts:
         "memory_modules": memory_modules_fact(roots),
         "operating_system": _operating_system(roots),
         "primary_storage": primary_storage_fact(roots),
-        "peripherals": peripherals_fact(roots),
+        "peripherals": _peripherals_fact(roots),
         "virtualization": virtualization_fact(roots),
     }
 

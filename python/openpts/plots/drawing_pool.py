@@ -9,8 +9,13 @@ from concurrent.futures import Executor, Future
 from concurrent.futures.process import BrokenProcessPool
 
 from openpts.pages.model import Figure, Page, Table
-from openpts.plots.drawing_cache import anything_kept, kept_drawing, made_drawing
-from openpts.plots.vega_bundle import javascript_bundle, libraries_are_kept
+from openpts.plots.drawing_cache import (
+    anything_kept,
+    javascript_bundle,
+    kept_drawing,
+    libraries_are_kept,
+    made_drawing,
+)
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.plots.vega_svg import of_figure, spec_json, start_renderer
 

@@ -6,8 +6,7 @@ from pathlib import Path
 from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.errors import TargetError
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply
-from openpts.planning.record_size import capture_bytes, record_bytes
+from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.facts import TargetFacts
 

@@ -9,9 +9,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, IoPath
 from openpts.gauge import Gauge
-from openpts.host.power_gauges import power_gauges
-from openpts.host.pressure_gauges import pressure_gauge
-from openpts.host.processor_gauges import processor_gauges
+from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.system_files import SystemRoots
 
 

@@ -14,7 +14,7 @@ from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes

@@ -4,7 +4,7 @@ import struct
 
 import pytest
 
-from openpts.host.control_group import control_group_limits
+from openpts.host.container import control_group_limits
 from openpts.host.settings import host_settings
 from openpts.programs import Run
 from openpts.system_files import SystemRoots

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.installation import FioProgram
 from openpts.engine.fio.job import FioPath
+from openpts.engine.fio.process import FioProgram
 from openpts.errors import UsageError
 from openpts.units import MIB
 from openpts.vocabulary.data_pattern import PatternData, RandomOnce, ReducibleData, VerifiedData

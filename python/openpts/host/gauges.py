@@ -1,12 +1,147 @@
-"""What the processors do while a drive is measured: shares of their time, and how fast they run."""
+"""What the host can tell while a drive is measured: its power, and its processors and how long tasks wait.
+
+Power is that of hwmon's sensors and of the processors' own energy counters (RAPL); waits for memory and
+processors are those of PSI; of the processors there are the shares of their time, and how fast they run.
+"""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from statistics import fmean
 from typing import Final
 
-from openpts.gauge import Gauge, Values, whole_number
-from openpts.system_files import SystemRoots
+from openpts.gauge import Gauge, Growth, Values, known, name_word, whole_number
+from openpts.system_files import SystemRoots, read_text
+
+_MICRO: Final = 1_000_000
+
+
+def power_gauges(roots: SystemRoots) -> tuple[Gauge, ...]:
+    """One for sensors and one for energy counters, each with the reason where there is none."""
+    return _sensors(roots), _energy(roots)
+
+
+def _sensors(roots: SystemRoots) -> Gauge:
+    folder = roots.sys / "class/hwmon"
+    found: dict[str, Path] = {}
+    for kind in ("average", "input"):  # the present value where a sensor has both
+        for path in sorted(folder.glob(f"hwmon*/power*_{kind}")):
+            found[_sensor_name(path)] = path
+    if not found:
+        return Gauge("power sensors", None, f"{folder}/hwmon*/power* is missing: no sensor tells power")
+    names = tuple(found)
+    return Gauge(
+        "power sensors",
+        f"{', '.join(names)}",
+        f"{folder}/hwmon*/power*",
+        tuple(found.values()),
+        lambda contents, _: _watts(names, contents),
+        resolution=0.1,
+        share=0.01,
+    )
+
+
+def _sensor_name(path: Path) -> str:
+    number = path.name.split("_")[0]
+    chip = read_text(path.parent / "name") or path.parent.name
+    label = read_text(path.parent / f"{number}_label") or number.removeprefix("power")
+    return f"power_{name_word(chip)}_{name_word(label)}_w"
+
+
+def _watts(names: Sequence[str], contents: Sequence[bytes]) -> Values:
+    in_uw = known(zip(names, map(whole_number, contents), strict=True))
+    return {name: uw / _MICRO for name, uw in in_uw.items()}
+
+
+def _energy(roots: SystemRoots) -> Gauge:
+    folder = roots.sys / "class/powercap"
+    found: dict[str, Path] = {}
+    for zone in sorted(folder.glob("intel-rapl:*")):
+        if (zone / "energy_uj").exists() and (name := _zone_name(zone, folder)) not in found:
+            found[name] = zone / "energy_uj"
+    if not found:
+        return Gauge("processor power", None, f"{folder}/intel-rapl:* is missing: no energy counters here")
+    return Gauge(
+        "processor power",
+        f"{', '.join(found)}; root alone may read it",
+        f"{folder}/intel-rapl:*/energy_uj",
+        tuple(found.values()),
+        EnergyCounters(tuple(found)),
+        resolution=0.5,
+        share=0.02,
+    )
+
+
+def _zone_name(zone: Path, folder: Path) -> str:
+    """Of a zone within another with the name of that before it: ``power_package_0_dram_w``."""
+    above = zone.name.rpartition(":")[0]
+    zones = ([folder / above] if above.count(":") else []) + [zone]
+    return f"power_{'_'.join(name_word(read_text(each / 'name') or each.name) for each in zones)}_w"
+
+
+@dataclass(slots=True)
+class EnergyCounters:
+    """Mean power since the reading before. A counter that was reset in between gives no value."""
+
+    names: tuple[str, ...]
+    _growth: Growth = field(default_factory=Growth)
+
+    def __call__(self, contents: Sequence[bytes], at_ns: int) -> Values:
+        """Watts by zone."""
+        energy_uj = known(zip(self.names, map(whole_number, contents), strict=True))
+        return {name: uw / _MICRO for name, uw in self._growth.per_s(energy_uj, at_ns).items()}
+
+
+_US_PER_S: Final = 1_000_000
+_EACH: Final = 5
+# Not of io: a process that issues I/O waits for it all the time.
+_RESOURCES: Final = ("memory", "cpu")
+
+
+def pressure_gauge(roots: SystemRoots) -> Gauge:
+    """Share of time in which some task, or every one, waited."""
+    folder = roots.proc / "pressure"
+    paths = tuple(folder / resource for resource in _RESOURCES)
+    if not all(path.exists() for path in paths):
+        return Gauge("pressure", None, f"{folder} is missing: the kernel keeps no pressure stall information")
+    return Gauge(
+        "pressure",
+        "time in % in which some task waited for memory, every task did, some task for a processor",
+        f"{folder}/{{{','.join(_RESOURCES)}}}",
+        paths,
+        Pressure(),
+        each=_EACH,
+        resolution=0.5,
+    )
+
+
+@dataclass(slots=True)
+class Pressure:
+    """Shares since the reading before, from the kernel's sums in microseconds."""
+
+    _growth: Growth = field(default_factory=Growth)
+
+    def __call__(self, contents: Sequence[bytes], at_ns: int) -> Values:
+        """``memory_pressure_some_pct``, ``memory_pressure_full_pct``, ``cpu_pressure_some_pct``."""
+        sums = {
+            f"{resource}_pressure_{kind}_pct": total_us
+            for resource, content in zip(_RESOURCES, contents, strict=True)
+            for kind, total_us in _totals_us(content).items()
+            if (resource, kind) != ("cpu", "full")  # of the whole machine it is 0 by definition
+        }
+        return {name: 100 * us / _US_PER_S for name, us in self._growth.per_s(sums, at_ns).items()}
+
+
+def _totals_us(content: bytes) -> dict[str, float]:
+    """By ``some`` and ``full``."""
+    found = {}
+    for line in content.decode("ascii", errors="replace").splitlines():
+        kind, _, rest = line.partition(" ")
+        total = rest.rpartition("total=")[2]
+        if kind in {"some", "full"} and total.isdecimal():
+            found[kind] = float(total)
+    return found
+
 
 # Columns of /proc/stat, by what they are summed up to; guests are in user already.
 _COLUMNS: Final = {"user": (0, 1), "sys": (2,), "iowait": (4,), "irq": (5,), "softirq": (6,), "steal": (7,)}

@@ -31,7 +31,7 @@ from openpts.device.targets.target import BlockTarget
 from openpts.errors import PurgeError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 roots = SystemRoots()
 disks = {

@@ -20,8 +20,7 @@ from openpts.runner.healing import Healing
 from openpts.system_files import SystemRoots, printable
 from openpts.vocabulary.host_advice.advice import Grade
 from openpts.vocabulary.host_advice.table import ADVICE_OF
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 def audit_in_json(

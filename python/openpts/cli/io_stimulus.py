@@ -17,8 +17,7 @@ from openpts.fields.parsing import (
     whole_number,
 )
 from openpts.units import NS_PER_MS, NS_PER_US
-from openpts.vocabulary.data_pattern import DataPattern, RandomData, VerifiedData
-from openpts.vocabulary.pacing import Burst, ClosedLoop, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
+from openpts.vocabulary.data import DataPattern, RandomData, VerifiedData
 from openpts.vocabulary.placement import (
     Normal,
     Pareto,
@@ -30,7 +29,19 @@ from openpts.vocabulary.placement import (
     Zone,
     Zones,
 )
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Stimulus
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    BlockSize,
+    Burst,
+    ClosedLoop,
+    DutyCycle,
+    FixedRate,
+    OperationWeights,
+    Pacing,
+    Poisson,
+    Stimulus,
+    ThinkTime,
+)
 
 
 def _pacing(words: Mapping[str, str | None]) -> Pacing:

@@ -37,7 +37,7 @@ from openpts.vocabulary.conditions import Conditions
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.host_advice.table import ADVICE_OF
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
+from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.tuning import ChangeReport

@@ -17,10 +17,9 @@ from openpts.parameters.tables import TABLES
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import Conditions, DriveClass
-from openpts.vocabulary.description import DescribedDrive
-from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.facts import DescribedDrive, TargetFacts
+from openpts.vocabulary.purge import AUTO, PurgeChoice
+from openpts.vocabulary.tuning import Scenario
 
 CLASS_OPTION = click.option(
     "--class",

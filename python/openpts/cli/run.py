@@ -29,7 +29,7 @@ from openpts.runner.events import Event, Listener, RunStarted
 from openpts.runner.power_command import PowerCommand
 from openpts.runner.run import Order, run_test
 from openpts.runner.telemetry_choice import TelemetryChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 
 _OFF: Final = "off"
 _PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")

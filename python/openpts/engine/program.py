@@ -6,11 +6,19 @@ from typing import TypeVar
 import msgspec
 
 from openpts.errors import UsageError
-from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, VerifiedData
+from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, VerifiedData
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.pacing import Burst, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
 from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zones
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import (
+    Burst,
+    DutyCycle,
+    FixedRate,
+    Pacing,
+    Poisson,
+    Step,
+    Stimulus,
+    ThinkTime,
+)
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 
 

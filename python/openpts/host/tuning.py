@@ -9,8 +9,7 @@ from openpts.host.services import MAINTENANCE_UNITS, TRIM_UNITS, UPDATE_UNITS, a
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots, read_text
 from openpts.vocabulary.host_advice.processor import SHALLOW_US
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, Means
+from openpts.vocabulary.tuning import Change, Means, Scenario
 
 _SOMEBODYS: Final = "it is another user's program: end it yourself"
 _FIRMWARE: Final = "set it in the firmware"

@@ -16,10 +16,9 @@ from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import format_block_size
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.placement import Uniform
 from openpts.vocabulary.stimulus import AccessPattern
-from openpts.vocabulary.workload import Workload
+from openpts.vocabulary.workload import WORKLOADS, Workload
 
 Found = Iterator[tuple[tuple[str, ...], str]]
 """Parameters that a contradiction is between, the likeliest culprit first, and what it is."""

@@ -11,7 +11,7 @@ from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.conditions import Conditions
-from openpts.vocabulary.data_pattern import VerifiedData
+from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Step, Stimulus

@@ -11,7 +11,7 @@ from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.host_advice.advice import BOTH, NEITHER, Advice, Grade, Suits
 from openpts.vocabulary.host_advice.drive_queue import NUMA_NODE, THREADS
 from openpts.vocabulary.host_advice.table import ADVICE, ADVICE_OF
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 
 _TITLE = "Host Set-up Audit"
 

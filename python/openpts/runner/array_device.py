@@ -27,10 +27,9 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ from openpts.runner.physical_device import not_a_purge
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, PurgeReport
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 # A resync that has not got on for so long will not end.
 _STALLED_S: Final = 600.0

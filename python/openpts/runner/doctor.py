@@ -22,8 +22,7 @@ from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.host_advice.advice import Advice, Grade
 from openpts.vocabulary.host_advice.drive_queue import NUMA_NODE, THREADS
 from openpts.vocabulary.host_advice.table import ADVICE
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, ChangeReport
+from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 _ALLOWED: Final = "Cpus_allowed_list:"
 

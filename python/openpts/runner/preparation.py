@@ -12,7 +12,7 @@ from openpts.errors import PurgeImpossibleError
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,7 @@
 """A disk with platters under a test of the specification, which is made for solid state storage."""
 
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.media import ROTATIONAL, has_platters, media_of
+from openpts.vocabulary.facts import ROTATIONAL, Facts, has_platters, media_of
 
 
 def rotational_deviations(dut: Facts, *, of_specification: bool) -> tuple[Deviation, ...]:

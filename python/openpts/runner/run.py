@@ -35,11 +35,10 @@ from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry_choice import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import Conditions, DriveClass
-from openpts.vocabulary.description import DescribedDrive
-from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 
 Adjust = Callable[[Conditions], Conditions]
 Admit = Callable[[Conditions, TargetFacts], None]

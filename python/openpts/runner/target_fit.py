@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.errors import TargetError, UsageError
 from openpts.units import format_block_size, format_capacity
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import Segments, Zones
 from openpts.vocabulary.stimulus import Stimulus

@@ -12,8 +12,7 @@ from openpts.journal import Journal
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.host_advice.processor import SHALLOW_US
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, ChangeReport
+from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 
 @contextmanager

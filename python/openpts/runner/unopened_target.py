@@ -25,7 +25,7 @@ from openpts.simulation.presets import Preset, load_preset
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 
 _USUAL_SECTOR_BYTES = 512

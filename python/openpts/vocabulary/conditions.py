@@ -9,7 +9,7 @@ from typing import ClassVar
 
 from msgspec import Struct, field
 
-from openpts.vocabulary.data_pattern import DataPattern, RandomData
+from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.workload import Workload

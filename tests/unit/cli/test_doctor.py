@@ -14,8 +14,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, restore
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.data.system_trees import laptop
 from tests.support.processes import in_process
 from tests.unit.host.recorded_systemd import RecordedSystemd

@@ -15,7 +15,7 @@ from openpts.programs import Answer, Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.host_advice.advice import Grade
 from openpts.vocabulary.host_advice.table import ADVICE
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 from tests.support.program_answers import no_programs
 
 HAS_SELF_TEST = 1 << 4

@@ -11,7 +11,7 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.host_advice.advice import Grade
 from openpts.vocabulary.host_advice.table import ADVICE_OF
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 from tests.support.program_answers import no_programs
 from tests.unit.host.recorded_systemd import RecordedSystemd
 

@@ -16,8 +16,7 @@ from openpts.device.link.link_settings import (
 )
 from openpts.system_files import read_text
 from openpts.vocabulary.host_advice.drive_queue import LARGEST_BLOCK_KIB
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, Means
+from openpts.vocabulary.tuning import Change, Means, Scenario
 
 _QUEUE: Final = {
     Scenario.SYNTHETIC: {

@@ -9,7 +9,7 @@ from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.device.purge.methods import capabilities, method_named
 from openpts.errors import PurgeImpossibleError, RefusedError, UsageError
 from openpts.vocabulary.facts import PurgeAttempt
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 Ask = Callable[[BlockDevice], Sequence[tuple[PurgeMethod, Capability]]]
 

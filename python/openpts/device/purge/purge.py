@@ -13,7 +13,7 @@ from openpts.device.purge.proof import Evidence, Proof
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.facts import PurgeAttempt, PurgeReport
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 NO_METHOD: Final = "NOT RUN"
 

@@ -16,7 +16,7 @@ from openpts.engine.fio.offsets import Part, left_out_bytes, parts, placement_op
 from openpts.engine.fio.operations import FioOptions, block_size_options, operation_options, refusal
 from openpts.errors import UsageError
 from openpts.units import KIB, NS_PER_US
-from openpts.vocabulary.data_pattern import (
+from openpts.vocabulary.data import (
     PatternData,
     RandomData,
     RandomOnce,
@@ -25,8 +25,17 @@ from openpts.vocabulary.data_pattern import (
     ZeroData,
 )
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.pacing import Burst, ClosedLoop, DutyCycle, FixedRate, Poisson, ThinkTime
-from openpts.vocabulary.stimulus import AccessPattern, Step, Stimulus
+from openpts.vocabulary.stimulus import (
+    AccessPattern,
+    Burst,
+    ClosedLoop,
+    DutyCycle,
+    FixedRate,
+    Poisson,
+    Step,
+    Stimulus,
+    ThinkTime,
+)
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady
 
 _MOST_PATTERN_BYTES: Final = 512

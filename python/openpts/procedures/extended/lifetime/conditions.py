@@ -1,7 +1,7 @@
 """The conditions of the lifetime test."""
 
 from openpts.vocabulary.conditions import ExtendedConditions
-from openpts.vocabulary.data_pattern import RandomData
+from openpts.vocabulary.data import RandomData
 
 
 class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="lifetime"):

@@ -1,4 +1,6 @@
-"""What is written: the data pattern (PTS 2.1.5, 3.5)."""
+"""What is written: the data pattern (PTS 2.1.5, 3.5), and what a compressor leaves of it."""
+
+from dataclasses import dataclass
 
 from msgspec import Struct
 
@@ -36,3 +38,19 @@ class VerifiedData(Struct, frozen=True, tag="verified"):
 
 
 DataPattern = RandomData | RandomOnce | ZeroData | PatternData | ReducibleData | VerifiedData
+
+
+@dataclass(frozen=True, slots=True)
+class DataCheck:
+    """A data pattern, and what is left of a sample of it, in per cent of its bytes.
+
+    ``compressed_pct`` if each piece is compressed by itself; ``distinct_pct`` if each is kept once. ``how``
+    names what made the sample and what compressed it. ``sampled_bytes`` is 0 where no bytes are made, as on a
+    simulated drive: then the shares are what the model is told.
+    """
+
+    data: DataPattern
+    compressed_pct: float
+    distinct_pct: float
+    sampled_bytes: int
+    how: str

@@ -1,6 +1,7 @@
-"""What an operator wants done before a test: the words of ``--purge``."""
+"""What an operator wants done before a test (the words of ``--purge``), and what a drive reports of it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Self
 
@@ -43,3 +44,12 @@ class PurgeChoice:
 
 PurgeChoice.AUTO = PurgeChoice()
 PurgeChoice.NONE = PurgeChoice(left_out=True)
+
+
+PURGE_STATUS_NAMES: Final[Mapping[str, str]] = {
+    "utilisation": "Utilisation of the namespace",
+    "lba_format": "Format of the namespace",
+    "reads_as": "Deallocated blocks read as",
+    "sanitize_status": "Last sanitize",
+}
+"""What else a record holds stands under its own name."""

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.gauges.io_gauges import disks_below, others_gauge
+from openpts.device.gauges import disks_below, others_gauge
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import BlockTarget

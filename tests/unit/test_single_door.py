@@ -30,7 +30,7 @@ HARMLESS_FLAGS = {
 OPENS_FOR_WRITING = {
     "device/guard/guard.py": "drives",
     "device/targets/scratch_file.py": "files of tests, and of a served drive's contents",
-    "device/cache/write_cache_control.py": "an attribute of sysfs",
+    "device/write_cache_control.py": "an attribute of sysfs",
     "folder_files.py": "new files of a run, a suite or a report, beside their names",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
@@ -47,7 +47,7 @@ WRITES_TO_DESCRIPTORS = {
     "device/purge/proof.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
     "device/listing/discovery.py": "a pipe",
-    "device/cache/write_cache_control.py": "an attribute of sysfs",
+    "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "runner/data_check.py": "a list of written places in the run folder",
 }
@@ -96,7 +96,7 @@ STARTS_PROCESSES = {
     "programs.py": "all programs of others",
     "device/listing/discovery.py": "a copy of this process, to ask a drive",
     "engine/fio/process.py": "fio --version; fio, on the descriptor that the guard has opened",
-    "host/sleep_inhibitor.py": "systemd-inhibit",
+    "host/services.py": "systemd-inhibit",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/power_command.py": "the operator's own command",
 }

@@ -5,13 +5,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache.write_cache_control import write_cache_control
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.md_array import read_array
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.target import BlockTarget
+from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.errors import UsageError

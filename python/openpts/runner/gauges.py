@@ -3,8 +3,7 @@
 from collections.abc import Collection
 from pathlib import Path
 
-from openpts.device.gauges.drive_gauges import drive_gauges
-from openpts.device.gauges.io_gauges import disks_below, foreign_gauge, others_gauge
+from openpts.device.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, IoPath

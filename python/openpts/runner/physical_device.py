@@ -7,8 +7,6 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache.write_cache import read_write_cache
-from openpts.device.cache.write_cache_control import WriteCacheControl
 from openpts.device.file_system import device_below
 from openpts.device.health.health import read_health
 from openpts.device.health.self_test import self_test_fact
@@ -21,6 +19,8 @@ from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
+from openpts.device.write_cache import read_write_cache
+from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from openpts.device.cache.write_cache import DISABLED, ENABLED, NO_CACHE, UNKNOWN
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, UNKNOWN
 from openpts.engine.options import IoPath
 from openpts.errors import PurgeImpossibleError
 from openpts.runner.device_under_test import DeviceUnderTest

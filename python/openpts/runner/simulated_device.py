@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
-from openpts.device.cache.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.device.health.health import simulated_health
-from openpts.device.identity.simulated_identity import simulated_facts
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
-from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
+from openpts.device.targets.simulated_target import DriveState, SimulatedTarget, simulated_facts
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive

@@ -6,7 +6,7 @@ import pytest
 import vl_convert
 
 from openpts.plots import drawing_cache
-from openpts.plots.drawing_pool import DrawingPool
+from openpts.plots.svg import DrawingPool
 from openpts.plots.worker_processes import worker_processes
 
 BUNDLE = vl_convert.javascript_bundle()  # type: ignore[call-arg] # the stub lacks its default

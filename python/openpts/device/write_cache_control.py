@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.cache.write_cache import (
+from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive, is_same_drive
+from openpts.device.kernel_calls import open_to_ask
+from openpts.device.nvme.nvme_admin import NvmeCommandError, set_volatile_write_cache
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.write_cache import (
     DISABLED,
     ENABLED,
     cache_type_attribute,
     read_drive_cache,
     read_write_cache,
 )
-from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive, is_same_drive
-from openpts.device.kernel_calls import open_to_ask
-from openpts.device.nvme.nvme_admin import NvmeCommandError, set_volatile_write_cache
-from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import TargetError
 from openpts.journal import Entry, Journal, JournalError, Kind
 from openpts.journal_turn import Noted, turn, turn_if_possible

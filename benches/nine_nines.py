@@ -15,7 +15,7 @@ from typing import Final
 
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

@@ -12,8 +12,7 @@ from typing import Any, Final
 import vl_convert
 
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedEngine
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
 from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
 from openpts.simulation.presets import load_preset
 from openpts.simulation.scale import default_scale

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.fio.installation import find_fio
+from openpts.engine.fio.process import find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.units import MIB
 from tests.device.openpts_process import openpts, start_openpts

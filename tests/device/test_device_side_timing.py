@@ -15,8 +15,19 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from openpts.units import KIB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
-from openpts.vocabulary.pacing import Burst, ClosedLoop, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
-from openpts.vocabulary.stimulus import BlockSize, OperationWeights, Step, Stimulus
+from openpts.vocabulary.stimulus import (
+    BlockSize,
+    Burst,
+    ClosedLoop,
+    DutyCycle,
+    FixedRate,
+    OperationWeights,
+    Pacing,
+    Poisson,
+    Step,
+    Stimulus,
+    ThinkTime,
+)
 from openpts.vocabulary.stop import Duration, IoCount
 from tests.device.traced_engine import UNLIKELY, TracedRun, run_traced
 

@@ -14,16 +14,15 @@ from scipy import stats
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.installation import FioProgram, find_fio
 from openpts.engine.fio.job import FioPath
+from openpts.engine.fio.process import FioProgram, find_fio
 from openpts.errors import EngineUnavailableError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data_pattern import DataPattern, PatternData, RandomOnce, ReducibleData, ZeroData
+from openpts.vocabulary.data import DataPattern, PatternData, RandomOnce, ReducibleData, ZeroData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.pacing import ThinkTime
 from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
 from openpts.vocabulary.sample import Sample, StepState
-from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stimulus import ActiveRange, Step, ThinkTime
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount
 from tests.device.traced_engine import SECTOR, UNLIKELY, TracedRun
 from tests.support.block_trace import BlockTrace

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.cache.write_cache import read_write_cache
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.identity.identity import dut_facts
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import BlockTarget, FileTarget
+from openpts.device.write_cache import read_write_cache
 from openpts.errors import PurgeError, RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.units import MIB

@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.gauges.io_gauges import disks_below, others_gauge
+from openpts.device.gauges import disks_below, others_gauge
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.targets.target import BlockTarget
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge, Values
-from openpts.host.processor_gauges import processor_gauges
+from openpts.host.gauges import processor_gauges
 from openpts.record.health import TelemetryPoint
 from openpts.runner.physical_device import native_engine, target_gauges
 from openpts.runner.telemetry import Sampler

@@ -23,15 +23,15 @@ from openpts.device.purge import methods
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.device.purge.method import Capability
 from openpts.device.purge.purge import purge
-from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.method import SanitizeKind
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
-from openpts.device.identity.serial_number import serial_number
+from openpts.device.identity.drive_name import serial_number
 from openpts.device.targets.target import BlockTarget
 from openpts.errors import PurgeError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 roots = SystemRoots()
 disks = {

@@ -12,7 +12,7 @@ from openpts.analysis.latency import encode_counts
 from openpts.cli.main import cli
 from openpts.conformance.conformance import conformance_of
 from openpts.device.targets.simulated_target import parse_simulated_target
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive
 from openpts.parameters.description_file import read_description
 from openpts.parameters.plan_file import read_plan
 from openpts.plots.worker_processes import worker_processes

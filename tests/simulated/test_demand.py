@@ -15,10 +15,10 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
+from openpts.vocabulary.workload import WORKLOADS
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

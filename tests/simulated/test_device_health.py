@@ -12,7 +12,7 @@ from openpts.report.health_page import health_alerts
 from openpts.runner.events import Event, Ticked
 from openpts.units import KIB
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from tests.simulated.one_point import run_one_point
 from tests.support.oracle_presets import write_oracle
 

@@ -12,7 +12,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

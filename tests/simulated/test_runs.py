@@ -18,7 +18,7 @@ from openpts.units import KIB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.part import Part, StepPlace
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import TrackingVariable

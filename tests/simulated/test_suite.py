@@ -20,7 +20,7 @@ from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.run import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 
 FAST = [20_000.0]

@@ -15,7 +15,7 @@ from openpts.runner.run import Order, run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle

@@ -18,8 +18,8 @@ from openpts.report.write import ReportOptions, write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.workload import WORKLOADS
 from tests.simulated.whole_tests import classes, run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

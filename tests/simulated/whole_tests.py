@@ -11,7 +11,7 @@ from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.runner.run import Adjust, Order, run_test
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 DRIVES = {DriveClass.ENTERPRISE: "sim:enterprise-tlc", DriveClass.CLIENT: "sim:client-qlc?capacity=256GB"}
 

@@ -29,25 +29,25 @@ HARMLESS_FLAGS = {
 
 OPENS_FOR_WRITING = {
     "device/guard/guard.py": "drives",
-    "device/targets/own_file.py": "files of tests, and of a served drive's contents",
-    "device/cache/write_cache_control.py": "an attribute of sysfs",
+    "device/targets/scratch_file.py": "files of tests, and of a served drive's contents",
+    "device/write_cache_control.py": "an attribute of sysfs",
     "folder_files.py": "new files of a run, a suite or a report, beside their names",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "journal.py": "its own entries",
 }
 OPENS_WITH_FLAGS_FROM_ELSEWHERE = {
     "device/guard/guard.py": "reading to check, writing to hand out",
-    "device/targets/own_file.py": "an existing file or a new one",
+    "device/targets/scratch_file.py": "an existing file or a new one",
     "device/purge/held_drive.py": "reading, with or without a claim",
     "device/nvme/nvme_generic.py": "the rights of the descriptor that the guard has let through",
 }
 WRITES_TO_DESCRIPTORS = {
     "cli/broken_pipe.py": "standard output and the error channel",
     "device/targets/allocation.py": "the size of a scratch file",
-    "device/purge/marks.py": "marks on a target, before its purge",
+    "device/purge/proof.py": "marks on a target, before its purge",
     "device/purge/overwrite.py": "a target, as its last resort of a purge",
-    "device/listing/query_with_timeout.py": "a pipe",
-    "device/cache/write_cache_control.py": "an attribute of sysfs",
+    "device/listing/discovery.py": "a pipe",
+    "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "runner/data_check.py": "a list of written places in the run folder",
 }
@@ -58,8 +58,7 @@ WRITES_FILES_BY_NAME = {
     "runner/array_device.py": "no file: it lets an engine open a device",
 }
 CHANGES_NAMES = {
-    "device/targets/own_file.py": "a file that it made and that nothing was written to",
-    "device/targets/scratch_file.py": "a scratch file that it made",
+    "device/targets/scratch_file.py": "files that it made",
     "folder_files.py": "files of a run, a suite or a report, by the descriptor of their folder",
     "journal.py": "its own entries",
     "plots/drawing_cache.py": "drawings that make room",
@@ -71,7 +70,7 @@ MAKES_FOLDERS = {
     "journal.py": "its own",
     "journal_turn.py": "the journal's",
     "record/writer.py": "a run's",
-    "plots/kept_files.py": "for what is kept",
+    "plots/drawing_cache.py": "for what is kept",
     "report/write.py": "where the operator wants a report",
     "runner/close_run.py": "a run's",
     "runner/resource_check.py": "for a capture",
@@ -91,14 +90,13 @@ SENDS_IOCTLS = {
 CALLS_THE_C_LIBRARY = {
     "device/kernel_calls.py": "fallocate, statx",
     "device/nvme/nvme_admin.py": "buffers for its ioctl",
-    "host/clock.py": "adjtimex, to read",
+    "host/settings.py": "adjtimex, to read",
 }
 STARTS_PROCESSES = {
     "programs.py": "all programs of others",
-    "device/listing/query_with_timeout.py": "a copy of this process, to ask a drive",
-    "engine/fio/installation.py": "fio --version",
-    "engine/fio/process.py": "fio, on the descriptor that the guard has opened",
-    "host/sleep_inhibitor.py": "systemd-inhibit",
+    "device/listing/discovery.py": "a copy of this process, to ask a drive",
+    "engine/fio/process.py": "fio --version; fio, on the descriptor that the guard has opened",
+    "host/services.py": "systemd-inhibit",
     "plots/worker_processes.py": "copies of this process, to read runs and to draw",
     "runner/power_command.py": "the operator's own command",
 }

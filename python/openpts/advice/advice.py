@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 
 Suits = tuple[Scenario, ...]
 BOTH: Final[Suits] = (Scenario.REAL_WORLD, Scenario.SYNTHETIC)

@@ -9,10 +9,35 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.analysis.chi_square import statistic, survival
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
+
+
+def chi_square_statistic(counts: Sequence[float], expected: Sequence[float]) -> float:
+    """Sum of (count - expected)^2 / expected. Raises ValueError unless both are equally long."""
+    return sum((count - mean) ** 2 / mean for count, mean in zip(counts, expected, strict=True))
+
+
+def chi_square_survival(value: float, degrees_of_freedom: int) -> float:
+    """The probability that a chi-square variable of so many degrees of freedom exceeds ``value``.
+
+    For whole degrees of freedom the incomplete gamma function is a finite sum (integration by parts).
+    Raises ValueError for less than one degree of freedom or a negative value.
+    """
+    if degrees_of_freedom < 1 or value < 0:
+        raise ValueError(f"invalid chi-square {value} with {degrees_of_freedom} degrees of freedom")
+    half = value / 2
+    if half == 0:
+        return 1.0
+    odd = degrees_of_freedom % 2
+    total = math.erfc(math.sqrt(half)) if odd else 0.0
+    for term in range(degrees_of_freedom // 2):
+        # half^(term + odd/2) exp(-half) / Gamma(term + odd/2 + 1), in logarithms against overflow
+        power = term + odd / 2
+        total += math.exp(power * math.log(half) - half - math.lgamma(power + 1))
+    return min(1.0, total)
+
 
 LIMIT_STANDARD_ERRORS: Final = 4.0
 _FEWEST_EXPECTED: Final = 5
@@ -100,7 +125,7 @@ def compare_shares(counts: Sequence[float], weights: Sequence[float]) -> Shares:
     wanted = [one / weight for one in weights]
     expected = [total * share for share in wanted]
     measurable = min(expected) >= _FEWEST_EXPECTED
-    chi_square = statistic(counts, expected) if measurable else None
+    chi_square = chi_square_statistic(counts, expected) if measurable else None
     return Shares(
         wanted_pct=tuple(100 * share for share in wanted),
         ios=tuple(counts),
@@ -109,7 +134,7 @@ def compare_shares(counts: Sequence[float], weights: Sequence[float]) -> Shares:
             for count, mean, share in zip(counts, expected, wanted, strict=True)
         ),
         chi_square=chi_square,
-        p_value=None if chi_square is None else survival(chi_square, len(counts) - 1),
+        p_value=None if chi_square is None else chi_square_survival(chi_square, len(counts) - 1),
     )
 
 

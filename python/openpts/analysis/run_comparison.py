@@ -10,8 +10,13 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-from openpts.analysis.comparison import gain_pct, relative_standard_error_pct
-from openpts.analysis.range_chance import FALSE_ALARM_LIMIT, apart_by_chance, holm
+from openpts.analysis.comparison import (
+    FALSE_ALARM_LIMIT,
+    apart_by_chance,
+    gain_pct,
+    holm,
+    relative_standard_error_pct,
+)
 from openpts.vocabulary.better import Better
 
 ADVISED_RUNS: Final = 3

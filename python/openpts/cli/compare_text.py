@@ -5,7 +5,7 @@ from typing import IO
 from rich.console import Console
 from rich.table import Table
 
-from openpts.cli.table_console import table_console
+from openpts.cli.console import table_console
 from openpts.pages.model import Cell, Report, Verdict
 from openpts.pages.model import Table as ReportTable
 from openpts.report.compare.contenders import RunComparison

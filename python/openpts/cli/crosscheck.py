@@ -1,32 +1,144 @@
 """`openpts crosscheck`: does the native engine measure what fio measures?"""
 
 import json
+import math
 import secrets
 import sys
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import IO, Any
 
 import click
+from rich.table import Table
 
+from openpts.analysis.crosscheck import CONFIDENCE, PairedRatio
 from openpts.cli.consent_options import CONSENT_OPTIONS
-from openpts.cli.crosscheck_json import result_object
-from openpts.cli.crosscheck_table import event_lines, print_table
-from openpts.cli.finite import FiniteRange
-from openpts.cli.option_group import together
+from openpts.cli.console import table_console
+from openpts.cli.help_order import together
+from openpts.cli.number_types import FiniteRange
 from openpts.device.guard.consent import Consent
 from openpts.engine.options import IoPath
 from openpts.runner.crosscheck import (
     CASES,
     READS,
     WRITES,
+    Comparison,
     CrosscheckEvent,
     CrosscheckOrder,
     CrosscheckStarted,
     crosscheck,
 )
-from openpts.units import NS_PER_S
+from openpts.units import NS_PER_S, NS_PER_US, format_capacity
+from openpts.vocabulary.facts import Facts
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import Duration
+
+_PIPE_COLUMNS = 140
+
+
+def _event_lines(event: CrosscheckEvent) -> Iterator[str]:
+    """Log lines while it runs."""
+    if isinstance(event, CrosscheckStarted):
+        yield f"target    {event.target.path}, {format_capacity(event.target.user_capacity_bytes)}"
+        for engine in (event.first, event.second):
+            yield f"{engine['engine'].value:<9} by {_path_text(engine)}"
+        yield from (f"note      {note}" for note in event.notes)
+        return
+    first, second = event.first, event.second
+    yield (
+        f"{event.number:>3}/{event.of} {event.case.name}: {first.iops:,.0f} and {second.iops:,.0f} IOPS, "
+        f"{_us(first.mean_latency_ns or 0)} and {_us(second.mean_latency_ns or 0)} us"
+    )
+
+
+def _path_text(engine: Facts) -> str:
+    """How an engine issues I/O."""
+    return str(engine["io_path"].value)
+
+
+def _print_table(stream: IO[str], comparisons: Sequence[Comparison], limit_pct: float) -> None:
+    """A row for each figure of each stimulus; means over the pairs are geometric."""
+    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
+    for heading in ("stimulus", "figure"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("native", "fio", "difference", "95 % interval"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    # at the right, too: a pipe gets no blanks behind it
+    table.add_column(f"agrees within {limit_pct:g} %", justify="right", no_wrap=True)
+    for comparison in comparisons:
+        iops, latency = comparison.iops, comparison.mean_latency_ns
+        table.add_row(
+            comparison.case.name,
+            "IOPS",
+            f"{iops.first_mean:,.0f}",
+            f"{iops.second_mean:,.0f}",
+            *_difference(iops),
+            iops.agrees_within(limit_pct),
+        )
+        table.add_row(
+            "",
+            "mean latency (us)",
+            _us(latency.first_mean),
+            _us(latency.second_mean),
+            *_difference(latency),
+            latency.agrees_within(limit_pct),
+        )
+    console = table_console(stream, pipe_columns=_PIPE_COLUMNS)
+    console.print()
+    console.print(table)
+
+
+def _difference_pct(ratio: float) -> float:
+    """A ratio as the first figure's difference from the second."""
+    return 100 * (ratio - 1)
+
+
+def _difference(ratio: PairedRatio) -> tuple[str, str]:
+    ends = " to ".join(
+        "unknown" if math.isinf(end) else f"{_difference_pct(end):+.2f}" for end in (ratio.low, ratio.high)
+    )
+    return f"{_difference_pct(ratio.ratio):+.2f} %", f"{ends} %"
+
+
+def _us(latency_ns: float) -> str:
+    return f"{latency_ns / NS_PER_US:,.2f}"
+
+
+def _result_object(
+    started: CrosscheckStarted, comparisons: Sequence[Comparison], limit_pct: float, seed: int
+) -> dict[str, Any]:
+    """Engines, and for each stimulus both figures of both with their difference."""
+    return {
+        "target": started.target.path,
+        "seed": seed,
+        "limit_pct": limit_pct,
+        "confidence": CONFIDENCE,
+        "notes": list(started.notes),
+        "engines": {"native": _engine(started.first), "fio": _engine(started.second)},
+        "stimuli": [
+            {
+                "name": comparison.case.name,
+                "iops": _figure(comparison.iops, limit_pct),
+                "mean_latency_ns": _figure(comparison.mean_latency_ns, limit_pct),
+            }
+            for comparison in comparisons
+        ],
+    }
+
+
+def _engine(facts: Facts) -> dict[str, str | None]:
+    return {name: fact.value for name, fact in facts.items()}
+
+
+def _figure(ratio: PairedRatio, limit_pct: float) -> dict[str, Any]:
+    return {
+        "native": ratio.first_mean,
+        "fio": ratio.second_mean,
+        "pairs": ratio.pairs,
+        "difference_pct": _difference_pct(ratio.ratio),
+        "low_pct": _difference_pct(ratio.low),
+        "high_pct": _difference_pct(ratio.high),
+        "agrees": ratio.agrees_within(limit_pct),
+    }
 
 
 @click.command("crosscheck")
@@ -112,14 +224,14 @@ def crosscheck_command(
     def hear(event: CrosscheckEvent) -> None:
         if isinstance(event, CrosscheckStarted):
             started.append(event)
-        for line in event_lines(event):
+        for line in _event_lines(event):
             click.echo(line, err=as_json)
 
     comparisons = crosscheck(order, hear)
     if as_json:
-        click.echo(json.dumps(result_object(started[0], comparisons, limit_pct, order.seed)))
+        click.echo(json.dumps(_result_object(started[0], comparisons, limit_pct, order.seed)))
     else:
-        print_table(sys.stdout, comparisons, limit_pct)
+        _print_table(sys.stdout, comparisons, limit_pct)
 
 
 def _step(seconds: float, ramp_seconds: float) -> Callable[[Stimulus], Step]:

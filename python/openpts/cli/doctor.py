@@ -2,17 +2,204 @@
 
 import json
 import os
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 import click
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
-from openpts.cli.doctor_json import audit_in_json
-from openpts.cli.doctor_text import audit_text, changes_text, restored_text
-from openpts.cli.table_console import table_console
+from openpts.advice.advice import Grade
+from openpts.advice.table import ADVICE_OF
+from openpts.cli.console import table_console
 from openpts.errors import OpenptsError, UsageError
 from openpts.journal import Journal
-from openpts.runner.doctor import Doctor, restore
-from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
+from openpts.runner.doctor import Doctor, Finding, restore
+from openpts.runner.healing import Healing
+from openpts.system_files import SystemRoots, printable
+from openpts.vocabulary.tuning import ChangeReport, Scenario
+
+
+def audit_in_json(
+    target: str | None,
+    physician: Doctor,
+    findings: Sequence[Finding],
+    changes: Sequence[ChangeReport],
+    restored: Sequence[Healing],
+) -> dict[str, object]:
+    """What docs/doctor.schema.json describes: the audit, what was changed before it, what was put back."""
+    return {
+        "scenario": physician.scenario.value,
+        "target": target,
+        "disk": None if physician.disk is None else physician.disk.name,
+        "counts": {grade.value: sum(finding.grade is grade for finding in findings) for grade in Grade},
+        "settings": [_finding_in_json(finding) for finding in findings],
+        "changes": [
+            {
+                "key": change.key,
+                "place": change.place,
+                "found": change.found,
+                "wanted": change.wanted,
+                "failure": change.failure or None,
+            }
+            for change in changes
+        ],
+        "restored": [{"put_back": healing.put_back, "text": healing.text} for healing in restored],
+    }
+
+
+def _finding_in_json(finding: Finding) -> dict[str, object]:
+    advice = finding.advice
+    return {
+        "key": advice.key,
+        "group": advice.group.value,
+        "title": advice.title,
+        "now": finding.fact.value,
+        "source": finding.fact.source,
+        "real_world": advice.real_world,
+        "synthetic": advice.synthetic,
+        "effect": advice.reason,
+        "grade": finding.grade.value,
+        "remedy": finding.remedy or None,
+        "requirements": list(advice.requirements),
+    }
+
+
+_STYLES: Final = {Grade.BAD: "bold red", Grade.UNKNOWN: "yellow", Grade.NOTE: "cyan", Grade.GOOD: "green"}
+_HEADINGS: Final = {
+    Grade.BAD: "BAD: falsifies the results",
+    Grade.UNKNOWN: "UNKNOWN: could not be read",
+    Grade.NOTE: "NOTE: has little effect, or is for information only",
+    Grade.GOOD: "GOOD",
+}
+_ORDER: Final = (Grade.BAD, Grade.NOTE, Grade.UNKNOWN, Grade.GOOD)
+_WIDE: Final = 110
+_KEPT_OF_A_PLACE: Final = 3
+
+
+def audit_text(
+    findings: Sequence[Finding], target: str | None, scenario: Scenario, width: int, *, in_full: bool
+) -> RenderableType:
+    """All findings by grade, the worst first; the good ones in short unless ``in_full``."""
+    counts = Counter(finding.grade for finding in findings)
+    told = ", ".join(f"{counts[grade]} {grade}" for grade in _ORDER if counts[grade])
+    what = printable(target) if target else "this machine (name a drive to audit its link as well)"
+    blocks: list[RenderableType] = [
+        Text(f"{what}, for a {scenario} measurement, which tests {scenario.subject}: {told}")
+    ]
+    for grade in _ORDER:
+        of_grade = [finding for finding in findings if finding.grade is grade]
+        if not of_grade:
+            continue
+        blocks += [Text(), Text(_HEADINGS[grade], style=_STYLES[grade])]
+        if grade is Grade.UNKNOWN or (grade is Grade.GOOD and not in_full):
+            blocks += _short(of_grade)
+        else:
+            blocks.append(_table(of_grade) if width >= _WIDE else Group(*_stacked(of_grade)))
+    return Group(*blocks)
+
+
+def _short(findings: Iterable[Finding]) -> Iterator[RenderableType]:
+    """What is good with its value; what is unknown with the place that does not tell."""
+    for finding in findings:
+        value = finding.fact.value
+        text = Text(f"{finding.advice.title}: ", style="")
+        text.append(
+            printable(value) if value is not None else f"not reported ({printable(finding.fact.source)})"
+        )
+        yield _indented(text)
+
+
+def _table(findings: Sequence[Finding]) -> Table:
+    table = Table(box=None, padding=(0, 2, 0, 0), pad_edge=False, show_edge=False)
+    table.add_column("  Setting", ratio=22)
+    table.add_column("Now", ratio=24)
+    table.add_column("Real-world", ratio=14)
+    table.add_column("Synthetic", ratio=16)
+    table.add_column("What it does, and what can be done", ratio=34)
+    for finding in findings:
+        advice = finding.advice
+        effect = Text(advice.reason)
+        if finding.remedy:
+            effect.append(f"; {finding.remedy}", style="dim")
+        table.add_row(
+            _indented(Text(advice.title)),
+            Text(_now(finding)),
+            Text(advice.real_world),
+            Text(advice.synthetic),
+            effect,
+        )
+    table.expand = True
+    return table
+
+
+def _stacked(findings: Iterable[Finding]) -> Iterator[RenderableType]:
+    """For narrow terminals: the value behind the name, the rest below."""
+    for finding in findings:
+        advice = finding.advice
+        yield _indented(Text(f"{advice.title}: {_now(finding)}"))
+        below = Text(f"real-world: {advice.real_world}; synthetic: {advice.synthetic}\n{advice.reason}")
+        if finding.remedy:
+            below.append(f"; {finding.remedy}")
+        below.stylize("dim")
+        yield Padding(below, (0, 0, 0, 6), expand=False)
+
+
+def _now(finding: Finding) -> str:
+    value = finding.fact.value
+    return "not reported" if value is None else printable(value)
+
+
+def _indented(text: Text) -> Padding:
+    return Padding(text, (0, 0, 0, 2), expand=False)
+
+
+def changes_text(changes: Sequence[ChangeReport], *, asked: bool) -> Iterator[Text]:
+    """What was changed, the same change in many places once."""
+    if not asked:
+        return
+    if not changes:
+        yield Text("Nothing to change.\n")
+        return
+    for failed in (False, True):
+        counts: Counter[tuple[str, str, str, str]] = Counter()
+        places: dict[tuple[str, str, str, str], str] = {}
+        for change in changes:
+            if bool(change.failure) is failed:
+                line = (change.key, change.found or "?", change.wanted, change.failure)
+                counts[line] += 1
+                places.setdefault(line, change.place)
+        for line, count in counts.items():
+            yield _change(line, count, places[line])
+    yield Text("`openpts doctor --restore` restores the previous values.\n")
+
+
+def _change(line: tuple[str, str, str, str], count: int, place: str) -> Text:
+    key, found, wanted, failure = line
+    title = ADVICE_OF[key].title if key in ADVICE_OF else key
+    where = _short_place(place) if count == 1 else f"{_short_place(place)} and {count - 1} more"
+    if failure:
+        return Text(
+            f"not set  {title}: {printable(found)}, wanted {wanted}: {printable(failure)} ({where})", "red"
+        )
+    return Text(f"set      {title}: {printable(found)} -> {wanted} ({where})")
+
+
+def _short_place(place: str) -> str:
+    """The end of a path tells enough; names of units are short."""
+    return "/".join(place.rsplit("/", _KEPT_OF_A_PLACE)[1:]) or place
+
+
+def _restored_text(restored: Sequence[Healing], *, asked: bool) -> Iterator[Text]:
+    """What became of each entry of the journal."""
+    if asked and not restored:
+        yield Text("Nothing to restore.")
+    for healing in restored:
+        yield Text(printable(healing.text), style="" if healing.put_back else "red")
+
 
 _PIPE_COLUMNS = 120
 
@@ -60,7 +247,7 @@ def doctor(
         click.echo(json.dumps(audit_in_json(target, physician, findings, changes, restored), indent=2))
     else:
         console = table_console(pipe_columns=_PIPE_COLUMNS)
-        for line in (*restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
+        for line in (*_restored_text(restored, asked=to_restore), *changes_text(changes, asked=to_apply)):
             console.print(line, soft_wrap=True)
         if not to_restore:
             console.print(audit_text(findings, target, physician.scenario, console.width, in_full=in_full))

@@ -1,11 +1,127 @@
-"""What `openpts` shows alone, and what `openpts --help` shows: neither loads a command."""
+"""What `openpts` and `openpts --help` show, and the examples of each command: neither loads a command."""
 
 from collections.abc import Iterable
+from typing import Final
 
 import click
 
 from openpts.cli.commands_on_demand import CommandsOnDemand
-from openpts.cli.examples import EXAMPLES, FIRST_EXAMPLES
+
+# None of them writes to a drive, and each works on any machine.
+FIRST_EXAMPLES: Final = (
+    ("openpts devices", "List the drives of this machine, and why one cannot be tested."),
+    (
+        "openpts plan iops --capacity 1TB",
+        "Print what a test does to a drive, how long it takes and how much it writes.",
+    ),
+    (
+        "openpts run iops sim:enterprise-tlc --quick",
+        "Run a shortened test on a simulated drive, in less than a minute, and make its report.",
+    ),
+)
+
+# Quoted where a shell would take a question mark for a pattern: zsh ends with "no matches found" otherwise.
+EXAMPLES: Final = (
+    ("openpts devices", "Show the drives of this machine, and whether each is free to be tested."),
+    (
+        'openpts run iops "file:./scratch?size=4GiB" --quick',
+        "Make a short run on a scratch file: nothing is erased, good for a first look.",
+    ),
+    (
+        "openpts run iops /dev/nvme0n1 --confirm-serial S3R1AL",
+        "Run the real thing: it erases the drive and takes many hours.",
+    ),
+    (
+        "openpts run wsat /dev/nvme0n1 --confirm-serial S3R1AL --plan lab.toml",
+        "Run another test with the settings of a plan file; options override it.",
+    ),
+    (
+        'openpts run cbw "file:./scratch?size=1GiB" --time-scale 1/300',
+        "Shorten all durations and repetitions by the same factor; the report lists them.",
+    ),
+    (
+        "openpts io /dev/nvme0n1 --bs 4k --qd 32 --tc 4 --seconds 10",
+        "Read at random for ten seconds, every I/O timed: nothing is written without consent.",
+    ),
+    (
+        "openpts run all sim:client-qlc --class client --time-scale 1/60",
+        "Run the whole suite, one folder for each test and an index page over them.",
+    ),
+    (
+        "openpts purge /dev/nvme0n1 --confirm-serial S3R1AL",
+        "Erase a drive by the best method that it has, and prove it: nothing is measured.",
+    ),
+    (
+        "openpts plan xsr /dev/nvme0n1 --tbw 1.2PB",
+        "Print what a test would do, how long it takes and what it wears, without touching the drive.",
+    ),
+    (
+        "openpts run iops sim:enterprise-tlc",
+        "Run the same test on a simulated drive in virtual time: minutes instead of hours, no drive needed.",
+    ),
+    (
+        'openpts io "sim:client-qlc?capacity=64GB" --mix 0/100 --bs 128k --fills 1',
+        "Fill a simulated drive of that capacity, and see when its cache ends.",
+    ),
+    (
+        "openpts unlock /dev/sda",
+        "Remove the password that an interrupted ATA Security Erase left on a drive.",
+    ),
+    (
+        "openpts conformance openpts-runs/R1AL-20261120T220000Z-iops",
+        "Check a run against every requirement of the specification.",
+    ),
+    (
+        "openpts report openpts-runs/R1AL-20261120T220000Z-iops",
+        "Rebuild the report from a run folder, on any machine.",
+    ),
+    (
+        "openpts report openpts-runs/suite-20261120T220000Z --redact --out to-publish",
+        "Make one report of all tests of a suite, without the drive's serial number.",
+    ),
+    (
+        "openpts verify openpts-runs/R1AL-20261120T220000Z-iops",
+        "Recompute every number of a report from its record.",
+    ),
+    (
+        "openpts compare suite-a suite-b --label suite-a=old --label suite-b=new",
+        "Compare the runs of two drives.",
+    ),
+)
+
+_A_TEST: Final = "iops sim:enterprise-tlc"
+_ARGUMENTS: Final = {
+    "openpts": f"run {_A_TEST}",
+    "openpts compare": "old-firmware new-firmware",
+    "openpts conformance": "openpts-runs/R1AL-20261120T220000Z-iops",
+    "openpts crosscheck": "/dev/nvme0n1",
+    "openpts doctor": "/dev/nvme0n1",
+    "openpts help": "run iops",
+    "openpts idle-flush": "/dev/nvme0n1",
+    "openpts io": "sim:enterprise-tlc --seconds 10",
+    "openpts plan": _A_TEST,
+    "openpts purge": "/dev/nvme0n1 --confirm-serial S3R1AL",
+    "openpts rehearse": "iops --like /dev/nvme0n1",
+    "openpts report": "openpts-runs/R1AL-20261120T220000Z-iops",
+    "openpts run": _A_TEST,
+    "openpts sim": "show enterprise-tlc",
+    "openpts sim check": "theory",
+    "openpts sim serve": "enterprise-tlc --nvme-tcp 127.0.0.1:4420",
+    "openpts sim show": "enterprise-tlc",
+    "openpts verify": "openpts-runs/R1AL-20261120T220000Z-iops",
+    # tests that need more of a drive than the common example has
+    "openpts plan benchmarks": '"sim:client-qlc?capacity=256GB"',
+    "openpts run benchmarks": '"sim:client-qlc?capacity=256GB"',
+}
+_TESTS: Final = {group: _ARGUMENTS[group].partition(" ")[2] for group in ("openpts run", "openpts plan")}
+_TESTS["openpts rehearse"] = "--like /dev/nvme0n1"
+
+
+def example_of(command_path: str) -> str:
+    """A whole command line for the command of that path, such as ``openpts run iops``."""
+    arguments = _ARGUMENTS.get(command_path) or _TESTS.get(command_path.rpartition(" ")[0], "")
+    return f"{command_path} {arguments}".rstrip()
+
 
 _WHAT_IT_IS = (
     "openpts measures what a solid-state drive really does once it has settled, with the tests of the SNIA "

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from openpts.analysis.settling import Look, Settling
-from openpts.cli.finite import FiniteRange
+from openpts.cli.number_types import FiniteRange
 from openpts.errors import NotSettledError, UsageError
 from openpts.fields import readers
 from openpts.procedures.shared.settling import SettlingCourse

@@ -1,24 +1,25 @@
 """`openpts io`: one stimulus on one or several targets, measured at once."""
 
+import os
 import secrets
 import sys
 from collections.abc import Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
-from openpts.cli.io_consent import ConsentWords
 from openpts.cli.io_display import following
 from openpts.cli.io_engine import EngineArgs
-from openpts.cli.io_options import io_options
-from openpts.cli.io_pacing import PACINGS
-from openpts.cli.io_placement import PLACEMENTS
+from openpts.cli.io_options import StopWords, io_options
 from openpts.cli.io_result import MeasurementResults
-from openpts.cli.io_stimulus import StimulusWords
-from openpts.cli.io_stop import StopWords
+from openpts.cli.io_stimulus import PACINGS, PLACEMENTS, StimulusWords
+from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
+from openpts.device.identity.drive_name import serial_number
+from openpts.device.targets.simulated_target import names_simulated
+from openpts.device.targets.target import FileTarget, parse_target
 from openpts.errors import InterruptedRunError, RecordError, RunFailedError, UsageError
 from openpts.runner.measure import (
     MeasurementEvent,
@@ -30,6 +31,40 @@ from openpts.runner.measure import (
 from openpts.system_files import SystemRoots
 from openpts.units import NS_PER_S
 from openpts.vocabulary.stimulus import Step
+
+
+@dataclass(frozen=True, slots=True)
+class ConsentWords:
+    """The options as given, of all targets together."""
+
+    serials: tuple[str, ...] = ()
+    device_paths: tuple[str, ...] = ()
+    overwrite_file: bool = False
+    erase_signatures: bool = False
+
+    def for_target(self, target: str, roots: SystemRoots) -> Consent:
+        """The words for one target; the guard compares them with the drive that it opens.
+
+        Raises TargetError and UsageError as parse_target does.
+        """
+        if names_simulated(target):
+            return Consent()  # no data of anybody's
+        parsed = parse_target(target)
+        if isinstance(parsed, FileTarget):
+            return Consent(overwrite_file=self.overwrite_file)
+        serial = serial_number(BlockDevice.of_node(parsed.path, roots)).value
+        names = {str(parsed.path), os.path.realpath(parsed.path)}
+        return Consent(
+            confirm_serial=_own_word(self.serials, {serial}),
+            confirm_device_path=_own_word(self.device_paths, names),
+            erase_signatures=self.erase_signatures,
+        )
+
+
+def _own_word(words: tuple[str, ...], names: set[str | None] | set[str]) -> str | None:
+    """The word that is one of the names, or else the first, so that the guard can say what it is not."""
+    return next((word for word in words if word in names), words[0] if words else None)
+
 
 Words = TypeVar("Words", StimulusWords, StopWords, EngineArgs, ConsentWords)
 

@@ -10,12 +10,11 @@ import msgspec
 from rich.live import Live
 from rich.text import Text
 
-from openpts.cli.io_figures import Figures, counted
-from openpts.cli.io_summary import latency_text
+from openpts.cli.console import VisibleConsole
+from openpts.cli.io_result import Figures, counted, latency_text
 from openpts.cli.log_lines import hang_text
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.terminal import can_be_drawn_over
-from openpts.cli.visible_console import VisibleConsole
 from openpts.engine.contract import EngineProgress
 from openpts.runner.measure import (
     IntervalsEnded,

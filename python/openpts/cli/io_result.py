@@ -1,12 +1,19 @@
 """What `openpts io` has measured, and its two ways out: a JSON object, or tables."""
 
 import json
-from dataclasses import dataclass, field
-from typing import IO
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, field
+from typing import IO, Any, Final, Self
 
-from openpts.cli.io_json import measurement_json
-from openpts.cli.io_summary import print_summary
-from openpts.cli.visible_console import VisibleConsole
+import msgspec
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from openpts.analysis.latency import LatencyDistribution
+from openpts.cli.console import VisibleConsole
+from openpts.cli.terminal import wrapped
+from openpts.report.simulated_drive import simulation_mark
 from openpts.runner.measure import (
     CaptureEnded,
     CaptureFailed,
@@ -14,8 +21,294 @@ from openpts.runner.measure import (
     MeasurementEvent,
     MeasurementStarted,
 )
-from openpts.runner.step_faults import failure_text
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.runner.step_faults import errors_text, failure_text, standstill_text
+from openpts.units import MB, NS_PER_S, NS_PER_US, format_capacity, format_duration
+from openpts.vocabulary.facts import Facts
+from openpts.vocabulary.sample import CpuShares, Interval, Measured, OperationSample, Sample, StepState
+
+_PERCENTILES: Final = (50.0, 90.0, 99.0, 99.9, 99.99, 99.999)
+"""Always named in JSON, None where there are too few I/Os; the further nines only where there are enough."""
+
+_FURTHER_PERCENTILES: Final = (99.9999, 99.99999, 99.999999, 99.9999999)
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Counts, rates and response times of a step or an interval."""
+
+    ios: int
+    bytes: int
+    elapsed_ns: int
+    latency_sum_ns: int
+    min_latency_ns: int | None
+    max_latency_ns: int | None
+    distribution: LatencyDistribution
+
+    @classmethod
+    def of(cls, operations: Iterable[OperationSample], elapsed_ns: int) -> Self:
+        """All these operations as one."""
+        some = [operation for operation in operations if operation.ios]
+        least = [o.latency_min_ns for o in some if o.latency_min_ns is not None]
+        most = [o.latency_max_ns for o in some if o.latency_max_ns is not None]
+        return cls(
+            ios=sum(operation.ios for operation in some),
+            bytes=sum(operation.bytes for operation in some),
+            elapsed_ns=elapsed_ns,
+            latency_sum_ns=sum(operation.latency_sum_ns for operation in some),
+            min_latency_ns=min(least, default=None),
+            max_latency_ns=max(most, default=None),
+            distribution=LatencyDistribution.merged(o.histogram for o in some if o.histogram),
+        )
+
+    @property
+    def iops(self) -> float:
+        """I/Os per second."""
+        return self.ios * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Throughput."""
+        return self.bytes * NS_PER_S / self.elapsed_ns if self.elapsed_ns else 0.0
+
+    @property
+    def mean_latency_ns(self) -> float | None:
+        """Average response time; None without an I/O."""
+        return self.latency_sum_ns / self.ios if self.ios else None
+
+    def percentile_ns(self, percentile: float) -> int | None:
+        """A percentile of the response time; None where there are too few I/Os to state it.
+
+        The distribution knows the upper end of a bucket, which may lie above the exact maximum.
+        """
+        if not self.distribution.supports(percentile):
+            return None
+        bucket_end_ns = self.distribution.percentile_ns(percentile)
+        observed = (value for value in (bucket_end_ns, self.max_latency_ns) if value is not None)
+        return min(observed, default=None)
+
+
+def counted(measured: Measured) -> tuple[OperationSample, ...]:
+    """The operations that make up a total: transfers, or flushes and fsyncs where there is nothing else."""
+    some = any(operation.ios for operation in measured.transfers)
+    return measured.transfers if some else tuple(measured.operations.values())
+
+
+_ALWAYS: Final = ("read", "write")
+
+
+def _measurement_json(
+    started: MeasurementStarted, sample: Sample, capture: CaptureEnded | None
+) -> dict[str, Any]:
+    """All of one target's measurement."""
+    operations = {
+        name: _figures(Figures.of([operation], sample.elapsed_ns))
+        for name, operation in sample.operations.items()
+        if operation.ios or name in _ALWAYS
+    }
+    return {
+        "simulated": simulation_mark(started.target) or None,
+        "target": msgspec.to_builtins(started.target),
+        "stimulus": msgspec.to_builtins(sample.step.stimulus),
+        "stop": msgspec.to_builtins(sample.step.stop),
+        "ramp_ns": sample.step.ramp_ns,
+        "seed": started.seed,
+        "state": str(sample.state),
+        "ended_by": sample.ended_by,
+        "elapsed_seconds": sample.elapsed_ns / NS_PER_S,
+        "total": _figures(Figures.of(counted(sample), sample.elapsed_ns)),
+        **operations,
+        "unissued": sample.unissued,
+        "standstill_seconds": sample.standstill_ns / NS_PER_S,
+        "errors": msgspec.to_builtins(sample.errors),
+        "failure": msgspec.to_builtins(sample.failure),
+        "cpu": _cpu(sample.cpu),
+        "intervals": [_interval(interval) for interval in sample.intervals],
+        "engine": {name: fact.value for name, fact in started.engine.items()},
+        "notes": list(started.notes),
+        "capture": None if capture is None else {"folder": str(capture.folder), **asdict(capture.summary)},
+    }
+
+
+def _figures(figures: Figures) -> dict[str, Any]:
+    return {
+        "ios": figures.ios,
+        "bytes": figures.bytes,
+        "iops": figures.iops,
+        "bytes_per_s": figures.bytes_per_s,
+        "mean_latency_ns": figures.mean_latency_ns,
+        "min_latency_ns": figures.min_latency_ns,
+        "max_latency_ns": figures.max_latency_ns,
+        "percentiles_ns": _percentiles(figures),
+    }
+
+
+def _percentiles(figures: Figures) -> dict[str, int | None]:
+    further = tuple(nines for nines in _FURTHER_PERCENTILES if figures.distribution.supports(nines))
+    return {_name(percentile): figures.percentile_ns(percentile) for percentile in _PERCENTILES + further}
+
+
+def _name(percentile: float) -> str:
+    return f"{percentile:.10g}"
+
+
+def _interval(interval: Interval) -> dict[str, Any]:
+    figures = Figures.of(counted(interval), interval.elapsed_ns)
+    operations = {
+        name: _figures(Figures.of([operation], interval.elapsed_ns))
+        for name, operation in interval.operations.items()
+        if operation.ios
+    }
+    return {
+        "index": interval.index,
+        "seconds": interval.elapsed_ns / NS_PER_S,
+        **_figures(figures),
+        **operations,
+        "in_flight": interval.in_flight,
+        "errors": interval.errors,
+        "cpu": _cpu(interval.cpu),
+    }
+
+
+def _cpu(shares: CpuShares | None) -> dict[str, Any] | None:
+    return None if shares is None else msgspec.to_builtins(shares)
+
+
+_PROBE_SOURCE: Final = "probe of the target"
+_FACTS: Final = {
+    "waiting": ("completion_wait",),
+    "processors": ("processors",),
+    "overhead": ("own_latency", "own_latency_asleep", "own_cpu_time", "own_overhead"),
+    "clock": ("clock",),
+}
+
+
+def print_summary(
+    console: Console,
+    started: MeasurementStarted,
+    sample: Sample,
+    capture: CaptureEnded | None = None,
+    *,
+    alone: bool = True,
+) -> None:
+    """Print the table and the lines below it; ``alone``: it was the only target of its time."""
+    console.print()
+    console.print(_table(started, sample))
+    console.print()
+    for name, text in _lines(started, sample, alone):
+        _print_labelled(console, name, text)
+    if capture is not None:
+        _print_labelled(console, "capture", _capture_text(capture))
+
+
+def _print_labelled(console: Console, name: str, text: str) -> None:
+    """Without rich's line breaks and trailing blanks, which a reader of a pipe doesn't want."""
+    label = f"{name:<11}"
+    line = Text(wrapped(label + text, console.file, " " * len(label)))
+    line.stylize("bold", 0, len(label))
+    console.print(line, soft_wrap=True)
+
+
+def latency_text(latency_ns: float | None) -> str:
+    """A response time in us with a tenth; a dash for none."""
+    return "-" if latency_ns is None else f"{latency_ns / NS_PER_US:,.1f}"
+
+
+def _table(started: MeasurementStarted, sample: Sample) -> Table:
+    done = {name: [operation] for name, operation in sample.operations.items() if operation.ios}
+    columns = {"all": list(counted(sample)), **done} if len(done) != 1 else done
+    figures = [Figures.of(operations, sample.elapsed_ns) for operations in columns.values()]
+    table = Table(box=None, padding=(0, 0, 0, 2), pad_edge=False)
+    table.add_column(Text(started.target.name), no_wrap=True)
+    for name in columns:
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_row("I/Os", *(f"{one.ios:,}" for one in figures))
+    table.add_row("data", *(format_capacity(one.bytes) for one in figures))
+    table.add_row("IOPS", *(f"{one.iops:,.0f}" for one in figures))
+    table.add_row("MB/s", *(f"{one.bytes_per_s / MB:,.1f}" for one in figures))
+    table.add_row("latency in us")
+    table.add_row("  minimum", *(latency_text(one.min_latency_ns) for one in figures))
+    table.add_row("  mean", *(latency_text(one.mean_latency_ns) for one in figures))
+    for percentile in _PERCENTILES + _FURTHER_PERCENTILES:
+        texts = [latency_text(one.percentile_ns(percentile)) for one in figures]
+        if any(text != "-" for text in texts):
+            table.add_row(f"  {percentile:.10g} %", *texts)
+    table.add_row("  maximum", *(latency_text(one.max_latency_ns) for one in figures))
+    return table
+
+
+def _lines(started: MeasurementStarted, sample: Sample, alone: bool) -> Iterator[tuple[str, str]]:
+    yield "ended", _end_text(sample)
+    if sample.standstills:
+        yield "disturbed", f"{standstill_text(sample)}: measure again for figures of the target alone"
+    if sample.unissued:
+        yield "not issued", f"{sample.unissued:,} of the planned I/Os, which found no room until the end"
+    for errors in sample.errors:
+        yield "errors", errors_text(errors)
+    for note in started.notes:
+        yield "note", note
+    facts = started.engine
+    if "io_path" in facts:
+        path, reason = facts["io_path"], _values(facts, "io_path_reason")
+        yield "I/O path", f"{path.value}, chosen by {path.source}; {reason}"
+        yield "probe", _probe_text(facts)
+    for name in ("waiting", "processors"):
+        yield from _fact_line(facts, name)
+    if sample.cpu is not None:
+        yield "CPU time", _cpu_text(sample.cpu, sum(o.ios for o in sample.operations.values()), alone)
+    for name in ("overhead", "clock"):
+        yield from _fact_line(facts, name)
+    yield "seed", str(started.seed)
+
+
+def _fact_line(facts: Facts, name: str) -> Iterator[tuple[str, str]]:
+    """What the engine says under that name, if it says anything; simulated hosts have no processors."""
+    if any(key in facts for key in _FACTS[name]):
+        yield name, _values(facts, *_FACTS[name])
+
+
+def _capture_text(capture: CaptureEnded) -> str:
+    summary = capture.summary
+    per_io = f", {summary.bytes_written / summary.ios:.2f} B each" if summary.ios else ""
+    waited = f"{summary.blocked_times} times, {format_duration(summary.blocked_ns)}"
+    held_up = (
+        f"; the I/O waited for it {waited}" if summary.blocked_times else "; the I/O never waited for it"
+    )
+    return f"{summary.ios:,} I/Os in {capture.folder}, {summary.files} files{per_io}{held_up}"
+
+
+def _cpu_text(cpu: CpuShares, ios: int, alone: bool) -> str:
+    host = f"host {cpu.user_pct:.1f} % user, {cpu.sys_pct:.1f} % system, {cpu.iowait_pct:.1f} % I/O wait"
+    own = f"openpts {format_duration(cpu.process_ns)}"
+    if not alone:
+        return f"{host}; {own} for all targets"
+    return f"{host}; {own}, {cpu.process_ns / ios:,.0f} ns per I/O" if ios else f"{host}; {own}"
+
+
+def _end_text(sample: Sample) -> str:
+    length = format_duration(sample.elapsed_ns)
+    if sample.state is not StepState.COMPLETE:
+        return f"{sample.state} after {length}"
+    return f"by {(sample.ended_by or 'its rule').replace('_', ' ')} after {length}"
+
+
+def _probe_text(facts: Facts) -> str:
+    found = {
+        name: fact.value
+        for name, fact in facts.items()
+        if fact.source == _PROBE_SOURCE and name != "io_path_reason"
+    }
+    return "; ".join(
+        f"{_spoken(name.removesuffix('_ns'))} {value}{' ns' if name.endswith('_ns') else ''}"
+        for name, value in found.items()
+    )
+
+
+def _spoken(name: str) -> str:
+    return name.replace("_", " ").replace("io uring", "io_uring").replace("qd1", "QD 1")
+
+
+def _values(facts: Facts, *names: str) -> str:
+    return ", ".join(fact.value for name in names if (fact := facts.get(name)) and fact.value) or "-"
 
 
 @dataclass(slots=True)
@@ -55,7 +348,7 @@ class MeasurementResults:
             for number, sample in sorted(self.ended.items())
         ]
         if as_json:
-            objects = [measurement_json(*one) for one in measured]
+            objects = [_measurement_json(*one) for one in measured]
             whole = objects[0] if len(self.started) == 1 else {"targets": objects}
             print(json.dumps(whole, indent=2, allow_nan=False), file=stream)
             return

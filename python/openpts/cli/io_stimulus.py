@@ -1,17 +1,169 @@
-"""What is to be issued, from the words of `openpts io`."""
+"""What is to be issued, where random accesses go, and when: from the options of `openpts io`."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from openpts.cli.io_pacing import pacing
-from openpts.cli.io_placement import placement
 from openpts.errors import UsageError
 from openpts.fields.data_patterns import data_pattern
-from openpts.fields.parsing import named_values, number, pair, refuse, transfer_size_bytes, whole_number
-from openpts.vocabulary.data_pattern import DataPattern, RandomData, VerifiedData
-from openpts.vocabulary.placement import Placement, Uniform
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Stimulus
+from openpts.fields.parsing import (
+    amount_bytes,
+    named_values,
+    number,
+    pair,
+    refuse,
+    the_one_given,
+    transfer_size_bytes,
+    whole_number,
+)
+from openpts.units import NS_PER_MS, NS_PER_US
+from openpts.vocabulary.data import DataPattern, RandomData, VerifiedData
+from openpts.vocabulary.placement import (
+    Normal,
+    Pareto,
+    Placement,
+    Segments,
+    Uniform,
+    UniqueLbas,
+    Zipf,
+    Zone,
+    Zones,
+)
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    BlockSize,
+    Burst,
+    ClosedLoop,
+    DutyCycle,
+    FixedRate,
+    OperationWeights,
+    Pacing,
+    Poisson,
+    Stimulus,
+    ThinkTime,
+)
+
+
+def _pacing(words: Mapping[str, str | None]) -> Pacing:
+    """The pacing of the one option that was given; a closed loop without one. Raises UsageError."""
+    option = the_one_given(words)
+    if option is None:
+        return ClosedLoop()
+    return PACINGS[option](option, words[option] or "")
+
+
+def _above_zero(option: str, text: str) -> float:
+    value = number(option, text)
+    if value <= 0:
+        refuse(option, text, "must be above 0")
+    return value
+
+
+def _duration_ns(option: str, text: str, unit_ns: int) -> int:
+    duration_ns = round(_above_zero(option, text) * unit_ns)
+    if not 0 < duration_ns < 2**62:
+        refuse(option, text, "is out of range")
+    return duration_ns
+
+
+def _rate(option: str, text: str) -> Pacing:
+    return FixedRate(_above_zero(option, text))
+
+
+def _poisson(option: str, text: str) -> Pacing:
+    return Poisson(_above_zero(option, text))
+
+
+def _burst(option: str, text: str) -> Pacing:
+    ios, period = pair(option, text, "@", "N@MS, N I/Os every MS milliseconds")
+    burst = Burst(whole_number(option, ios), _duration_ns(option, period, NS_PER_MS))
+    if not burst.ios:
+        refuse(option, text, "a burst needs at least one I/O")
+    return burst
+
+
+def _duty(option: str, text: str) -> Pacing:
+    on, off = pair(option, text, "/", "ON/OFF in milliseconds")
+    return DutyCycle(_duration_ns(option, on, NS_PER_MS), _duration_ns(option, off, NS_PER_MS))
+
+
+def _think(option: str, text: str) -> Pacing:
+    return ThinkTime(_duration_ns(option, text, NS_PER_US))
+
+
+PACINGS: Final[Mapping[str, Callable[[str, str], Pacing]]] = {
+    "--rate": _rate,
+    "--poisson": _poisson,
+    "--burst": _burst,
+    "--duty": _duty,
+    "--think": _think,
+}
+"""Each option with what reads its word."""
+
+
+def placement(words: Mapping[str, str | None]) -> Placement:
+    """The placement of the one option that was given; uniform without one. Raises UsageError."""
+    option = the_one_given(words)
+    if option is None:
+        return Uniform()
+    return PLACEMENTS[option](option, words[option] or "")
+
+
+def _zones(option: str, text: str) -> Placement:
+    zones = []
+    for word in text.split(","):
+        weight, range_pct = pair(option, word, "/", "ACCESS/RANGE,... such as 50/5,30/15,20/80")
+        zones.append(Zone(whole_number(option, weight), number(option, range_pct)))
+    if sum(zone.weight for zone in zones) != 100:
+        refuse(option, text, "the shares of accesses do not sum to 100")
+    if abs(sum(zone.range_pct for zone in zones) - 100) > 1e-6:
+        refuse(option, text, "the shares of the range do not sum to 100")
+    return Zones(tuple(zones))
+
+
+def _zipf(option: str, text: str) -> Placement:
+    theta = number(option, text)
+    if theta <= 0:
+        refuse(option, text, "theta must be above 0")
+    return Zipf(theta)
+
+
+def _pareto(option: str, text: str) -> Placement:
+    h = number(option, text)
+    if not 0 < h < 0.5:
+        refuse(option, text, "h must be between 0 and 0.5")
+    return Pareto(h)
+
+
+def _normal(option: str, text: str) -> Placement:
+    mean_pct, deviation_pct = (number(option, word) for word in pair(option, text, ",", "MEAN,DEVIATION"))
+    if mean_pct > 100 or not 0 < deviation_pct <= 100:
+        refuse(option, text, "mean and deviation must be per cent of the range, the deviation above 0")
+    return Normal(mean_pct, deviation_pct)
+
+
+def _segments(option: str, text: str) -> Placement:
+    count, size = pair(option, text, ":", "N:SIZE such as 16:1MiB")
+    segments = Segments(whole_number(option, count), amount_bytes(option, size))
+    if not segments.count:
+        refuse(option, text, "at least one segment is needed")
+    return segments
+
+
+def _unique(option: str, text: str) -> Placement:
+    return UniqueLbas(amount_bytes(option, text))
+
+
+PLACEMENTS: Final[Mapping[str, Callable[[str, str], Placement]]] = {
+    "--zones": _zones,
+    "--zipf": _zipf,
+    "--pareto": _pareto,
+    "--normal": _normal,
+    "--segments": _segments,
+    "--unique": _unique,
+}
+"""Each option with what reads its word."""
+
 
 _MOST_SIZES: Final = 64
 _SMALLEST_SIZE_BYTES: Final = 512
@@ -55,7 +207,7 @@ class StimulusWords:
             placement=self._placement(random_pct),
             alignment_bytes=None if self.align is None else transfer_size_bytes("--align", self.align),
             stride_bytes=self._stride_bytes(random_pct),
-            pacing=pacing(self.pacings),
+            pacing=_pacing(self.pacings),
             data=self._data(operations),
         )
 

@@ -33,7 +33,7 @@ from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
+from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
 from openpts.vocabulary.tuning import ChangeReport

@@ -8,7 +8,7 @@ import click
 import msgspec
 from msgspec import inspect
 
-from openpts.cli.finite import FiniteRange
+from openpts.cli.number_types import FiniteRange
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given

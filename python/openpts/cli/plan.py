@@ -7,11 +7,9 @@ from typing import Any
 
 import click
 
-from openpts.cli.command_group import InOrder
-from openpts.cli.endurance import Endurance
-from openpts.cli.finite import FiniteRange
 from openpts.cli.guard_verdict import verdict_lines, verdict_object
-from openpts.cli.option_group import together
+from openpts.cli.help_order import InOrder, together
+from openpts.cli.number_types import Endurance, FiniteRange
 from openpts.cli.plan_text import plan_lines, plan_object
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import Choices, choices_of, options_of
@@ -20,6 +18,7 @@ from openpts.device.listing.inspect import verdict_on
 from openpts.device.targets.simulated_target import names_simulated
 from openpts.device.targets.target import parse_target
 from openpts.errors import UsageError
+from openpts.parameters.plan_file import plan_schema
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
@@ -155,3 +154,12 @@ def _drive(
     }
     changes: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     return replace(AssumedDrive.rated(unopened.preset.rated if unopened.preset else {}), **changes)
+
+
+@click.command("plan-schema")
+def plan_schema_command() -> None:
+    """Print the JSON Schema of plan files (`openpts run TEST TARGET --plan FILE`).
+
+    An editor that knows it completes keys, explains them and marks what makes no sense.
+    """
+    click.echo(json.dumps(plan_schema(), indent=2))

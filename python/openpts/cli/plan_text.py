@@ -7,8 +7,7 @@ import msgspec
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply
-from openpts.planning.plan import Extent, PartExtent, RunPlan
-from openpts.planning.repetition import Repeated, collapsed
+from openpts.planning.plan import Extent, PartExtent, Repeated, RunPlan, collapsed
 from openpts.units import MB, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part, part_text

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from openpts.cli.parameter_options import given_as_options, parameter_options
-from openpts.cli.purge_words import purge_choice
+from openpts.device.purge.choose import purge_choice
 from openpts.fields.conditions import Conditions
 from openpts.parameters.contradictions import refuse_contradictions, refuse_impossible_sizes
 from openpts.parameters.description_file import read_description
@@ -17,10 +17,9 @@ from openpts.parameters.plan_file import Plan, read_plan
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.description import DescribedDrive
-from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.purge_choice import AUTO, PurgeChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.facts import DescribedDrive, TargetFacts
+from openpts.vocabulary.purge import AUTO, PurgeChoice
+from openpts.vocabulary.tuning import Scenario
 
 CLASS_OPTION = click.option(
     "--class",

@@ -7,10 +7,9 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from openpts.cli.step_length import StepCounts, done_fraction, longest_left_s
-from openpts.cli.time_left import PlanFollower, TimeLeft
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.fields.conditions import Conditions
+from openpts.planning.dry_run import PlannedApply
 from openpts.runner.events import (
     Event,
     PurgeFinished,
@@ -28,7 +27,137 @@ from openpts.vocabulary.part import Part, part_text
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+
+
+@dataclass(frozen=True, slots=True)
+class StepCounts:
+    """What a step has done since its ramp; ``elapsed_ns`` is below 0 in the ramp. Rates are those of now."""
+
+    elapsed_ns: int
+    ios: int
+    bytes: int
+    ios_per_s: float
+    bytes_per_s: float
+
+
+def done_fraction(stop: StopRule, done: StepCounts, capacity_bytes: int) -> float | None:
+    """Share of the step that is done, 0 to 1; None where its end can't be foreseen."""
+    fraction: float | None
+    match stop:
+        case Duration(duration_ns):
+            fraction = _share(done.elapsed_ns, duration_ns)
+        case ByteAmount(amount_bytes):
+            fraction = _share(done.bytes, amount_bytes)
+        case DriveFills(fills):
+            fraction = _share(done.bytes, fills * capacity_bytes)
+        case IoCount(ios):
+            fraction = _share(done.ios, ios)
+        case Steady():
+            fraction = None
+        case FirstOf(rules, at_least_ns):
+            known = [done_fraction(rule, done, capacity_bytes) for rule in rules]
+            fraction = max((share for share in known if share is not None), default=None)
+            if fraction is not None and at_least_ns:
+                fraction = min(fraction, _share(done.elapsed_ns, at_least_ns))
+    return fraction
+
+
+def longest_left_s(stop: StopRule, done: StepCounts, capacity_bytes: int) -> float | None:
+    """Longest time that the step will still take at the rates of now; None where there is no bound."""
+    left_s: float | None
+    match stop:
+        case Duration(duration_ns):
+            left_s = max(0.0, (duration_ns - done.elapsed_ns) / NS_PER_S)
+        case ByteAmount(amount_bytes):
+            left_s = _amount_left_s(amount_bytes - done.bytes, done.bytes_per_s, done.elapsed_ns)
+        case DriveFills(fills):
+            left_s = _amount_left_s(fills * capacity_bytes - done.bytes, done.bytes_per_s, done.elapsed_ns)
+        case IoCount(ios):
+            left_s = _amount_left_s(ios - done.ios, done.ios_per_s, done.elapsed_ns)
+        case Steady():
+            left_s = None
+        case FirstOf(rules, at_least_ns):
+            known = [longest_left_s(rule, done, capacity_bytes) for rule in rules]
+            left_s = min((time_s for time_s in known if time_s is not None), default=None)
+            if left_s is not None:
+                left_s = max(left_s, (at_least_ns - done.elapsed_ns) / NS_PER_S)
+    return left_s
+
+
+def _share(part: float, whole: float) -> float:
+    return min(1.0, max(0.0, part / whole)) if whole > 0 else 1.0
+
+
+def _amount_left_s(left: float, per_s: float, elapsed_ns: int) -> float | None:
+    if left <= 0:
+        return 0.0
+    ramp_left_s = max(0, -elapsed_ns) / NS_PER_S
+    return ramp_left_s + left / per_s if per_s > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class TimeLeft:
+    """``bounded``: durations alone end what is to come, so that it can't take longer."""
+
+    seconds: float
+    bounded: bool
+
+    @property
+    def words(self) -> str:
+        """How sure the time is."""
+        return "at most" if self.bounded else "about"
+
+
+@dataclass(slots=True)
+class _PlanFollower:
+    """Knows the place of the running steps in the plan, and what comes behind them."""
+
+    _planned: Sequence[PlannedApply] = ()
+    _indexes_of: dict[tuple[int, Part, int], list[int]] = field(default_factory=dict)
+    _behind: list[TimeLeft] = field(default_factory=list)
+    _index: int | None = None
+
+    def follow(self, plan: Sequence[PlannedApply]) -> None:
+        """Take the longest plan of a run that begins."""
+        self._planned, self._index = plan, None
+        self._indexes_of = {}
+        for index, planned in enumerate(plan):
+            key = (planned.cycle, planned.apply.part, planned.apply.number)
+            self._indexes_of.setdefault(key, []).append(index)
+        self._behind = [TimeLeft(0.0, True)]
+        for planned in reversed(plan):
+            self._behind.append(_added(self._behind[-1], planned, 0))
+        self._behind.reverse()
+
+    def begin(self, cycle: int, part: Part, number: int) -> None:
+        """These steps run now; a plan that does not have them can't say what follows.
+
+        Steps of one part and number may come in pieces, one behind the other.
+        """
+        found = self._indexes_of.get((cycle, part, number), [])
+        last = -1 if self._index is None else self._index
+        self._index = next((index for index in found if index > last), found[-1] if found else None)
+
+    def behind_step(self, position: int) -> TimeLeft | None:
+        """What comes after the step at this position; None where the plan doesn't know."""
+        if self._index is None or self._index >= len(self._planned):
+            return None
+        return _added(self._behind[self._index + 1], self._planned[self._index], position + 1)
+
+
+def _added(behind: TimeLeft, planned: PlannedApply, first: int) -> TimeLeft:
+    steps = planned.apply.steps[first:]
+    return TimeLeft(
+        behind.seconds + sum(planned.durations_ns[first:]) / NS_PER_S,
+        behind.bounded and _bounded(planned.apply.part, steps),
+    )
+
+
+def _bounded(part: Part, steps: Sequence[Step]) -> bool:
+    """How many minutes of saturation there are depends on what the drive takes in them."""
+    return part is not Part.SATURATION and all(isinstance(step.stop, Duration) for step in steps)
+
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
 _RATE_SPAN_NS = NS_PER_S
@@ -60,7 +189,7 @@ class RunProgress:
     bytes_per_s_now: float = 0.0
     judged: SteadyStateJudged | None = None
     began_s: float = field(default_factory=lambda: time.monotonic())  # noqa: PLW0108 looked up when called
-    _plan: PlanFollower = field(default_factory=PlanFollower)
+    _plan: _PlanFollower = field(default_factory=_PlanFollower)
     _rates: list[tuple[int, int, int]] = field(default_factory=list)
     _ended_ns: int = 0
     _part_and_number: tuple[Part, int] | None = None

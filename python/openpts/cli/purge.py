@@ -14,12 +14,12 @@ from rich.text import Text
 
 from openpts.cli.broken_pipe import with_controls
 from openpts.cli.consent_options import CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.console import table_console
+from openpts.cli.help_order import together
 from openpts.cli.log_lines import purge_lines
-from openpts.cli.option_group import together
-from openpts.cli.purge_words import purge_choice
-from openpts.cli.table_console import table_console
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.guard.consent import Consent
+from openpts.device.purge.choose import purge_choice
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.errors import UsageError
 from openpts.runner.purge_alone import PurgeOrder, methods_of, purge_alone

@@ -1,35 +1,72 @@
 """`openpts run`: carry out a test on a target."""
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Final
 
 import click
 
-from openpts.cli.command_group import InOrder
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
-from openpts.cli.live_display import LiveDisplay
-from openpts.cli.option_group import together
-from openpts.cli.plain_log import PlainLog
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
-from openpts.cli.telemetry_options import TELEMETRY_OPTIONS, telemetry_of
+from openpts.cli.run_display import LiveDisplay, PlainLog
 from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
+from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError, UsageError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.power_command import PowerCommand
 from openpts.runner.run import Order, run_test
-from openpts.vocabulary.scenario import Scenario
+from openpts.runner.telemetry import TelemetryChoice
+from openpts.vocabulary.tuning import Scenario
+
+_OFF: Final = "off"
+_PERIOD: Final = re.compile(r"([0-9]+(?:\.[0-9]+)?) ?(s|ms)?")
+_SECONDS: Final = {None: 1.0, "s": 1.0, "ms": 0.001}
+_SHORTEST_S, _LONGEST_S = 0.1, 3600.0
+
+_TELEMETRY_OPTIONS: Final = (
+    click.option(
+        "--telemetry-period",
+        default="1s",
+        show_default=True,
+        metavar="TIME",
+        help="Sample temperature, processors, other I/O and the like at this interval during the test: "
+        "0.1s to 3600s, or off.",
+    ),
+    click.option(
+        "--power-command",
+        metavar="COMMAND",
+        help="Run this program during the test and read a power meter from its output, one number of "
+        "watts per line. No shell.",
+    ),
+)
+
+
+def telemetry_of(period: str, power_command: str | None) -> TelemetryChoice:
+    """What the options ask for. Raises UsageError, also if there is no such program."""
+    if power_command is not None:
+        PowerCommand(power_command)
+    return TelemetryChoice(None if period == _OFF else _period_s(period), power_command)
+
+
+def _period_s(text: str) -> float:
+    match = _PERIOD.fullmatch(text)
+    period_s = float(match[1]) * _SECONDS[match[2]] if match else 0.0
+    if not _SHORTEST_S <= period_s <= _LONGEST_S:
+        raise UsageError(f"--telemetry-period {text!r}: write a time from 0.1s to 3600s, or off")
+    return period_s
 
 
 @click.group(cls=InOrder, subcommand_metavar="TEST [ARGS]...")
@@ -71,7 +108,7 @@ RUN_OPTIONS = together(
         is_flag=True,
         help="Set the host up for the scenario during the run; see `openpts doctor`.",
     ),
-    *TELEMETRY_OPTIONS,
+    *_TELEMETRY_OPTIONS,
     click.option(
         "--describe",
         metavar="FILE",

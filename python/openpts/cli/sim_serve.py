@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-from openpts.cli.finite import FiniteRange
+from openpts.cli.number_types import FiniteRange
 from openpts.device.targets.simulated_target import parse_simulated_target
 from openpts.engine.served_drive import TOO_LATE_SHARE, Faults, Served, ServedDrive
 from openpts.errors import UsageError

@@ -11,7 +11,7 @@ from typing import IO, Any
 import click
 import msgspec
 
-from openpts.cli.option_group import together
+from openpts.cli.help_order import together
 from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.planned_run import planned_run
 from openpts.cli.procedure_options import (

@@ -1,6 +1,7 @@
-"""A block device as sysfs shows it: what it is, what is inside it and what sits on top of it."""
+"""A block device as sysfs shows it, what is inside it and on top of it; and which whole drives there are."""
 
 import os
+import re
 import stat
 from dataclasses import dataclass
 from enum import StrEnum
@@ -169,3 +170,28 @@ def number_text(device_number: int) -> str:
 def _volume_name(holder: Path) -> str:
     name = read_text(holder / "dm/name")
     return f" ({name})" if name else ""
+
+
+# no drives: RAM disks, optical drives and floppies (to open one may pull in its tray)
+_NO_DRIVE: Final = re.compile(r"(ram|sr|fd)[0-9]+")
+_DIGITS: Final = re.compile(r"([0-9]+)")
+
+
+def whole_drives(roots: SystemRoots) -> list[BlockDevice]:
+    """Every whole drive with a capacity, sorted by name, numbers in it by their value."""
+    return sorted(filter(_is_drive, all_disks(roots)), key=lambda disk: _natural(disk.name))
+
+
+def all_disks(roots: SystemRoots) -> list[BlockDevice]:
+    """Everything that the kernel lists as a disk, also without a capacity or hidden; sorted by name."""
+    return [BlockDevice(folder.resolve(), roots) for folder in sorted((roots.sys / "block").glob("*"))]
+
+
+def _is_drive(disk: BlockDevice) -> bool:
+    hidden = disk.text("hidden") == "1"  # one path of a multipath namespace
+    return disk.capacity_bytes > 0 and not hidden and not _NO_DRIVE.fullmatch(disk.name)
+
+
+def _natural(name: str) -> list[tuple[int, str]]:
+    """A key that puts nvme2n1 before nvme10n1."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in _DIGITS.split(name)]

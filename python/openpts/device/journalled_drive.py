@@ -3,10 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
-from openpts.device.block_device import BlockDevice, DeviceKind
-from openpts.device.disks import all_disks
-from openpts.device.identity.drive_name import model
-from openpts.device.identity.serial_number import serial_number
+from openpts.device.block_device import BlockDevice, DeviceKind, all_disks
+from openpts.device.identity.drive_name import model, serial_number
 from openpts.errors import TargetError
 from openpts.system_files import SystemRoots
 

@@ -1,15 +1,20 @@
-"""The few calls to the Linux kernel that Python's library lacks: block and loop ioctls, fallocate, statx."""
+"""The few calls to the Linux kernel that Python's library lacks: block and loop ioctls, fallocate, statx.
+
+And how a drive is opened for a query: for reading, without a claim, and without waiting for a medium.
+"""
 
 import ctypes
 import errno
 import fcntl
 import os
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.block_device import number_text
+from openpts.device.block_device import BlockDevice, number_text
 
 # <linux/fs.h>, the same on all 64-bit platforms with the generic ioctl numbers (x86-64, arm64, riscv64)
 _BLKSSZGET: Final = 0x1268
@@ -159,3 +164,13 @@ def loop_backing(node: Path) -> LoopBacking | None:
     # the kernel's encoding of a device number is that of the C library
     file_system, inode, device = struct.unpack_from("=QQQ", answer)
     return LoopBacking((number_text(file_system), inode), number_text(device) if device else None)
+
+
+@contextmanager
+def open_to_ask(device: BlockDevice) -> Iterator[int]:
+    """A descriptor on which commands may be sent that ask. Raises OSError if it can't be had."""
+    fd = os.open(device.node, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        yield fd
+    finally:
+        os.close(fd)

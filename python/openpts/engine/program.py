@@ -5,14 +5,32 @@ from typing import TypeVar
 
 import msgspec
 
-from openpts.engine.active_range import active_bytes
 from openpts.errors import UsageError
-from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, VerifiedData
+from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, VerifiedData
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.pacing import Burst, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
 from openpts.vocabulary.placement import Normal, Pareto, Placement, Segments, UniqueLbas, Zipf, Zones
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import (
+    Burst,
+    DutyCycle,
+    FixedRate,
+    Pacing,
+    Poisson,
+    Step,
+    Stimulus,
+    ThinkTime,
+)
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
+
+
+def active_bytes(stimulus: Stimulus, target: TargetFacts) -> tuple[int, int]:
+    """First byte, and the byte after the last (PTS 2.1.1). Raises UsageError for a range that is none."""
+    active = stimulus.active_range
+    if not 0 <= active.start_pct < active.end_pct <= 100:
+        raise UsageError(
+            f"active range {active.start_pct:g}:{active.end_pct:g} is not within 0:100 per cent of the LBAs"
+        )
+    return active.bytes_of(target.user_capacity_bytes, target.sector_bytes)
+
 
 Json = dict[str, object]
 Translated = TypeVar("Translated")

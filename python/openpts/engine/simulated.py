@@ -1,11 +1,18 @@
-"""The engine of simulated drives: a host in virtual time, in the Rust module."""
+"""Simulated drives in the Rust module: their engine, a host in virtual time, and what else they answer."""
+
+from contextlib import suppress
+from typing import Final
 
 from openpts import _native
-from openpts.engine.contract import EngineProgress
+from openpts.engine.contract import EngineProgress, EngineStoppedError
 from openpts.engine.options import CompletionWait, Demand, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
-from openpts.errors import EngineUnavailableError, UsageError
-from openpts.vocabulary.facts import Fact, Facts, TargetFacts
+from openpts.errors import EngineUnavailableError, PurgeError, PurgeImpossibleError, UsageError
+from openpts.units import KIB
+from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts, TargetKind
+from openpts.vocabulary.sample import StepState
+from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
+from openpts.vocabulary.stop import IoCount
 
 _SOURCE = "openpts._native"
 
@@ -79,3 +86,126 @@ def _refuse_what_only_real_hosts_have(options: NativeOptions) -> None:
         raise UsageError("--cpus: a simulated host has no processors to pin to")
     if options.completion_wait is not CompletionWait.EACH:
         raise UsageError("--wait: a simulated host sees each completion when it happens")
+
+
+_PAGE_BYTES: Final = 4 * KIB
+_MARKS: Final = 64
+
+
+class SimulatedDrive:
+    """One drive of a preset, new from its maker.
+
+    ``path`` is the text that names it; ``label`` is what reports call its preset, if that is not its name.
+    """
+
+    def __init__(
+        self,
+        preset_toml: str,
+        *,
+        path: str,
+        capacity_bytes: int,
+        scale: int,
+        seed: int,
+        label: str | None = None,
+    ) -> None:
+        """Raises UsageError where the preset makes no sense, or not with that capacity and scale."""
+        try:
+            self._drive = _native.SimulatedDrive(
+                preset_toml, capacity_bytes=capacity_bytes, scale=scale, seed=seed
+            )
+        except ValueError as error:
+            raise UsageError(f"{path}: {error}") from error
+        drive = self._drive
+        self.simulation = SimulationFacts(
+            preset=label or drive.name,
+            summary=drive.summary,
+            model=drive.model,
+            scale=drive.scale,
+            simulated_bytes=drive.simulated_bytes,
+            seed=seed,
+            assumed=tuple(drive.assumed),
+        )
+        self.facts = TargetFacts(
+            kind=TargetKind.SIMULATED,
+            name=f"sim:{drive.name}",
+            path=path,
+            user_capacity_bytes=drive.capacity_bytes,
+            sector_bytes=drive.sector_bytes,
+            simulation=self.simulation,
+        )
+
+    def engine(self, demand: Demand, seed: int, options: NativeOptions) -> SimulatedEngine:
+        """A host that runs programs on the drive. Raises UsageError for options that only real ones have."""
+        return SimulatedEngine(self._drive, self.facts, demand, seed, options)
+
+    def mark(self) -> int:
+        """Write some pages all over the drive, and say how many hold data now.
+
+        Raises PurgeError if the drive doesn't take them.
+        """
+        stimulus = Stimulus.of(AccessPattern.RANDOM, _PAGE_BYTES, 0, 1, 1, ActiveRange())
+        engine = self.engine(Demand(1, 1, _PAGE_BYTES), self.simulation.seed, NativeOptions())
+        engine.submit([Step(stimulus, IoCount(_MARKS * self.facts.scale))])
+        try:
+            while (sample := engine.poll(1.0)) is None:
+                pass
+        except EngineStoppedError as error:
+            raise PurgeError(f"{self.facts.name} can't be marked before the purge: {error}") from error
+        finally:
+            engine.stop()
+        if sample.state is not StepState.COMPLETE:
+            reason = sample.failure.reason if sample.failure else sample.state
+            raise PurgeError(f"{self.facts.name} can't be marked before the purge: {reason}")
+        return self._drive.holds_data()
+
+    def purge(self) -> int:
+        """Forget all data; the nominal time that it took, in ns. Raises PurgeImpossibleError."""
+        try:
+            return self._drive.purge()
+        except _native.UnavailableError as error:
+            raise PurgeImpossibleError(f"the purge of {self.facts.name} failed: {error}") from error
+
+    def jump_start(self) -> None:
+        """Put the drive into the state that long random writing leaves. Raises UsageError if it has none."""
+        try:
+            self._drive.jump_start()
+        except _native.UnavailableError as error:
+            raise UsageError(f"{self.facts.name} has no steady state to start from: {error}") from error
+
+    def smart(self) -> dict[str, int | float | bool | None]:
+        """Its own log. Bytes, commands, pages, times, energy are nominal; erases and superblocks its own."""
+        return self._drive.smart()
+
+    @property
+    def has_flash(self) -> bool:
+        """Whether it models flash at all, or only follows a script."""
+        return bool(self._drive.geometry)
+
+    def pages_with_data(self) -> int:
+        """Pages that hold data, nominal."""
+        return self._drive.holds_data()
+
+    def write_cache(self) -> bool | None:
+        """Whether the volatile write cache is on; None if there is none."""
+        return self._drive.write_cache()
+
+    def set_write_cache(self, enabled: bool) -> None:
+        """Switch the volatile write cache, where there is one that can be switched."""
+        if self._drive.write_cache() not in {None, enabled}:
+            with suppress(_native.UnavailableError):  # reading it back shows that it did not change
+                self._drive.set_write_cache(enabled)
+
+
+def write_amplification(
+    preset_toml: str, *, over_provisioning: float, seed: int
+) -> tuple[float, float, float, float]:
+    """Steady write amplification of uniform random writes, the effective over-provisioning, and theory.
+
+    Theory is that of the effective over-provisioning, and then of the nominal one.
+
+    Raises UsageError where the preset makes no sense or has no such theory.
+    """
+    try:
+        return _native.write_amplification(preset_toml, over_provisioning=over_provisioning, seed=seed)
+    except ValueError as error:
+        raise UsageError(str(error)) from error

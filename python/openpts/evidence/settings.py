@@ -15,7 +15,7 @@ from openpts.evidence.finding import (
     not_reached,
 )
 from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.data_pattern import RandomData
+from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus

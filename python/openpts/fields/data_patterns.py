@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from openpts.fields.parsing import number, refuse, transfer_size_bytes, whole_number
-from openpts.vocabulary.data_pattern import (
+from openpts.vocabulary.data import (
     DataPattern,
     PatternData,
     RandomData,

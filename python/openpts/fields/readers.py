@@ -8,7 +8,7 @@ from openpts.errors import UsageError
 from openpts.fields.data_patterns import data_pattern
 from openpts.fields.parsing import amount_bytes, number, refuse, transfer_size_bytes
 from openpts.units import GIB, KIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib
-from openpts.vocabulary.data_pattern import (
+from openpts.vocabulary.data import (
     DataPattern,
     PatternData,
     RandomData,

@@ -11,10 +11,9 @@ from openpts.fields.parsing import refuse
 from openpts.fields.readers import block_size_bytes, point_of
 from openpts.units import format_block_size
 from openpts.vocabulary.condition_text import workload_text
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.placement import Uniform, Zone, Zones
 from openpts.vocabulary.stimulus import BlockSize
-from openpts.vocabulary.workload import Workload, simple_workload
+from openpts.vocabulary.workload import WORKLOADS, Workload, simple_workload
 
 NAMES: Final = ", ".join(WORKLOADS)
 # Sizes are dealt like cards, so that every thousands of accesses hold each as often as its weight says.

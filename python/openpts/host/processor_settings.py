@@ -1,14 +1,34 @@
 """How the processors are set: frequency, turbo, threads, sleep states, mitigations. Read without root."""
 
+import struct
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
 from openpts.advice.machine import DEEPER_OFF, HELD
-from openpts.host.wake_up_limit import allowed_wake_up_us
 from openpts.system_files import SystemRoots, read_integer, read_text
 from openpts.vocabulary.facts import Fact, Facts
+
+_FORMAT: Final = struct.Struct("=i")  # include/linux/pm_qos.h: s32, microseconds
+_NO_LIMIT_US: Final = 2_000_000_000  # PM_QOS_CPU_LATENCY_DEFAULT_VALUE
+
+
+def _allowed_wake_up_us(path: Path) -> int | None:
+    """The longest wake-up that programs allow an idle processor now (PM QoS); None if it can't be read.
+
+    Each limit lasts for as long as the program that set it keeps the file open.
+    """
+    try:
+        # a read answers with the limit; opening the file asks for no limit of our own
+        content = path.read_bytes()[: _FORMAT.size]
+    except OSError:
+        return None
+    if len(content) < _FORMAT.size:
+        return None
+    (limit_us,) = _FORMAT.unpack(content)
+    return limit_us if 0 <= limit_us < _NO_LIMIT_US else _NO_LIMIT_US
+
 
 _KHZ_PER_MHZ: Final = 1000
 
@@ -88,7 +108,7 @@ def _c_states(cpus: Path, roots: SystemRoots) -> Fact:
     A program that holds a limit on the time to wake up (PM QoS) keeps them out of what takes longer.
     """
     limit = roots.dev / "cpu_dma_latency"
-    allowed_us = allowed_wake_up_us(limit)
+    allowed_us = _allowed_wake_up_us(limit)
     source = f"{cpus}/cpu*/cpuidle/state*/{{name,latency,disable}}, {limit}"
     if allowed_us is None:
         source += " (which root alone may read: a limit that a program holds is not seen)"

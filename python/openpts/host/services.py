@@ -1,11 +1,17 @@
-"""Timers and services that systemd may start in the middle of a test, and who forbids it to sleep."""
+"""Timers and services that systemd may start in the middle of a test, and who forbids the machine to sleep.
+
+A run forbids it, too, while its process lives (SOL-PWR-02, SOL-PWR-05).
+"""
 
 import json
-from collections.abc import Mapping, Sequence
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from openpts.host.activities import running_updaters
-from openpts.programs import ProgramError, Run, run_program
+from openpts.host.setting_file import HostSettingError
+from openpts.programs import ProgramError, Run, find_program, run_program
 from openpts.system_files import SystemRoots, printable, read_text
 from openpts.vocabulary.facts import Fact, Facts
 
@@ -64,7 +70,7 @@ def active_units(
     units: Sequence[str], roots: SystemRoots, run: Run = run_program
 ) -> tuple[tuple[str, ...] | None, str]:
     """Those of ``units`` that are active, with the source; None if unknown."""
-    if not runs_systemd(roots):
+    if not _runs_systemd(roots):
         return (), f"{roots.proc}/1/comm: systemd does not run this machine"
     command = ("systemctl", "show", "--property=Id,ActiveState", *units)
     try:
@@ -79,7 +85,7 @@ def active_units(
     return tuple(unit for unit in units if unit in active), "systemctl show"
 
 
-def runs_systemd(roots: SystemRoots) -> bool:
+def _runs_systemd(roots: SystemRoots) -> bool:
     """Whether the first process is systemd."""
     return read_text(roots.proc / "1/comm") == "systemd"
 
@@ -89,7 +95,7 @@ def sleep_inhibitors(roots: SystemRoots, run: Run = run_program) -> Mapping[str,
 
     logind answers with structures of what, who, why, mode, user and process (org.freedesktop.login1).
     """
-    if not runs_systemd(roots):
+    if not _runs_systemd(roots):
         return None
     try:
         answer = run(("busctl", "--json=short", "call", *_LOGIND, "ListInhibitors"), _TIMEOUT_S)
@@ -111,3 +117,46 @@ def _units_fact(
         return Fact(None, source)
     found = [*running, *(unit for unit in units if unit in (active or ()))]
     return Fact(f"active: {', '.join(found)}" if found else "stopped, or not there", source)
+
+
+_PROGRAM: Final = "systemd-inhibit"
+_END_S: Final = 5.0
+
+
+@contextmanager
+def no_sleep(roots: SystemRoots) -> Iterator[None]:
+    """logind holds the inhibition until the program started here ends, which waits for the end of a pipe.
+
+    The pipe closes when this process ends, also when it is killed. Raises HostSettingError if
+    sleep can't be inhibited.
+    """
+    program = find_program(_PROGRAM)
+    if not _runs_systemd(roots):
+        raise HostSettingError("cannot inhibit sleep: systemd is not running")
+    if program is None:
+        raise HostSettingError(f"cannot inhibit sleep: {_PROGRAM} is not installed")
+    command = [
+        program,
+        "--what=sleep:idle:handle-suspend-key:handle-hibernate-key:handle-lid-switch:handle-power-key",
+        "--who=openpts",
+        "--why=a drive is being measured",
+        "--mode=block",
+        "sh",
+        "-c",
+        "echo held; exec cat",
+    ]
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as holder:
+        assert holder.stdin is not None and holder.stdout is not None and holder.stderr is not None  # noqa: S101, PT018 pipes
+        if holder.stdout.readline() != b"held\n":
+            complaint = holder.stderr.read().decode(errors="replace").strip()
+            raise HostSettingError(f"{_PROGRAM}: {complaint or 'it ended without a message'}")
+        try:
+            yield
+        finally:
+            holder.stdin.close()
+            try:
+                holder.wait(_END_S)
+            except subprocess.TimeoutExpired:
+                holder.kill()

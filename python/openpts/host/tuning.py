@@ -8,8 +8,7 @@ from openpts.host.changes import STOPPED
 from openpts.host.services import MAINTENANCE_UNITS, TRIM_UNITS, UPDATE_UNITS, active_units
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots, read_text
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, Means
+from openpts.vocabulary.tuning import Change, Means, Scenario
 
 
 def host_changes(

@@ -9,7 +9,7 @@ from openpts.parameters.overrides import Given
 from openpts.planning.dry_run import MOST_STEPS
 from openpts.units import format_block_size
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.named_workloads import WORKLOADS
+from openpts.vocabulary.workload import WORKLOADS
 
 
 def contradictions(given: Given, conditions: Conditions) -> list[str]:

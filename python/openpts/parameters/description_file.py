@@ -9,8 +9,7 @@ from openpts.parameters.source_position import PlacedText
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.written_file import at, placed_text, read_written, shaped
 from openpts.system_files import printable
-from openpts.vocabulary.description import DescribedDrive
-from openpts.vocabulary.facts import Fact
+from openpts.vocabulary.facts import DescribedDrive, Fact
 
 _MOST_KIB: Final = 64
 

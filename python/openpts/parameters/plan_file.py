@@ -21,7 +21,7 @@ from openpts.parameters.written_file import WrittenFileError, at, placed_text, r
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.purge_choice import PATTERN as PURGE_PATTERN
+from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {
     ".toml": read_toml,

@@ -1,20 +1,64 @@
 """What a run will do, how long it takes and what it writes, before anything is touched."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
 import msgspec
 
 from openpts.fields.conditions import Conditions
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
-from openpts.planning.repetition import Repeated, collapsed
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.vocabulary.data_pattern import VerifiedData
+from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Step, Stimulus
+
+_T = TypeVar("_T")
+
+_LONGEST_PATTERN = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated(Generic[_T]):
+    """A pattern of one or two items, and how often it comes without anything between."""
+
+    pattern: tuple[_T, ...]
+    count: int
+
+
+def collapsed(
+    items: Sequence[_T], follows: Callable[[_T, _T, int], bool] | None = None
+) -> tuple[Repeated[_T], ...]:
+    """The items in their order, with repetitions counted.
+
+    ``follows(first, item, n)`` says whether an item is the nth repetition of the pattern's own one; without
+    it, equal items are.
+    """
+    same = follows or (lambda first, item, _number: first == item)
+    found: list[Repeated[_T]] = []
+    start = 0
+    while start < len(items):
+        counts = {length: _count(items, start, length, same) for length in range(1, _LONGEST_PATTERN + 1)}
+        length = max(counts, key=lambda length: (counts[length] - 1) * length)
+        found.append(Repeated(tuple(items[start : start + length]), counts[length]))
+        start += length * counts[length]
+    return tuple(found)
+
+
+def _count(items: Sequence[_T], start: int, length: int, same: Callable[[_T, _T, int], bool]) -> int:
+    """How often the items from ``start`` on come, at least once."""
+    pattern, count = items[start : start + length], 1
+    while True:
+        begin = start + count * length
+        following = items[begin : begin + length]
+        if len(following) < length or not all(
+            same(first, item, count) for first, item in zip(pattern, following, strict=True)
+        ):
+            return count
+        count += 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from openpts.pages.model import Axis, Figure
-from openpts.plots.text_width import text_width_px
+from openpts.plots.font_metrics import text_width_px
 from openpts.plots.theme import PLOT_TEXT_PX
 
 Spec = dict[str, Any]

@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from openpts.pages.model import Cell, Figure, Series, Table
 from openpts.plots.axes import Spec, field, inner_size_px
+from openpts.plots.font_metrics import text_width_px
 from openpts.plots.series import SHOWN, marker, slot_color, slot_of
-from openpts.plots.text_width import text_width_px
 
 _LEAST_GAP: Final = 0.2  # of a category's width
 _WIDEST_BAR_PX: Final = 110

@@ -11,7 +11,7 @@ from typing import Final
 
 from openpts.pages.model import Figure, Table
 from openpts.plots.axes import tick_texts
-from openpts.plots.text_width import text_width_px
+from openpts.plots.font_metrics import text_width_px
 from openpts.plots.theme import FONT, PLOT_TEXT_PX, PLOT_WIDTH_PX, Scheme
 
 # The floor: eight categories side by side, or fewer and wider ones, and seven series one behind the other.

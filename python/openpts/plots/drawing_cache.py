@@ -1,12 +1,18 @@
-"""Drawings that are kept between reports, each under its content.
+"""What is kept between reports, since it takes long to make: drawings, and Vega's libraries as one script.
+
+It is in ``$XDG_CACHE_HOME/openpts`` (``~/.cache/openpts``); ``OPENPTS_CACHE=off`` keeps nothing. A folder
+that can't be written only costs the time.
 
 The report on a suite shows what the reports on its tests have shown: a drawing is made once. Its name is the
 digest of all that it depends on: the specification, the look, the fonts, Vega, what is done to its drawing.
+The libraries are kept under the version of the package that they come from.
 """
 
+import gzip
 import hashlib
 import os
 import zlib
+from contextlib import suppress
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -15,9 +21,37 @@ from typing import Final
 
 import msgspec
 
-from openpts.plots.kept_files import keep, kept, kept_folder
+from openpts.folder_files import read_file, write_files
 from openpts.plots.theme import FONT_DIRECTORY, LIGHT, vega_config
-from openpts.plots.vega_svg import drawing
+from openpts.plots.vega_svg import drawing, renderer
+
+
+def _kept_folder() -> Path | None:
+    """Where things are kept; None where nothing is to be."""
+    if os.environ.get("OPENPTS_CACHE") == "off":
+        return None
+    try:
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # nobody's home
+        return None
+    return folder / "openpts"
+
+
+def _keep(name: str, content: bytes) -> None:
+    """Whole or not at all, since other reports may be made at the same time."""
+    if (folder := _kept_folder()) is None:
+        return
+    with suppress(OSError):
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        write_files(folder, {name: content})
+
+
+def _kept(name: str) -> bytes:
+    """What was kept under a name. Raises OSError where nothing was."""
+    if (folder := _kept_folder()) is None:
+        raise FileNotFoundError(name)
+    return read_file(folder, name)
+
 
 _FOLDER: Final = "drawings"
 _MOST_BYTES: Final = 200_000_000
@@ -36,11 +70,11 @@ def anything_kept() -> bool:
 
 def kept_drawing(spec: str) -> str:
     """The drawing of a specification (JSON), or nothing where none is kept or it is damaged."""
-    if (folder := kept_folder()) is None:
+    if (folder := _kept_folder()) is None:
         return ""
     name = _name(spec)
     try:
-        found = zlib.decompress(kept(name)).decode()  # checks a sum
+        found = zlib.decompress(_kept(name)).decode()  # checks a sum
         os.utime(folder / name, follow_symlinks=False)  # what is in use is removed last
     except (OSError, zlib.error, UnicodeDecodeError):
         return ""
@@ -53,7 +87,7 @@ def made_drawing(spec: str) -> str:
     folder = _folder()
     if folder is not None:
         name = _name(spec)
-        keep(name, zlib.compress(made.encode(), _QUICK))
+        _keep(name, zlib.compress(made.encode(), _QUICK))
         if name.startswith(f"{_FOLDER}/{_LOOKED_AFTER}"):
             _remove_oldest(folder)
     return made
@@ -66,7 +100,7 @@ def _name(spec: str) -> str:
 
 
 def _folder() -> Path | None:
-    folder = kept_folder()
+    folder = _kept_folder()
     return None if folder is None else folder / _FOLDER
 
 
@@ -92,3 +126,33 @@ def _remove_oldest(folder: Path) -> None:
         left -= status.st_size
         if left < 0:
             Path(path).unlink(missing_ok=True)
+
+
+@cache
+def javascript_bundle() -> str:
+    """Vega, Vega-Lite and Vega-Embed as one script that sets ``window.vegaEmbed``."""
+    return _read_bundle() or _made_bundle()
+
+
+def libraries_are_kept() -> bool:
+    """Whether the script need not be put together: it is kept, or can't be kept."""
+    folder = _kept_folder()
+    return folder is None or (folder / _bundle_name()).is_file()
+
+
+def _bundle_name() -> str:
+    return f"vega-{version('vl-convert-python')}.js.gz"
+
+
+def _read_bundle() -> str:
+    """The script, or nothing if none is kept or it is damaged: gzip has a checksum."""
+    try:
+        return gzip.decompress(_kept(_bundle_name())).decode()
+    except (OSError, EOFError, zlib.error, UnicodeDecodeError):
+        return ""
+
+
+def _made_bundle() -> str:
+    script = str(renderer().javascript_bundle())
+    _keep(_bundle_name(), gzip.compress(script.encode(), mtime=0))
+    return script

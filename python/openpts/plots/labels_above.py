@@ -9,8 +9,8 @@ from typing import Final
 
 from openpts.pages.model import Band, Figure, Rule
 from openpts.plots.axes import inner_size_px, place, share
+from openpts.plots.font_metrics import text_width_px
 from openpts.plots.line_labels import has_end_labels
-from openpts.plots.text_width import text_width_px
 
 _GAP_PX: Final = 7
 _BESIDE_LINE_PX: Final = 3

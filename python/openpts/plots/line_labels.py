@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from openpts.pages.model import Axis, Figure, Series, Table, points_of
 from openpts.plots.axes import LINE_PX, inner_size_px, place, share, shows, value_at
-from openpts.plots.text_width import text_width_px
+from openpts.plots.font_metrics import text_width_px
 
 _MOST_END_LABELS = 8
 

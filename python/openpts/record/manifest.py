@@ -4,11 +4,10 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from openpts.procedures.registry import AnyConditions
-from openpts.vocabulary.data_check import DataCheck
+from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.requests import CycleFinished
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 class RunState(StrEnum):

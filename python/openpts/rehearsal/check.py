@@ -6,8 +6,7 @@ from typing import Any, Final
 
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedEngine
-from openpts.engine.simulated_drive import SimulatedDrive, write_amplification
+from openpts.engine.simulated import SimulatedDrive, SimulatedEngine, write_amplification
 from openpts.errors import RunFailedError
 from openpts.simulation.figures import Figure, Io, JumpStart, Preparation, Unit, figures_of
 from openpts.simulation.presets import Preset

@@ -11,7 +11,7 @@ from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.pages.printable import NOT_REPORTED, fact_text, printable
 from openpts.record.reader import Run
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 
 _TITLE = "Host Set-up Audit"
 

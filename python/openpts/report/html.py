@@ -9,10 +9,10 @@ import jinja2
 from markupsafe import Markup, escape
 
 from openpts.pages.model import Block, Cell, Column, Figure, Page, Report, Table
-from openpts.plots.inline_svg import inline_svg
+from openpts.plots.drawing_cache import javascript_bundle
 from openpts.plots.series import slot_of
+from openpts.plots.svg import inline_svg
 from openpts.plots.theme import DARK, LIGHT, PLOT_WIDTH_PX, WEB_FONTS, Scheme
-from openpts.plots.vega_bundle import javascript_bundle
 from openpts.report.embedded import embeddable, packed, plots_of
 
 _TEMPLATES: Final = Path(__file__).parent / "templates"

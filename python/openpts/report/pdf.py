@@ -11,7 +11,7 @@ import typst
 from msgspec.structs import replace
 
 from openpts.pages.model import Page, Report, Table
-from openpts.plots.font_coverage import showable_json
+from openpts.plots.font_metrics import showable_json
 from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT
 
 _TEMPLATE: Final = Path(__file__).parent / "templates" / "report.typ"

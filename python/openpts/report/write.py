@@ -16,8 +16,7 @@ from openpts.errors import RecordError
 from openpts.folder_files import check_folder, open_file, write_files
 from openpts.pages.model import Report
 from openpts.pages.printable import printable
-from openpts.plots.drawing_pool import DrawingPool
-from openpts.plots.svg import draw_figures
+from openpts.plots.svg import DrawingPool, draw_figures
 from openpts.plots.worker_processes import worker_processes
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
 from openpts.report.build import report_of

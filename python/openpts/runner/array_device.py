@@ -8,13 +8,13 @@ from time import monotonic_ns
 import msgspec
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache.write_cache_control import write_cache_control
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.md_array import read_array
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.target import BlockTarget
+from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine, EngineProgress
 from openpts.engine.options import CaptureSummary, Demand, NativeOptions
 from openpts.errors import UsageError
@@ -29,11 +29,10 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import Interval, Sample
-from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 @dataclass(slots=True)

@@ -9,12 +9,12 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
-from openpts.device.identity.serial_number import serial_number
+from openpts.device.identity.drive_name import serial_number
 from openpts.device.md_array import MdArray, create_array, read_array, stop_array, sync_progress
 from openpts.device.purge.choose import choose
 from openpts.device.purge.held_drive import held_node
-from openpts.device.purge.marks import choose_places, read_marks
 from openpts.device.purge.method import Progress
+from openpts.device.purge.proof import choose_places, read_marks
 from openpts.device.purge.purge import purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget
@@ -24,7 +24,7 @@ from openpts.runner.physical_device import not_a_purge
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, PurgeReport
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 # A resync that has not got on for so long will not end.
 _STALLED_S: Final = 600.0

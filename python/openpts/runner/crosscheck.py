@@ -16,8 +16,8 @@ from openpts.device.targets.reading import has_unwritten_parts, open_for_reading
 from openpts.device.targets.target import parse_target
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.installation import find_fio
 from openpts.engine.fio.job import FioPath
+from openpts.engine.fio.process import find_fio
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.errors import InterruptedRunError, RunFailedError

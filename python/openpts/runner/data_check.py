@@ -15,8 +15,7 @@ from msgspec.structs import replace
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data_check import DataCheck
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import DataCheck, ReducibleData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount

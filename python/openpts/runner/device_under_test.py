@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
-from openpts.device.cache.write_cache_control import write_cache_control
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
@@ -12,6 +11,7 @@ from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.device.targets.target import BlockTarget, parse_target
+from openpts.device.write_cache_control import write_cache_control
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
@@ -24,10 +24,9 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 class DeviceUnderTest(Protocol):

@@ -22,8 +22,7 @@ from openpts.programs import Run, run_program
 from openpts.runner.healing import Healing, heal
 from openpts.system_files import SystemRoots, read_lines
 from openpts.vocabulary.facts import Fact, Facts
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, ChangeReport
+from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 _ALLOWED: Final = "Cpus_allowed_list:"
 

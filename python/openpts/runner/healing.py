@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache.write_cache_control import cache_still_needed, put_back_write_cache
 from openpts.device.journalled_drive import drive_text, is_drive
 from openpts.device.purge.ata_password import take_password_off
 from openpts.device.targets.target import BlockTarget, Target
+from openpts.device.write_cache_control import cache_still_needed, put_back_write_cache
 from openpts.errors import OpenptsError, RefusedError
 from openpts.host.changes import put_back_setting
 from openpts.host.shared_settings import is_of_a_run, still_needed

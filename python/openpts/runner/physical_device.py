@@ -8,11 +8,8 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache.write_cache import read_write_cache
-from openpts.device.cache.write_cache_control import WriteCacheControl
 from openpts.device.file_system import device_below
-from openpts.device.gauges.drive_gauges import drive_gauges
-from openpts.device.gauges.io_gauges import disks_below, foreign_gauge, others_gauge
+from openpts.device.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
 from openpts.device.health.health import read_health
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
@@ -26,13 +23,13 @@ from openpts.device.purge.purge import chosen_methods, purge
 from openpts.device.targets.free_space import SpaceNeed, target_needs
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import has_unwritten_parts
+from openpts.device.write_cache import read_write_cache
+from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.gauge import Gauge
-from openpts.host.power_gauges import power_gauges
-from openpts.host.pressure_gauges import pressure_gauge
-from openpts.host.processor_gauges import processor_gauges
+from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.settings import host_settings
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
@@ -42,10 +39,9 @@ from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 
 def pinned_near(target: OpenTarget, options: NativeOptions, first_thread: int = 0) -> NativeOptions:

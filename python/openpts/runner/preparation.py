@@ -4,16 +4,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from openpts.device.cache.write_cache import DISABLED, ENABLED, NO_CACHE, UNKNOWN
 from openpts.device.purge.method import Progress
 from openpts.device.purge.purge import no_purge
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE, UNKNOWN
 from openpts.engine.options import IoPath
 from openpts.errors import PurgeImpossibleError
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, PurgeReport, WriteCacheReport
-from openpts.vocabulary.media import ROTATIONAL, has_platters, media_of
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.facts import ROTATIONAL, Facts, PurgeReport, WriteCacheReport, has_platters, media_of
+from openpts.vocabulary.purge import PurgeChoice
 
 
 @dataclass(frozen=True, slots=True)

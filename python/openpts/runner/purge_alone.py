@@ -19,7 +19,7 @@ from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import PurgeReport
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 
 @dataclass(frozen=True, slots=True)

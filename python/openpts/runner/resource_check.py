@@ -10,12 +10,11 @@ from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply
-from openpts.planning.record_size import capture_bytes, record_bytes
+from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
 from openpts.record.writer import CAPTURE_FOLDER
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import Segments, Zones
 from openpts.vocabulary.stimulus import Step, Stimulus

@@ -33,13 +33,12 @@ from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.description import DescribedDrive
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.facts import Facts, TargetFacts, TargetKind
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished, Script
-from openpts.vocabulary.scenario import Scenario
 from openpts.vocabulary.stimulus import Step
+from openpts.vocabulary.tuning import Scenario
 
 Adjust = Callable[[Conditions], Conditions]
 Admit = Callable[[Conditions, TargetFacts], None]

@@ -6,15 +6,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Final, Self
 
-from openpts.device.cache.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.device.health.health import simulated_health
-from openpts.device.identity.simulated_identity import simulated_facts
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
-from openpts.device.targets.simulated_target import DriveState, SimulatedTarget
+from openpts.device.targets.simulated_target import DriveState, SimulatedTarget, simulated_facts
+from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
@@ -26,10 +25,9 @@ from openpts.units import MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 
 DEFAULT_SEED: Final = 1
 """Seed by default: the same command gets the same drive."""

@@ -6,14 +6,13 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 
 from openpts.advice.machine import SHALLOW_US
 from openpts.host.changes import HostChanger
+from openpts.host.services import no_sleep
 from openpts.host.setting_file import HostSettingError, held_open
 from openpts.host.shared_settings import UNTIL_THE_END
-from openpts.host.sleep_inhibitor import no_sleep
 from openpts.journal import Journal
 from openpts.programs import Run, run_program
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, ChangeReport
+from openpts.vocabulary.tuning import Change, ChangeReport, Scenario
 
 
 @contextmanager

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Self
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache.write_cache import read_write_cache
 from openpts.device.file_system import check_file_system, device_below
 from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.usage import read_usage
@@ -17,6 +16,7 @@ from openpts.device.purge.purge import no_purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.simulated_target import SimulatedTarget, names_simulated, parse_simulated_target
 from openpts.device.targets.target import FileTarget, parse_target
+from openpts.device.write_cache import read_write_cache
 from openpts.errors import OpenptsError, TargetError
 from openpts.runner.physical_device import NOT_THE_DEVICE, kernel_made, not_a_purge, purge_of_a_file
 from openpts.runner.preparation import other_write_cache, purge_left_out
@@ -25,7 +25,7 @@ from openpts.simulation.presets import Preset, load_preset
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 
 _USUAL_SECTOR_BYTES = 512

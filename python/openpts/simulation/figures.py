@@ -29,7 +29,7 @@ from openpts.errors import UsageError
 from openpts.schema_words import in_words
 from openpts.simulation.presets import Preset
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.data_pattern import RandomData, ReducibleData, ZeroData
+from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import DriveFills, Duration, StopRule
 

@@ -11,7 +11,7 @@ from openpts.units import (
     format_capacity,
     format_duration,
 )
-from openpts.vocabulary.data_pattern import (
+from openpts.vocabulary.data import (
     PatternData,
     RandomData,
     RandomOnce,

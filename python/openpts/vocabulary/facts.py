@@ -1,7 +1,13 @@
-"""Facts about the device, the host and the preparation, each with the place it was read from."""
+"""Facts about the device, the host and the preparation, each with the place it was read from.
+
+An operator's description of a drive adds to them.
+"""
 
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
+
+from openpts.errors import UsageError
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,3 +131,47 @@ class CaptureReport:
     blocked_times: int = 0
     blocked_ns: int = 0
     lost: str = ""
+
+
+SOLID_STATE: Final = "solid state"
+ROTATIONAL: Final = "rotational"
+
+
+def media_of(dut: Facts) -> str | None:
+    """What the facts of a drive say of its media; None where nobody tells."""
+    return dut["media"].value if "media" in dut else None
+
+
+def has_platters(dut: Facts) -> bool:
+    """Whether the facts of a drive tell of a rotational disk, with its speed or without."""
+    return (media_of(dut) or "").startswith(ROTATIONAL)
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedDrive:
+    """A description that was read: its facts, with the line of each as the source."""
+
+    path: str = ""
+    serial: str | None = None
+    facts: tuple[tuple[str, Fact], ...] = ()
+
+    def added_to(self, told: Facts) -> Facts:
+        """The facts of a drive with the description's: where both say something, both are shown.
+
+        Raises UsageError if the description is of another drive.
+        """
+        own_serial = told["serial"].value if "serial" in told else None
+        if self.serial is not None and self.serial != own_serial:
+            raise UsageError(
+                f"{self.path} describes the drive of serial number {self.serial}, "
+                f"and this one has {own_serial or 'none'}"
+            )
+        return told | {key: _beside(told.get(key), fact) for key, fact in self.facts}
+
+
+def _beside(told: Fact | None, described: Fact) -> Fact:
+    if told is None or told.value is None:
+        return described
+    if told.value == described.value:
+        return told
+    return Fact(f"{told.value} (described as {described.value})", f"{told.source}; {described.source}")

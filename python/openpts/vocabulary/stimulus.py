@@ -1,4 +1,8 @@
-"""What is issued to the device: the stimulus, and the step that applies it (PTS 2.1, 6)."""
+"""What is issued to the device, and when: the stimulus, its pacing, the step that applies it (PTS 2.1, 6).
+
+Rates hold for all threads together. Where arrivals are planned (fixed rate, Poisson, burst) the loop is open:
+latency counts from the planned moment, so that a device that falls behind cannot hide it.
+"""
 
 import math
 from dataclasses import dataclass
@@ -8,10 +12,49 @@ from typing import Final
 from msgspec import Struct
 
 from openpts.units import format_block_size
-from openpts.vocabulary.data_pattern import DataPattern, RandomData
-from openpts.vocabulary.pacing import ClosedLoop, Pacing
+from openpts.vocabulary.data import DataPattern, RandomData
 from openpts.vocabulary.placement import Placement, Uniform
 from openpts.vocabulary.stop import StopRule
+
+
+class ClosedLoop(Struct, frozen=True, tag="closed_loop"):
+    """As soon as another one completes: QD are always outstanding."""
+
+
+class FixedRate(Struct, frozen=True, tag="fixed_rate"):
+    """At equal distances in time."""
+
+    ios_per_s: float
+
+
+class Poisson(Struct, frozen=True, tag="poisson"):
+    """As a Poisson process of that mean rate."""
+
+    ios_per_s: float
+
+
+class Burst(Struct, frozen=True, tag="burst"):
+    """So many at once, once a period."""
+
+    ios: int
+    period_ns: int
+
+
+class DutyCycle(Struct, frozen=True, tag="duty_cycle"):
+    """Closed loop for ``on_ns``, then nothing for ``off_ns``, from the step's start on."""
+
+    on_ns: int
+    off_ns: int
+
+
+class ThinkTime(Struct, frozen=True, tag="think_time"):
+    """Each of the QD waits that long after its completion."""
+
+    think_ns: int
+
+
+Pacing = ClosedLoop | FixedRate | Poisson | Burst | DutyCycle | ThinkTime
+
 
 # Transfers of this size and more are aligned to it: drives map pages of 4 KiB.
 _PAGE_BYTES: Final = 4096

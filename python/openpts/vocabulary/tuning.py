@@ -1,4 +1,4 @@
-"""Changes to settings of the host: what was asked for, and what became of it."""
+"""How a machine is set up for a measurement: for which scenario, and what became of each change."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -37,3 +37,16 @@ class ChangeReport:
     found: str | None
     wanted: str
     failure: str = ""
+
+
+# SOL-GEN-02
+class Scenario(StrEnum):
+    """What a run is to show; its value is the word for the command line and the report."""
+
+    REAL_WORLD = "real-world"
+    SYNTHETIC = "synthetic"
+
+    @property
+    def subject(self) -> str:
+        """What is tested: a machine as its users have it, or the drive alone."""
+        return "the platform" if self is Scenario.REAL_WORLD else "the drive"

@@ -9,17 +9,17 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.cache.write_cache import read_write_cache
-from openpts.device.cache.write_cache_control import write_cache_control
-from openpts.device.disks import whole_drives
+from openpts.device.block_device import whole_drives
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.guard import open_target
+from openpts.device.identity.drive_name import serial_number
 from openpts.device.identity.identity import dut_facts
-from openpts.device.identity.serial_number import serial_number
 from openpts.device.listing.discovery import list_device
 from openpts.device.listing.drive_listing import DeviceListing, Safety
 from openpts.device.purge.purge import purge
 from openpts.device.targets.target import BlockTarget
+from openpts.device.write_cache import read_write_cache
+from openpts.device.write_cache_control import write_cache_control
 from openpts.errors import RefusedError
 from openpts.journal import Journal
 from openpts.system_files import SystemRoots

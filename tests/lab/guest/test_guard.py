@@ -12,11 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.disks import whole_drives
+from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.guard import check
-from openpts.device.identity.drive_name import model
-from openpts.device.identity.serial_number import serial_number
+from openpts.device.identity.drive_name import model, serial_number
 from openpts.device.targets.target import BlockTarget, FileTarget
 from openpts.system_files import SystemRoots
 from tests.support.refusals import assert_refused, hold

@@ -22,7 +22,7 @@ from openpts.errors import UsageError
 from openpts.runner.physical_device import native_engine
 from openpts.system_files import SystemRoots
 from openpts.units import KIB
-from openpts.vocabulary.data_pattern import VerifiedData
+from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import (
     AccessPattern,

@@ -6,10 +6,10 @@ import pytest
 from scipy import stats
 
 from openpts.analysis.distribution import compare_shares, has_shares, period_shares
-from openpts.vocabulary.named_workloads import COMPOSITE, WORKLOADS
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
+from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
 
 WEIGHTS = (4, 1, 1, 1, 1, 1, 1, 67, 10, 7, 3, 3)
 ZONES = (50, 30, 20)

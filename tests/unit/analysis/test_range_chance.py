@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from openpts.analysis.range_chance import FALSE_ALARM_LIMIT, apart_by_chance, holm, runs_needed
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT, apart_by_chance, holm, runs_needed
 from openpts.analysis.run_comparison import Outcome, RunSet, compare_lines
 from openpts.vocabulary.better import Better
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.conformance import conformance_command
-from openpts.cli.conformance_table import conformance_object, print_conformance
+from openpts.cli.conformance import conformance_command, conformance_object, print_conformance
 from openpts.conformance.catalogue import catalogue
 from openpts.conformance.conformance import conformance_of, count_line
 from openpts.errors import RecordError

@@ -6,11 +6,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from openpts.cli import plain_log as plain_log_module
-from openpts.cli.live_display import LiveDisplay, render_panel
-from openpts.cli.plain_log import PlainLog
+from openpts.cli import run_display
 from openpts.cli.progress import RunProgress
 from openpts.cli.run import display_on
+from openpts.cli.run_display import LiveDisplay, PlainLog, render_panel
 from openpts.engine.contract import OutstandingIo
 from openpts.journal import Entry, Kind, Owner
 from openpts.record.manifest import RunState
@@ -100,7 +99,7 @@ def test_the_live_display_leaves_the_line_of_a_hang_behind() -> None:
 
 
 def test_a_purge_that_takes_long_is_told_now_and_then(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain_log_module, "time", clock)
+    monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
     log = PlainLog(lines.append)
     log.hear(PurgeStarted())
@@ -251,7 +250,7 @@ def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
     term: str, is_drawn_over: bool, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TERM", term)
-    monkeypatch.setattr(plain_log_module, "time", clock)
+    monkeypatch.setattr(run_display, "time", clock)
     screen = Screen()
     with display_on(screen) as hear:
         hear(STARTED)

@@ -9,15 +9,12 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
-from openpts.cli.doctor import doctor
-from openpts.cli.doctor_json import audit_in_json
-from openpts.cli.doctor_text import audit_text, changes_text
+from openpts.cli.doctor import audit_in_json, audit_text, changes_text, doctor
 from openpts.device.block_device import BlockDevice
 from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, restore
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.data.system_trees import laptop
 from tests.support.processes import in_process
 from tests.unit.host.recorded_systemd import RecordedSystemd

@@ -23,7 +23,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 
-from openpts.cli.examples import EXAMPLES, FIRST_EXAMPLES, example_of
+from openpts.cli.first_pages import EXAMPLES, FIRST_EXAMPLES, example_of
 from openpts.cli.main import cli, main
 from tests.support.command_tree import all_commands
 from tests.support.openpts_command import COMMAND

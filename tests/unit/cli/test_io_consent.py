@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.cli import io_consent
-from openpts.cli.io_consent import ConsentWords
+from openpts.cli import io
+from openpts.cli.io import ConsentWords
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.target import BlockTarget
 from openpts.system_files import SystemRoots
@@ -15,9 +15,9 @@ from openpts.vocabulary.facts import Fact
 @pytest.fixture
 def drives(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two drives with serial numbers SERIAL-sda and SERIAL-sdb."""
-    monkeypatch.setattr(io_consent, "parse_target", lambda text: BlockTarget(Path(text)))
-    monkeypatch.setattr(io_consent.BlockDevice, "of_node", lambda path, roots: path.name)
-    monkeypatch.setattr(io_consent, "serial_number", lambda device: Fact(f"SERIAL-{device}", "test"))
+    monkeypatch.setattr(io, "parse_target", lambda text: BlockTarget(Path(text)))
+    monkeypatch.setattr(io.BlockDevice, "of_node", lambda path, roots: path.name)
+    monkeypatch.setattr(io, "serial_number", lambda device: Fact(f"SERIAL-{device}", "test"))
 
 
 @pytest.mark.usefixtures("drives")

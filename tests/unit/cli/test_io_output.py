@@ -13,9 +13,7 @@ from syrupy.assertion import SnapshotAssertion
 from openpts._native import Histogram
 from openpts.cli import io_display
 from openpts.cli.io_display import IntervalLines, Standing
-from openpts.cli.io_figures import Figures
-from openpts.cli.io_result import MeasurementResults
-from openpts.cli.io_summary import print_summary
+from openpts.cli.io_result import Figures, MeasurementResults, print_summary
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.runner.measure import (
     IntervalsEnded,

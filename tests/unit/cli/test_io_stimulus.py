@@ -13,7 +13,7 @@ from openpts.cli.io_options import io_options
 from openpts.engine.options import CompletionWait, IoPath
 from openpts.errors import UsageError
 from openpts.runner.measure import MeasurementOrder
-from openpts.vocabulary.data_pattern import (
+from openpts.vocabulary.data import (
     PatternData,
     RandomData,
     RandomOnce,
@@ -21,7 +21,6 @@ from openpts.vocabulary.data_pattern import (
     VerifiedData,
     ZeroData,
 )
-from openpts.vocabulary.pacing import Burst, ClosedLoop, DutyCycle, FixedRate, Poisson, ThinkTime
 from openpts.vocabulary.placement import (
     Normal,
     Pareto,
@@ -32,7 +31,18 @@ from openpts.vocabulary.placement import (
     Zone,
     Zones,
 )
-from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Stimulus
+from openpts.vocabulary.stimulus import (
+    ActiveRange,
+    BlockSize,
+    Burst,
+    ClosedLoop,
+    DutyCycle,
+    FixedRate,
+    OperationWeights,
+    Poisson,
+    Stimulus,
+    ThinkTime,
+)
 from openpts.vocabulary.stop import (
     ByteAmount,
     DriveFills,

@@ -2,8 +2,8 @@
 
 import pytest
 
-from openpts.cli import plain_log
-from openpts.cli.plain_log import PlainLog
+from openpts.cli import run_display
+from openpts.cli.run_display import PlainLog
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -19,7 +19,7 @@ def step(tc: int, qd: int) -> Step:
 
 def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(plain_log, "time", clock)
+    monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
     log = PlainLog(lines.append)
     log.hear(STARTED)
@@ -43,7 +43,7 @@ def test_steps_of_half_a_minute_have_their_own_rate_and_demand_each(monkeypatch:
 
 def test_steps_too_short_for_a_rate_are_told_without_one(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
-    monkeypatch.setattr(plain_log, "time", clock)
+    monkeypatch.setattr(run_display, "time", clock)
     lines: list[str] = []
     log = PlainLog(lines.append)
     short = step(1, 1)

@@ -7,19 +7,19 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.option_group import together
+from openpts.cli.help_order import together
 from openpts.cli.procedure_options import Choices, choices_of, options_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.written_file import WrittenFileError
 from openpts.procedures.registry import PTS
 from openpts.record.manifest import People
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments
-from openpts.vocabulary.purge_choice import PurgeChoice
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
+from openpts.vocabulary.tuning import Scenario
 
 PLAN = """\
 class = "client"

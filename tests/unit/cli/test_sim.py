@@ -6,8 +6,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from openpts.cli.sim import sim
-from openpts.cli.sim_tables import unit_of
+from openpts.cli.sim import sim, unit_of
 from openpts.errors import OpenptsError, UsageError
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
 

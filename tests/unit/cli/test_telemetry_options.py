@@ -2,7 +2,7 @@
 
 import pytest
 
-from openpts.cli.telemetry_options import telemetry_of
+from openpts.cli.run import telemetry_of
 from openpts.errors import UsageError
 
 

@@ -88,8 +88,8 @@ PRINTING = f"""
     from rich.text import Text
     from openpts.cli.io_display import following
     from openpts.cli.broken_pipe import lasting
-    from openpts.cli.live_display import LiveDisplay
-    from openpts.cli.table_console import table_console
+    from openpts.cli.run_display import LiveDisplay
+    from openpts.cli.console import table_console
     with lasting("stdout"):
         table = Table("head", style="red")
         table.add_row({HOSTILE!r})
@@ -124,8 +124,7 @@ def test_those_who_draw_on_the_terminal_themselves_are_known() -> None:
     assert calling("with_controls") == {
         "cli/purge.py",
         "cli/sim.py",
-        "cli/table_console.py",
-        "cli/visible_console.py",
+        "cli/console.py",
     }
     assert calling("Console") == set()
-    assert "VisibleConsole(Console)" in (PACKAGE / "cli/visible_console.py").read_text()
+    assert "VisibleConsole(Console)" in (PACKAGE / "cli/console.py").read_text()

@@ -9,7 +9,7 @@ import pytest
 
 from openpts.analysis.steady_state import judge
 from openpts.cli import progress as progress_module
-from openpts.cli.plain_log import PlainLog
+from openpts.cli.run_display import PlainLog
 from openpts.engine.contract import EngineProgress
 from openpts.planning.dry_run import PlannedApply
 from openpts.procedures.pts.iops.script import standard_conditions

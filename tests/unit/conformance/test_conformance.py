@@ -16,15 +16,14 @@ from openpts.evidence.finding import Finding, Status, met
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.data_pattern import ZeroData
+from openpts.vocabulary.data import ZeroData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import Duration
-from openpts.vocabulary.workload import Workload
+from openpts.vocabulary.workload import WORKLOADS, Workload
 from tests.support.made_up_run import made_up_run, restless_rate
 
 

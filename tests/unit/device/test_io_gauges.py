@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.gauges.io_gauges import disks_below, foreign_gauge, others_gauge
+from openpts.device.gauges import disks_below, foreign_gauge, others_gauge
 from openpts.gauge import Gauge
 from openpts.system_files import SystemRoots
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.device.health.nvme_vendor_logs import (
+from openpts.device.health.nvme_health import (
     INTEL_PAGE,
     OCP_PAGE,
     ocp_uuid_index,

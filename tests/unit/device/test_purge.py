@@ -11,7 +11,7 @@ import pytest
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge import discard as discard_module
 from openpts.device.purge import file_blocks
-from openpts.device.purge.prove import Evidence
+from openpts.device.purge.proof import Evidence
 from openpts.device.purge.purge import PurgeClock, no_purge, purge
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, TargetError

@@ -18,7 +18,7 @@ from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, RefusedError, UsageError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts, PurgeAttempt, TargetFacts, TargetKind
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from tests.unit.device.test_purge import drive, file
 
 __all__ = ["drive", "file"]

@@ -19,7 +19,7 @@ from openpts.device.guard.guard import check, open_target
 from openpts.device.guard.usage import Usage
 from openpts.device.targets.file_mark import FileUse
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.own_file import file_refusals
+from openpts.device.targets.scratch_file import file_refusals
 from openpts.device.targets.target import FileTarget
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.method import SanitizeKind
 from openpts.device.purge.scsi_commands import Sense, parse_sense
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize

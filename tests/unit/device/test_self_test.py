@@ -15,7 +15,7 @@ from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController, parse_identify_controller
 from openpts.programs import Answer, Run
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 from tests.support.program_answers import no_programs
 
 HAS_SELF_TEST = 1 << 4

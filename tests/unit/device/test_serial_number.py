@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.identity.serial_number import serial_number, unit_serial_number
+from openpts.device.identity.drive_name import serial_number, unit_serial_number
 from openpts.system_files import SystemRoots
 
 

@@ -9,9 +9,8 @@ from hypothesis import strategies as st
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.health.ata_health import ata_health
-from openpts.device.health.bridged_nvme_health import bridged_nvme_health
-from openpts.device.health.nvme_smart import parse_smart_log
-from openpts.device.health.scsi_health import scsi_health
+from openpts.device.health.nvme_health import parse_smart_log
+from openpts.device.health.scsi_health import bridged_nvme_health, scsi_health
 from openpts.device.health.smartctl import SmartctlAnswer, SmartctlError, ask_smartctl, smartctl_command
 from openpts.system_files import SystemRoots
 from tests.support.program_answers import says

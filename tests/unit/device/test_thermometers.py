@@ -1,7 +1,7 @@
 """Where temperatures are read: only of drives that tell them while they work."""
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.gauges.thermometers import Thermometers, thermometers
+from openpts.device.gauges import Thermometers, thermometers
 from openpts.system_files import SystemRoots
 
 

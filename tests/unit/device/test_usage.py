@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard import mounted
+from openpts.device.guard import usage
 from openpts.device.guard.claims import ClaimKind, NamedFile
 from openpts.device.guard.open_nodes import drives_behind
 from openpts.device.guard.usage import read_usage
@@ -131,7 +131,7 @@ def test_a_process_that_ends_while_it_is_asked_hides_no_mount_of_the_others(
             shutil.rmtree(ends)
         return read_mounts(roots, process)
 
-    monkeypatch.setattr(mounted, "read_mounts", read)
+    monkeypatch.setattr(usage, "read_mounts", read)
     assert _mount_of_container(server) == f"{server.dev}/nvme0n1 {IN_701}"
 
 

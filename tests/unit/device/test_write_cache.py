@@ -3,12 +3,12 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device import write_cache
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache import write_cache
-from openpts.device.cache.write_cache import read_write_cache
 from openpts.device.nvme.nvme_admin import NvmeCommandError
 from openpts.device.nvme.nvme_identify import NvmeController
 from openpts.device.targets.open_target import OpenTarget
+from openpts.device.write_cache import read_write_cache
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import TargetFacts, TargetKind, WriteCacheReport
 

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from openpts.device import write_cache, write_cache_control
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache import write_cache, write_cache_control
-from openpts.device.cache.write_cache_control import (
+from openpts.device.nvme.nvme_admin import NvmeCommandError
+from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.write_cache_control import (
     WriteCacheControl,
     cache_still_needed,
     put_back_write_cache,
 )
-from openpts.device.nvme.nvme_admin import NvmeCommandError
-from openpts.device.nvme.nvme_identify import NvmeController
-from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import RunFailedError, TargetError
 from openpts.journal import Journal, Kind
 from openpts.journal_turn import turn

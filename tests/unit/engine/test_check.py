@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from openpts.engine.contract import Engine
 from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.installation import FioProgram
+from openpts.engine.fio.process import FioProgram
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind

@@ -13,7 +13,7 @@ from scipy.stats import chisquare
 from openpts.engine.contract import Engine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Zone, Zones

@@ -13,7 +13,7 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
 from openpts.errors import EngineUnavailableError, UsageError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data_pattern import (
+from openpts.vocabulary.data import (
     DataPattern,
     PatternData,
     RandomOnce,
@@ -22,7 +22,6 @@ from openpts.vocabulary.data_pattern import (
     ZeroData,
 )
 from openpts.vocabulary.facts import Fact, TargetFacts, TargetKind
-from openpts.vocabulary.pacing import Burst, DutyCycle, FixedRate, Pacing, Poisson, ThinkTime
 from openpts.vocabulary.placement import (
     Normal,
     Pareto,
@@ -38,9 +37,15 @@ from openpts.vocabulary.stimulus import (
     AccessPattern,
     ActiveRange,
     BlockSize,
+    Burst,
+    DutyCycle,
+    FixedRate,
     OperationWeights,
+    Pacing,
+    Poisson,
     Step,
     Stimulus,
+    ThinkTime,
 )
 from openpts.vocabulary.stop import (
     ByteAmount,

@@ -10,8 +10,7 @@ from msgspec.structs import replace
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import CaptureOrder, CompletionWait, Demand, IoPath, NativeOptions
-from openpts.engine.simulated import SimulatedEngine
-from openpts.engine.simulated_drive import SimulatedDrive
+from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
 from openpts.errors import UsageError
 from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.facts import TargetKind

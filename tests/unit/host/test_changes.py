@@ -17,8 +17,7 @@ from openpts.journal import Entry, Journal, JournalError
 from openpts.programs import Answer
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, Means
+from openpts.vocabulary.tuning import Change, Means, Scenario
 from tests.support.processes import die, dies
 from tests.unit.host.recorded_systemd import RecordedSystemd, RefusingSystemd
 

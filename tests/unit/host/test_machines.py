@@ -6,12 +6,12 @@ import pytest
 
 from openpts.advice.advice import Grade
 from openpts.advice.table import ADVICE_OF
-from openpts.host.control_group import control_group_limits
+from openpts.host.container import control_group_limits
 from openpts.host.settings import host_settings
 from openpts.programs import Run
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 from tests.support.program_answers import no_programs
 from tests.unit.host.recorded_systemd import RecordedSystemd
 

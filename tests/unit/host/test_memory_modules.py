@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.host.memory_modules import describe, memory_modules_fact
+from openpts.host.memory import describe, memory_modules_fact
 from openpts.system_files import SystemRoots
 
 QEMU = (Path(__file__).parents[2] / "data/dmi/qemu-memory-device.bin").read_bytes()

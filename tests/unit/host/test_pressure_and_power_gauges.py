@@ -4,8 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.host.power_gauges import power_gauges
-from openpts.host.pressure_gauges import pressure_gauge
+from openpts.host.gauges import power_gauges, pressure_gauge
 from openpts.system_files import SystemRoots
 
 PSI = "some avg10=99.00 avg60=0.00 avg300=0.00 total={}\nfull avg10=0.00 avg60=0.00 avg300=0.00 total={}\n"

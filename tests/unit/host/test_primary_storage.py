@@ -1,6 +1,6 @@
 import pytest
 
-from openpts.host.primary_storage import primary_storage_fact
+from openpts.host.inventory import primary_storage_fact
 from openpts.system_files import SystemRoots
 
 

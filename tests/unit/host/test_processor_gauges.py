@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.gauge import Gauge, Values
-from openpts.host.processor_gauges import processor_gauges
+from openpts.host.gauges import processor_gauges
 from openpts.system_files import SystemRoots
 
 # user nice system idle iowait irq softirq steal guest guest_nice

@@ -2,8 +2,7 @@
 
 import pytest
 
-from openpts.host.clock import sync_text
-from openpts.host.settings import host_settings
+from openpts.host.settings import host_settings, sync_text
 from openpts.system_files import SystemRoots
 
 KEYS = [

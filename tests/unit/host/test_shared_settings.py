@@ -13,8 +13,7 @@ from openpts.journal_turn import turn
 from openpts.runner.healing import heal
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, Means
+from openpts.vocabulary.tuning import Change, Means, Scenario
 from tests.support.processes import in_process, living
 from tests.unit.host.recorded_systemd import RecordedSystemd
 

@@ -5,8 +5,7 @@ import pytest
 from openpts.errors import UsageError
 from openpts.parameters.description_file import parse_description, read_description
 from openpts.parameters.written_file import WrittenFileError
-from openpts.vocabulary.description import DescribedDrive
-from openpts.vocabulary.facts import Fact, Facts
+from openpts.vocabulary.facts import DescribedDrive, Fact, Facts
 
 EXAMPLE = Path(__file__).parents[3] / "docs/devices.md"
 TOLD: Facts = {

@@ -28,7 +28,7 @@ from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 from tests.unit.parameters.changed_values import CHANGED
 

@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply
-from openpts.planning.record_size import capture_bytes, record_bytes
+from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply

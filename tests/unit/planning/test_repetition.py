@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from openpts.planning.repetition import collapsed
+from openpts.planning.plan import collapsed
 
 
 @given(st.lists(st.sampled_from("abc")))

@@ -9,8 +9,7 @@ from msgspec.structs import replace
 
 from openpts.plots import drawing_cache, theme, vega_svg
 from openpts.plots.drawing_cache import anything_kept, kept_drawing, made_drawing
-from openpts.plots.drawing_pool import DrawingPool
-from openpts.plots.svg import draw_figures
+from openpts.plots.svg import DrawingPool, draw_figures
 from openpts.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
 

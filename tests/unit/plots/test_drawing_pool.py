@@ -9,9 +9,8 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from openpts.plots import drawing_pool
-from openpts.plots.drawing_pool import DrawingPool
-from openpts.plots.svg import draw_figures
+from openpts.plots import svg
+from openpts.plots.svg import DrawingPool, draw_figures
 from openpts.plots.worker_processes import worker_processes
 from tests.support.sample_figures import all_figures, gallery
 
@@ -19,14 +18,13 @@ REPORT = gallery()
 # Vega has threads, so that a process in which it runs (this one) is not forked
 ALONE = """
     import json, multiprocessing, os
-    from openpts.plots import drawing_pool
-    from openpts.plots.drawing_pool import DrawingPool
-    from openpts.plots.svg import draw_figures
+    from openpts.plots import svg
+    from openpts.plots.svg import DrawingPool, draw_figures
     from openpts.plots.vega_svg import renderer
     from openpts.plots.worker_processes import worker_processes
     from tests.support.sample_figures import all_figures, gallery
 
-    draw = drawing_pool.made_drawing
+    draw = svg.made_drawing
     def drawn_elsewhere(spec):
         assert multiprocessing.parent_process() is not None
         return draw(spec)
@@ -55,7 +53,7 @@ def alone(program: str) -> object:
 
 def test_other_processes_draw_the_same(drawn_here: dict[str, str]) -> None:
     drawn = alone("""
-        drawing_pool.made_drawing = drawn_elsewhere
+        svg.made_drawing = drawn_elsewhere
         with worker_processes(3) as workers:
             drawn = draw_figures(gallery(), DrawingPool(workers))
         assert not renderer.cache_info().currsize
@@ -70,7 +68,7 @@ def test_what_was_begun_early_is_drawn_once(
     with worker_processes() as workers:
         pool = DrawingPool(workers)
         pool.begin(REPORT.pages())
-        monkeypatch.setattr(drawing_pool, "vega_lite_spec", None)  # a second drawing would need one
+        monkeypatch.setattr(svg, "vega_lite_spec", None)  # a second drawing would need one
         assert draw_figures(REPORT, pool) == drawn_here
 
 
@@ -100,7 +98,7 @@ def test_a_process_with_threads_is_not_forked(drawn_here: dict[str, str]) -> Non
 
 def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here: dict[str, str]) -> None:
     drawn = alone("""
-        drawing_pool.made_drawing = end
+        svg.made_drawing = end
         with worker_processes(2) as workers:
             print(json.dumps(draw_figures(gallery(), DrawingPool(workers))))
     """)
@@ -108,12 +106,12 @@ def test_a_process_that_ends_leaves_its_work_to_this_one(drawn_here: dict[str, s
 
 
 def test_what_vega_refuses_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing_pool, "vega_lite_spec", lambda *_: {"mark": "nonsense"})
+    monkeypatch.setattr(svg, "vega_lite_spec", lambda *_: {"mark": "nonsense"})
     figure, table = all_figures()[0]
     with worker_processes() as workers, pytest.raises(ValueError, match="Vega-Lite to SVG"):
         DrawingPool(workers).plot_svg(figure, {table.id: table})
     message = alone("""
-        drawing_pool.vega_lite_spec = lambda *_: {"mark": "nonsense"}
+        svg.vega_lite_spec = lambda *_: {"mark": "nonsense"}
         figure, table = all_figures()[0]
         with worker_processes(2) as workers:
             try:

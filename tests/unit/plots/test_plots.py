@@ -28,10 +28,10 @@ from openpts.pages.model import (
     points_of,
 )
 from openpts.plots.axes import place, share
+from openpts.plots.font_metrics import text_width_px
 from openpts.plots.labels_above import labels_above
 from openpts.plots.series import distinct, envelope
 from openpts.plots.svg import draw_figures
-from openpts.plots.text_width import text_width_px
 from openpts.plots.theme import FONT, FONT_DIRECTORY, LIGHT, PLOT_TEXT_PX, PLOT_WIDTH_PX
 from openpts.plots.vega_lite import vega_lite_spec
 from openpts.report.html import render_html

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 import vl_convert
 
-from openpts.plots import vega_bundle
-from openpts.plots.drawing_pool import DrawingPool
+from openpts.plots import drawing_cache
+from openpts.plots.svg import DrawingPool
 from openpts.plots.worker_processes import worker_processes
 
 BUNDLE = vl_convert.javascript_bundle()  # type: ignore[call-arg] # the stub lacks its default
@@ -15,17 +15,17 @@ BUNDLE = vl_convert.javascript_bundle()  # type: ignore[call-arg] # the stub lac
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    vega_bundle.javascript_bundle.cache_clear()
+    drawing_cache.javascript_bundle.cache_clear()
     return tmp_path / "openpts"
 
 
 def again() -> str:
-    vega_bundle.javascript_bundle.cache_clear()
-    return vega_bundle.javascript_bundle()
+    drawing_cache.javascript_bundle.cache_clear()
+    return drawing_cache.javascript_bundle()
 
 
 def never_made(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vega_bundle, "renderer", None)
+    monkeypatch.setattr(drawing_cache, "renderer", None)
 
 
 def test_it_is_put_together_once(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

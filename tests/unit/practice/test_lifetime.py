@@ -17,7 +17,7 @@ from openpts.procedures.extended.lifetime.script import (
 )
 from openpts.units import GB, KIB, NS_PER_S, TB
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.data_pattern import RandomData, VerifiedData, ZeroData
+from openpts.vocabulary.data import RandomData, VerifiedData, ZeroData
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished

@@ -17,7 +17,7 @@ from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR, pa
 from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.data_pattern import RandomData, RandomOnce, ZeroData
+from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step

@@ -9,11 +9,11 @@ from openpts.procedures.extended.sustained.script import script as sustained_tes
 from openpts.procedures.extended.sustained.script import span_of, standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
+from openpts.vocabulary.workload import WORKLOADS
 from tests.unit.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB

@@ -14,9 +14,9 @@ from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.procedures.registry import PTS
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.data_pattern import PatternData
-from openpts.vocabulary.named_workloads import WORKLOADS
+from openpts.vocabulary.data import PatternData
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
+from openpts.vocabulary.workload import WORKLOADS
 
 BOTH = pytest.mark.parametrize("name", ["cbw", "dirth"])
 

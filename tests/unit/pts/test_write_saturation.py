@@ -14,9 +14,9 @@ from openpts.procedures.pts.wsat.script import script as write_saturation_test
 from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import COMPOSITE, WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
+from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
 from tests.unit.pts.trace.player import Drive
 
 CAPACITY_BYTES = 100 * GB

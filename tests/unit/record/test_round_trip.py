@@ -17,14 +17,13 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import Manifest
 from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
-from openpts.vocabulary.data_pattern import DataPattern
+from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.facts import PurgeReport
-from openpts.vocabulary.pacing import Pacing
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.placement import Placement
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, IoErrors, Sample, StepState
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import Pacing, Step, Stimulus
 from openpts.vocabulary.stop import Duration, StopRule
 from tests.support.vocabulary_values import values_of
 from tests.unit.record.test_run_folder import manifest, sample

@@ -18,7 +18,7 @@ from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.scenario import Scenario
+from openpts.vocabulary.tuning import Scenario
 from tests.support.report_cases import Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 

@@ -10,8 +10,7 @@ from openpts.record.reader import Run
 from openpts.report.host_page import host_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.facts import Fact, SimulationFacts
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.support.page_blocks import NO_SETTINGS, SIMULATED, rows, tables, texts, verdicts, with_host
 
 HOSTILE = "<b>\"'; #import \x1b[31m \u202e 漢" + "x" * 500

@@ -14,9 +14,9 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample, StepState
+from openpts.vocabulary.workload import WORKLOADS
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
 
 REPORT_DATE = "2026-02-03T04:05:06Z"

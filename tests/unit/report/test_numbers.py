@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from openpts.pages import cells, ticks
 from openpts.pages.printable import brief, printable
-from openpts.plots.font_coverage import showable_json
+from openpts.plots.font_metrics import showable_json
 from openpts.plots.line_labels import _apart
 
 

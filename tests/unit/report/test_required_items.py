@@ -16,7 +16,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import KIB
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.data_pattern import DataPattern, PatternData, ReducibleData, ZeroData
+from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, ZeroData
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import AccessPattern

@@ -54,14 +54,14 @@ READING = """
 # another process draws, and goes on for a while
 DRAWING = """
     import time
-    from openpts.plots import drawing_pool, worker_processes
+    from openpts.plots import svg, worker_processes
     worker_processes._processors = lambda: 2
-    draw = drawing_pool.made_drawing
+    draw = svg.made_drawing
     def made_drawing(spec):
         print("ready", flush=True)
         time.sleep(1)
         return draw(spec)
-    drawing_pool.made_drawing = made_drawing
+    svg.made_drawing = made_drawing
 """
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from openpts.runner.preparation import Preparation
 from openpts.vocabulary.facts import WriteCacheReport
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 if TYPE_CHECKING:
     from openpts.runner.device_under_test import DeviceUnderTest

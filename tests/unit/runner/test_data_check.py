@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from openpts.runner.data_check import SAMPLED_BYTES, checked, data_checks, sample_of
-from openpts.vocabulary.data_pattern import RandomData, ReducibleData
+from openpts.vocabulary.data import RandomData, ReducibleData
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration

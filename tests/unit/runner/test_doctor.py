@@ -12,8 +12,7 @@ from openpts.journal import Journal
 from openpts.runner.doctor import Doctor, Finding, restore
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import ChangeReport
+from openpts.vocabulary.tuning import ChangeReport, Scenario
 from tests.data.system_trees import container, laptop, server, virtual_machine
 from tests.support.processes import in_process, living
 from tests.unit.host.recorded_systemd import RecordedSystemd

@@ -10,7 +10,7 @@ from openpts.errors import OpenptsError, TargetError, UsageError
 from openpts.runner.resource_check import check_places
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data_pattern import DataPattern, RandomData, ReducibleData
+from openpts.vocabulary.data import DataPattern, RandomData, ReducibleData
 from openpts.vocabulary.placement import Placement, Segments, Uniform, Zone, Zones
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize, OperationWeights, Step, Stimulus
 from openpts.vocabulary.stop import IoCount

@@ -8,7 +8,7 @@ import pytest
 from openpts.errors import UsageError
 from openpts.simulation.figures import Figure, Io, JumpStart, Unit, figures_of
 from openpts.simulation.presets import Preset, load_preset, shipped_presets
-from openpts.vocabulary.data_pattern import RandomData, ReducibleData, ZeroData
+from openpts.vocabulary.data import RandomData, ReducibleData, ZeroData
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import DriveFills, Duration
 

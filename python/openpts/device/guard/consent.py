@@ -6,10 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.disks import whole_drives
+from openpts.device.block_device import BlockDevice, whole_drives
 from openpts.device.guard.rules import Refusal
-from openpts.device.identity.serial_number import serial_number
+from openpts.device.identity.drive_name import serial_number
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.target import BlockTarget

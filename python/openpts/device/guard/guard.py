@@ -24,11 +24,13 @@ from openpts.device.guard.usage import Usage, read_usage
 from openpts.device.kernel_calls import device_capacity_bytes, logical_sector_bytes
 from openpts.device.targets.file_mark import FileUse, mark_left, mark_taken
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.own_file import file_refusals, remove_if_unused, take_file
 from openpts.device.targets.scratch_file import (
+    file_refusals,
     leave_scratch_file,
     open_scratch_file,
+    remove_if_unused,
     remove_unused_scratch_file,
+    take_file,
 )
 from openpts.device.targets.target import BlockTarget, FileTarget, Target
 from openpts.errors import RefusedError, TargetError

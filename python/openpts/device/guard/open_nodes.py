@@ -1,7 +1,8 @@
 """Nodes of drives that other processes have open or mapped, by any name: the disk of a virtual machine, say.
 
 A drive has several doors: its block device, and character devices that pass commands to it (NVMe generic and
-controller devices, SCSI generic and bsg nodes). No claim on the block device shuts the others.
+controller devices, SCSI generic and bsg nodes). No claim on the block device shuts the others. What is mapped
+into memory is used even where its descriptor is closed.
 """
 
 import os
@@ -13,10 +14,37 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.guard.claims import Claim, ClaimKind, kernel_name
-from openpts.device.guard.mappings import mappings
 from openpts.device.kernel_calls import Inode, NodeStatus, node_status
-from openpts.device.nvme.namespaces import namespace_behind, namespaces_of
+from openpts.device.nvme.nvme_subsystem import namespace_behind, namespaces_of
 from openpts.system_files import SystemRoots, printable, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """A file or node that is mapped. ``link`` leads to it; ``inode`` is what the kernel's list says of it.
+
+    The list knows a file system by the number of its super block, which on btrfs is not that of stat.
+    """
+
+    link: Path
+    inode: Inode
+    path: str
+
+
+def _mappings(process: Path) -> Iterator[Mapping]:
+    """One for each file that a process, by its folder in /proc, has mapped. Raises OSError."""
+    seen = set()
+    # ADDRESSES PERMISSIONS OFFSET MAJOR:MINOR INODE PATH, numbers but the inode's in hexadecimal
+    for line in (process / "maps").read_bytes().split(b"\n"):
+        addresses, *_, device, inode, path = (*line.split(None, 5), *6 * (b"",))[:6]
+        if inode in {b"", b"0"} or (device, inode, path) in seen:
+            continue
+        seen.add((device, inode, path))
+        first, end = (int(address, 16) for address in addresses.split(b"-"))
+        major, minor = (int(number, 16) for number in device.split(b":"))
+        link = process / f"map_files/{first:x}-{end:x}"
+        yield Mapping(link, (f"{major}:{minor}", int(inode)), path.decode(errors="replace"))
+
 
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
 _GENERIC: Final = re.compile(r"ng[0-9]+(c[0-9]+)?n[0-9]+")
@@ -70,7 +98,7 @@ def _mapped(
     process: Path, text: str, files: frozenset[Inode], unrelated: set[tuple[Inode, str]], roots: SystemRoots
 ) -> Iterator[Claim]:
     """``unrelated`` is what needs no second look: all processes map the same libraries."""
-    for mapping in mappings(process):
+    for mapping in _mappings(process):
         what = (mapping.inode, mapping.path)
         if what in unrelated:
             continue

@@ -1,19 +1,134 @@
-"""The guard's rules, as a table: what each says, and what an operator can do about it.
+"""The guard's rules, as a table: what each says, what counts as evidence, what an operator can do about it.
 
-A rule that is asked of a drive has its question in evidence.py. The others are upheld where a target is
-opened: their words stand here too, so that the table is whole.
+A rule that is asked of a drive has its question in front of the table: the answer is None (nothing against
+the drive), or a sentence with the path, the mount point or the user of it. The others are upheld where a
+target is opened: their words are here too, so that the table is whole.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.guard import evidence
-from openpts.device.guard.claims import ClaimKind
-from openpts.device.guard.evidence import Evidence
+from openpts.device.block_device import BlockDevice, all_disks
+from openpts.device.guard.claims import Claim, ClaimKind, NamedFile
+from openpts.device.guard.signatures import SignatureSearchError, find_signatures
 from openpts.device.guard.usage import Usage
 from openpts.errors import RefusedError
+
+_Evidence = Callable[[BlockDevice, Usage], str | None]
+
+
+def _partition(device: BlockDevice, _usage: Usage) -> str | None:
+    """A partition is no drive."""
+    return f"{device.node} is a partition of {device.whole.node}" if device.is_partition else None
+
+
+def _read_only(device: BlockDevice, _usage: Usage) -> str | None:
+    """The kernel's switch against writing."""
+    return f"{device.node} is set read-only" if device.read_only else None
+
+
+def _claimed(kind: ClaimKind) -> _Evidence:
+    """A use of one kind of the drive itself, or of a partition of it."""
+    return lambda device, usage: usage.of_device(kind, device)
+
+
+def _held(device: BlockDevice, usage: Usage) -> str | None:
+    """A volume or array on it, with what that is used for."""
+    for part in (device, *device.partitions):
+        if part.holders:
+            return f"{part.node} is part of {', '.join(part.holders)}{_use_above(part, usage)}"
+    return None
+
+
+def _use_above(part: BlockDevice, usage: Usage) -> str:
+    for holder in part.holder_devices:
+        if (found := _any_claim(holder, usage)) is not None:
+            return f", and {found}"
+        if further := _use_above(holder, usage):
+            return further
+    return ""
+
+
+def _any_claim(device: BlockDevice, usage: Usage) -> str | None:
+    claims = (usage.of_device(kind, device) for kind in ClaimKind)
+    return next((claim for claim in claims if claim is not None), None)
+
+
+def _other_path(device: BlockDevice, usage: Usage) -> str | None:
+    """The same drive under another name, because several paths lead to it, in use there."""
+    wwid = device.whole.wwid
+    if wwid is None:
+        return None
+    for other in all_disks(device.roots):
+        if other.folder == device.whole.folder or other.wwid != wwid or other.text("hidden") == "1":
+            continue
+        if (found := _held(other, usage) or _any_claim(other, usage)) is not None:
+            return f"{other.node} is the same drive ({wwid}), and {found}"
+    return None
+
+
+def _shared(device: BlockDevice, usage: Usage) -> str | None:
+    """Another use of the disks beneath a mapped device or an array."""
+    tower = tuple(_tower(device))
+    for part in tower[1:]:
+        for piece in (part.whole, *part.whole.partitions):
+            strangers = [other for other in piece.holder_devices if other not in tower]
+            if strangers:
+                return f"{piece.node} beneath {device.node} is part of {strangers[0].node} as well"
+            if (found := _any_claim(piece, usage)) is not None:
+                return f"beneath {device.node}, {found}"
+    return None
+
+
+def _tower(device: BlockDevice) -> Iterator[BlockDevice]:
+    yield device
+    for part in device.parts:
+        yield from _tower(part)
+
+
+def _backing(device: BlockDevice, usage: Usage) -> str | None:
+    """Of a loop device, or those beneath: a drive behind it, or a file that is used otherwise as well."""
+    loops = {part.whole.name: part.whole for part in _tower(device)}
+    for own in usage.claims:
+        if own.loop in loops and (found := _other_use(own, loops[own.loop], usage)) is not None:
+            return found
+    return None
+
+
+def _other_use(own: Claim, loop: BlockDevice, usage: Usage) -> str | None:
+    """Of what a loop device stores its data in: ``own`` is its claim on that."""
+    if own.number is not None:
+        return f"{loop.node} is a loop device over the drive {own.path}"
+    if own.inode is None:
+        return f"which file {loop.node} stores its data in is unknown"
+    assert own.path is not None  # noqa: S101 a claim with an inode has a path
+    file = NamedFile(own.path, own.inode)
+    for claim in usage.claims:
+        if claim.loop != own.loop and claim.is_of(file):
+            return f"{own.path}, which {loop.node} stores its data in, {claim.text}"
+        if claim.is_of_any_file:
+            found = f"{claim.path} {claim.text} and can't be found"
+            return f"{found}: it may be {own.path}, which {loop.node} stores its data in"
+    return None
+
+
+def _secretive(_device: BlockDevice, usage: Usage) -> str | None:
+    """Processes that can't be asked may have anything open."""
+    if not usage.secretive:
+        return None
+    first, *others = usage.secretive
+    more = f" and {len(others)} others" if others else ""
+    return f"what {first}{more} may have open can't be seen"
+
+
+def _signed(device: BlockDevice, _usage: Usage) -> str | None:
+    """The signatures on the drive."""
+    try:
+        found = find_signatures(device.node)
+    except SignatureSearchError as error:
+        return f"can't check {device.node} for data: {error}"
+    return f"{device.node} holds {', '.join(found)}" if found else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +150,7 @@ class Rule:
     rule_id: str
     says: str
     remedy: str
-    evidence: Evidence
+    evidence: _Evidence
 
     def judge(self, device: BlockDevice, usage: Usage) -> Refusal | None:
         """The refusal, or None if the rule has nothing against the drive."""
@@ -52,77 +167,77 @@ QUIET_RULES: Final = (
         "whole-disk",
         "a test owns a whole drive, never a part of it",
         "name the whole drive, see lsblk -s {node}",
-        evidence.partition,
+        _partition,
     ),
     Rule(
         "mounted",
         "neither the drive nor a partition of it is mounted, here or in a container, nor part of a btrfs "
         "file system that is",
         "see findmnt; unmount it if it isn't needed",
-        evidence.claimed(ClaimKind.MOUNT),
+        _claimed(ClaimKind.MOUNT),
     ),
     Rule(
         "swap",
         "neither the drive nor a partition of it is swap space",
         "see cat /proc/swaps; take it out of use with swapoff",
-        evidence.claimed(ClaimKind.SWAP),
+        _claimed(ClaimKind.SWAP),
     ),
     Rule(
         "holder",
         "no volume, array or mapped device is built on it",
         "see lsblk {node}; stop it with vgchange -an, mdadm --stop or dmsetup remove if it isn't needed",
-        evidence.held,
+        _held,
     ),
     Rule(
         "loop",
         "no loop device reads from it",
         "see losetup --list; detach it with losetup -d if it isn't needed",
-        evidence.claimed(ClaimKind.LOOP),
+        _claimed(ClaimKind.LOOP),
     ),
     Rule(
         "exported",
         "this machine does not serve it to others as an NVMe or SCSI target",
         "see nvmetcli ls and targetcli ls; remove it from the target if it isn't needed",
-        evidence.claimed(ClaimKind.EXPORT),
+        _claimed(ClaimKind.EXPORT),
     ),
     Rule(
         "open",
         "no other process has it open or mapped, say as the disk of a virtual machine, nor a character "
         "device that passes commands to it",
         "see fuser -v {node}; end that process if it isn't needed",
-        evidence.claimed(ClaimKind.OPEN),
+        _claimed(ClaimKind.OPEN),
     ),
     Rule(
         "hidden-process",
         "every other process of the machine can be seen, and shows what it has open",
         "run as root, on the machine itself or in a container that sees all of its processes (--pid=host); "
         "see ls -l /proc/[0-9]*/fd",
-        evidence.secretive,
+        _secretive,
     ),
     Rule(
         "other-path",
         "where several paths lead to the same drive, it is unused under all of its names",
         "see lsblk -o NAME,WWN; free it under the other name as well",
-        evidence.other_path,
+        _other_path,
     ),
     Rule(
         "shared",
         "of a mapped device or an array, the drives beneath serve nothing else",
         "see lsblk -s {node}",
-        evidence.shared,
+        _shared,
     ),
     Rule(
         "backing",
         "a loop device, also one beneath, stores its data in a file, and nothing else uses that file, by any "
         "name",
         "see losetup --list; name the drive itself, or a file of your own",
-        evidence.backing,
+        _backing,
     ),
     Rule(
         "read-only",
         "the kernel lets us write to it",
         "see cat /sys/block/{name}/ro; allow writing with blockdev --setrw {node}",
-        evidence.read_only,
+        _read_only,
     ),
 )
 """Asked of the kernel alone: these don't open the drive."""
@@ -132,7 +247,7 @@ SIGNATURE_RULE: Final = Rule(
     "no partition table, file system or member of an array or pool is on it, unless `--erase-signatures` "
     "was given",
     "see wipefs {node}; to erase them add --erase-signatures",
-    evidence.signed,
+    _signed,
 )
 """Checked on the drive itself, while it is claimed."""
 

@@ -1,21 +1,147 @@
 """Who uses which block device, as far as the kernel tells: mounts, swap, loop devices, exports, open nodes.
 
-Read once and then asked for any number of devices, so that the guard's rules are plain questions.
+Read once and then asked for any number of devices, so that the guard's rules are plain questions. Mounts are
+those of this mount namespace and of others, such as containers. The kernel's NVMe target opens a drive
+without a claim on it: nothing but its own configuration shows that use.
 """
 
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.guard.claims import Claim, ClaimKind, NamedFile, claim_of_path, local_path
-from openpts.device.guard.exports import exported
-from openpts.device.guard.mounted import mounted, other_roots
+from openpts.device.guard.claims import Claim, ClaimKind, NamedFile, claim_of_path, kernel_name, local_path
 from openpts.device.guard.open_nodes import OpenNodes, find_open_nodes
 from openpts.device.kernel_calls import Inode, loop_backing, node_status
+from openpts.device.nvme.nvme_subsystem import namespaces_of
 from openpts.errors import RefusedError
-from openpts.system_files import SystemRoots, printable, read_lines, read_text, unescape_octal
+from openpts.system_files import (
+    Mount,
+    SystemRoots,
+    printable,
+    read_lines,
+    read_mounts,
+    read_text,
+    unescape_octal,
+)
+
+# iBlock device: sdb  UDEV PATH: /dev/disk/by-id/x  readonly: 0
+_IBLOCK_DEVICE: Final = re.compile(r"iBlock device: (\S+)")
+# TCM FILEIO ID: 0        File: /srv/disk.img  Size: 1073741824  Mode: O_DSYNC
+_FILEIO_FILE: Final = re.compile(r"TCM FILEIO ID: .*?File: (/.*?)\s+Size: ")
+
+
+def _exported(roots: SystemRoots) -> Iterator[Claim]:
+    """A claim for each drive and each file that is served."""
+    for subsystem in sorted((roots.sys / "kernel/config/nvmet/subsystems").glob("*")):
+        text = f"is served to others by the NVMe target {printable(subsystem.name)}"
+        for place in (*sorted(subsystem.glob("namespaces/*")), subsystem / "passthru"):
+            path = read_text(place / "device_path")
+            if path is not None and path.startswith("/") and read_text(place / "enable") == "1":
+                yield from _claims_of_export(path, text, roots)
+    for store in sorted((roots.sys / "kernel/config/target/core").glob("*/*")):
+        yield from _of_scsi_target(store, roots)
+
+
+def _of_scsi_target(store: Path, roots: SystemRoots) -> Iterator[Claim]:
+    text = f"is served to others by the SCSI target {printable(store.name)}"
+    if (path := read_text(store / "udev_path")) is not None and path.startswith("/"):
+        yield from _claims_of_export(path, text, roots)
+    for line in read_lines(store / "info"):
+        if found := _IBLOCK_DEVICE.search(line):
+            yield Claim(ClaimKind.EXPORT, text, name=found[1])
+        if found := _FILEIO_FILE.search(line):
+            yield from _claims_of_export(found[1], text, roots)
+
+
+def _claims_of_export(path: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
+    """On the file, on the device itself, or on all namespaces of a controller."""
+    yield claim_of_path(ClaimKind.EXPORT, path, text, roots)
+    if not path.startswith("/dev/"):
+        return
+    name = kernel_name(path, roots)
+    yield Claim(ClaimKind.EXPORT, text, name=name)
+    for namespace in namespaces_of(roots.sys / "class/nvme" / name):
+        yield Claim(ClaimKind.EXPORT, text, name=namespace, node=path)
+
+
+def _mounted(roots: SystemRoots) -> Iterator[Claim]:
+    """A claim for each mount of a device.
+
+    Raises OSError if the kernel's list of a process that lives can't be read, and ValueError if a line of it
+    makes no sense.
+    """
+    own = read_mounts(roots)
+    yield from _claims(own, "", None, roots)
+    yield from _of_others(roots)
+    yield from _members_of_btrfs(roots)
+
+
+def _claims(mounts: tuple[Mount, ...], where: str, root: Path | None, roots: SystemRoots) -> Iterator[Claim]:
+    for mount in mounts:
+        # btrfs and others mount under a number of their own: there only the source names the device
+        name = kernel_name(mount.source, roots) if mount.source.startswith("/dev/") else None
+        text = f"is mounted at {printable(mount.mount_point)}{where}"
+        yield Claim(ClaimKind.MOUNT, text, number=mount.device, name=name)
+        if mount.source.startswith("/"):
+            yield from _of_source(mount.source, text, root, roots)
+
+
+def _of_source(source: str, text: str, root: Path | None, roots: SystemRoots) -> Iterator[Claim]:
+    """On a node by any name, or a file: some file systems need no loop device below them."""
+    place = local_path(source, roots) if root is None else root / source.lstrip("/")
+    status = node_status(place)
+    if status is not None and stat.S_ISBLK(status.mode):
+        yield Claim(ClaimKind.MOUNT, text, number=status.number)
+    elif status is not None and stat.S_ISREG(status.mode):
+        yield Claim(ClaimKind.MOUNT, text, inode=status.inode, path=Path(source))
+
+
+def _other_roots(roots: SystemRoots) -> tuple[Path, ...]:
+    """Doors to the root directories of other mount namespaces, one for each view that processes have."""
+    views = {_view(process): process / "root" for process in roots.proc.glob("[0-9]*")}
+    own = _view(roots.proc / "self")
+    return tuple(root for view, root in views.items() if view not in {own, None})
+
+
+def _of_others(roots: SystemRoots) -> Iterator[Claim]:
+    """Those of other mount namespaces, and of each root directory in them: a chroot sees a part only."""
+    seen = {_view(roots.proc / "self")}
+    for process in sorted(roots.proc.glob("[0-9]*")):
+        view = _view(process)
+        if view is None or view in seen:
+            continue
+        command = read_text(process / "comm") or "unknown"
+        who = f"process {process.name} ({command})"
+        try:
+            mounts = read_mounts(roots, process.name)
+        except (OSError, ValueError) as error:
+            if _view(process) is None:
+                continue  # it has ended: the next one with this view is asked
+            raise ValueError(f"{who}: {error}") from error
+        seen.add(view)
+        yield from _claims(mounts, f" in the mount namespace of {who}", process / "root", roots)
+
+
+def _view(process: Path) -> tuple[str, str] | None:
+    """Mount namespace and root directory of a process; None of one that has ended, or won't tell.
+
+    Who won't tell doesn't show what it has open either, and counts against every drive by that.
+    """
+    try:
+        return str((process / "ns/mnt").readlink()), str((process / "root").readlink())
+    except OSError:
+        return None
+
+
+def _members_of_btrfs(roots: SystemRoots) -> Iterator[Claim]:
+    """Of a file system over several drives, mounts name one; the module lists all while it is mounted."""
+    for member in sorted((roots.sys / "fs/btrfs").glob("*/devices/*")):
+        text = f"is part of the btrfs file system {member.parents[1].name}, which is mounted"
+        yield Claim(ClaimKind.MOUNT, text, name=member.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +173,7 @@ def read_usage(roots: SystemRoots, file: Inode | None = None) -> Usage:
     Raises RefusedError where its list of mounts can't be read: what can't be seen may be in use.
     """
     try:
-        mounts = tuple(mounted(roots))
+        mounts = tuple(_mounted(roots))
     except (OSError, ValueError) as error:
         raise RefusedError(
             f"refused [usage]: can't check whether a device is mounted, {printable(str(error))}; "
@@ -56,7 +182,7 @@ def read_usage(roots: SystemRoots, file: Inode | None = None) -> Usage:
     loops = tuple(_loops(roots))
     files = frozenset(inode for inode in (file, *(claim.inode for claim in loops)) if inode is not None)
     opened: OpenNodes = find_open_nodes(roots, files)
-    claims = (*mounts, *_swaps(roots), *loops, *exported(roots), *opened.claims)
+    claims = (*mounts, *_swaps(roots), *loops, *_exported(roots), *opened.claims)
     return Usage(claims, opened.secretive)
 
 
@@ -72,7 +198,7 @@ def _swaps(roots: SystemRoots) -> Iterator[Claim]:
 
 def _of_swap_file(path: str, text: str, roots: SystemRoots) -> Iterator[Claim]:
     """On what lies at the path in any mount namespace: the kernel doesn't say which of them it means."""
-    places = (local_path(path, roots), *(root / path.lstrip("/") for root in other_roots(roots)))
+    places = (local_path(path, roots), *(root / path.lstrip("/") for root in _other_roots(roots)))
     found = {status.inode for place in places if (status := node_status(place)) and stat.S_ISREG(status.mode)}
     yield from (Claim(ClaimKind.SWAP, text, inode=inode, path=Path(path)) for inode in sorted(found))
     if not found:

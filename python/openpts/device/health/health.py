@@ -5,17 +5,17 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.health.ata_health import ata_health
-from openpts.device.health.bridged_nvme_health import bridged_nvme_health
-from openpts.device.health.nvme_smart import parse_smart_log
-from openpts.device.health.nvme_vendor_logs import (
+from openpts.device.health.nvme_health import (
     OCP_PAGE,
     VENDOR_LOG_BYTES,
     ocp_uuid_index,
+    parse_smart_log,
     parse_vendor_log,
     vendor_log_page,
 )
-from openpts.device.health.scsi_health import scsi_health
+from openpts.device.health.scsi_health import bridged_nvme_health, scsi_health
 from openpts.device.health.smartctl import SmartctlError, ask_smartctl
+from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
     identify_controller,
@@ -24,7 +24,6 @@ from openpts.device.nvme.nvme_admin import (
     read_smart_log,
 )
 from openpts.device.nvme.nvme_identify import NvmeController
-from openpts.device.open_for_query import open_to_ask
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.health import HealthReading

@@ -4,8 +4,8 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.health.smartctl import SmartctlError, ask_smartctl
+from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller, read_log
-from openpts.device.open_for_query import open_to_ask
 from openpts.programs import ProgramError, Run, run_program
 from openpts.vocabulary.facts import Fact
 

@@ -1,12 +1,14 @@
 """What smartctl says of an ATA or SCSI drive, as a tree of JSON that nothing is taken from on trust.
 
 smartmontools knows what hundreds of drives mean by their attributes; openpts asks it and reads its JSON
-(format version 1). Its manual, "EXIT STATUS", says what the bits of the exit status mean.
+(format version 1). Its manual, "EXIT STATUS", says what the bits of the exit status mean. Where a drive
+reports a value in two places, firmware gets it wrong more often than one would think (32 bits of 48, units
+that the name denies): values that disagree are left out.
 """
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import isfinite
 from typing import Final
 
@@ -122,3 +124,37 @@ def ask_smartctl(
 def _messages(told: SmartctlAnswer) -> str:
     texts = (item.get("string") for item in told.items("smartctl", "messages"))
     return "; ".join(printable(text[:_LONGEST_MESSAGE]) for text in texts if isinstance(text, str))
+
+
+@dataclass(slots=True)
+class Told:
+    """Values by name, and in words what was left out because the drive contradicts itself."""
+
+    values: dict[str, float] = field(default_factory=dict)
+    doubts: list[str] = field(default_factory=list)
+
+    def add(self, name: str, value: float | None) -> None:
+        """Take a value, if there is one."""
+        if value is not None:
+            self.values[name] = value
+
+    def add_agreed(
+        self, name: str, tellings: Mapping[str, float | None], *, apart: float = 0, share_apart: float = 0
+    ) -> None:
+        """Take the first of the tellings that there are, if all are at most so far from it.
+
+        ``tellings`` go by their places; ``apart`` has the value's unit, ``share_apart`` is of the first.
+        """
+        told = {place: value for place, value in tellings.items() if value is not None}
+        if not told:
+            return
+        first = next(iter(told.values()))
+        if all(abs(value - first) <= max(apart, share_apart * first) for value in told.values()):
+            self.values[name] = first
+        else:
+            self.doubt(name, told)
+
+    def doubt(self, name: str, told: Mapping[str, float]) -> None:
+        """Note what contradicts what."""
+        places = " but ".join(f"{place} {value:.0f}" for place, value in told.items())
+        self.doubts.append(f"{name} left out: {places}")

@@ -1,21 +1,64 @@
 """What the device under test is (PTS 5.4): every fact with the place it was read from, none guessed."""
 
 import os
+from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.file_system import device_of_mount, find_mount
 from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
-from openpts.device.identity.drive_name import first_attribute, model
-from openpts.device.identity.file_identity import file_facts
+from openpts.device.identity.drive_name import first_attribute, model, name_with_model, serial_number
 from openpts.device.identity.interface import hardware_folder, host_bus_adapter, interface
 from openpts.device.identity.media import media
-from openpts.device.identity.serial_number import serial_number
 from openpts.device.link.pcie import pci_functions, pcie_link
 from openpts.device.nvme.nvme_admin import NvmeCommandError, identify_controller
 from openpts.device.nvme.nvme_identify import NvmeController
-from openpts.system_files import SystemRoots, pci_name, read_text
+from openpts.system_files import Mount, SystemRoots, pci_name, printable, read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts, TargetKind
+
+_ONLY_OF_DRIVES: Final = (
+    "manufacturer",
+    "serial",
+    "firmware",
+    "form_factor",
+    "media",
+    "nand_type",
+    "features",
+    "pcie",
+    "hba",
+)
+
+
+def _file_facts(target: TargetFacts, roots: SystemRoots) -> Facts:
+    """The facts of a file; what only a drive has is left open, for the drive is not what is tested."""
+    mount = find_mount(Path(target.path), roots)
+    source = f"{roots.proc}/self/mountinfo"
+    facts = {
+        **dict.fromkeys(_ONLY_OF_DRIVES, Fact(None, "the target is a file")),
+        "sector": Fact(f"{target.sector_bytes} B", "alignment that direct I/O on the file asks for"),
+    }
+    if mount is None:
+        return facts | dict.fromkeys(("model", "interface", "file_system"), Fact(None, source))
+    return facts | {
+        "model": Fact(f"file on {mount.fs_type} on {_below(mount, roots)}", source),
+        "interface": Fact(f"file system {mount.fs_type}", source),
+        "file_system": Fact(_describe(mount, roots), source),
+    }
+
+
+def _describe(mount: Mount, roots: SystemRoots) -> str:
+    """Type, version (a file system is as old as its kernel) and options."""
+    kernel = read_text(roots.proc / "sys/kernel/osrelease") or "unknown"
+    return f"{mount.fs_type} of Linux {kernel}, {mount.options}, mounted at {printable(mount.mount_point)}"
+
+
+def _below(mount: Mount, roots: SystemRoots) -> str:
+    device = device_of_mount(mount, roots)
+    if device is None:
+        return printable(mount.source)
+    return " and ".join(name_with_model(disk) for disk in device.whole.beneath)
+
 
 _RAW: Final = Fact("none (raw block device)", "the target is a block device")
 _NO_NAND_FIELD: Final = Fact(None, "no standard field reports it")
@@ -38,7 +81,7 @@ def dut_facts(target: TargetFacts, roots: SystemRoots) -> Facts:
     """
     facts = {"capacity": _capacity(target)}
     if target.kind is TargetKind.FILE:
-        return facts | file_facts(target, roots)
+        return facts | _file_facts(target, roots)
     device = BlockDevice.of_name(target.name, roots)
     return facts | drive_facts(device, roots, *identified_controller(device))
 

@@ -5,7 +5,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, read_ata_identity
-from openpts.vocabulary.media import ROTATIONAL, SOLID_STATE
+from openpts.vocabulary.facts import ROTATIONAL, SOLID_STATE
 
 # ACS (word 217) and SBC (VPD page B1h, bytes 4 and 5) count alike
 _DOES_NOT_TURN: Final = 0x0001

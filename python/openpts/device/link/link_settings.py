@@ -1,4 +1,4 @@
-"""How the way to a drive is set: its queue in the kernel, its link, their power states. Without root."""
+"""How the way to a drive is set: its driver, its queue, its link, their power states. Without root."""
 
 from collections.abc import Iterable
 from pathlib import Path
@@ -8,16 +8,61 @@ from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.interface import hardware_folder, nvme_controller_folder
 from openpts.device.link.nearby_cpus import numa_node
 from openpts.device.link.pcie import pci_functions, pcie_link
-from openpts.device.link.power_files import (
-    apst_file,
-    link_state_files,
-    sata_power_file,
-    scsi_power_control,
-    usb_power_control,
-)
-from openpts.device.link.storage_driver import storage_driver
 from openpts.system_files import SystemRoots, chosen_word, read_lines, read_text
 from openpts.vocabulary.facts import Fact, Facts
+
+
+def link_state_files(device: BlockDevice) -> tuple[Path, ...]:
+    """The switches of the states that save power on the drive's own PCIe link (Linux 5.5)."""
+    functions = pci_functions(hardware_folder(device))
+    return tuple(sorted((functions[0] / "link").glob("*_aspm"))) if functions else ()
+
+
+def apst_file(device: BlockDevice) -> Path | None:
+    """Where the latency is set that the controller may take to wake by itself."""
+    controller = nvme_controller_folder(device) if device.kind is DeviceKind.NVME else None
+    return None if controller is None else controller / "power/pm_qos_latency_tolerance_us"
+
+
+def pci_power_control(device: BlockDevice) -> Path | None:
+    """Whether the PCI function above the drive may be suspended."""
+    functions = pci_functions(hardware_folder(device))
+    return functions[0] / "power/control" if functions else None
+
+
+def scsi_power_control(device: BlockDevice) -> Path | None:
+    """Whether a SATA or SAS disk may be suspended."""
+    path = device.folder / "device/power/control"
+    return path.resolve() if device.kind in {DeviceKind.ATA, DeviceKind.SCSI} and path.exists() else None
+
+
+def usb_power_control(device: BlockDevice) -> Path | None:
+    """Whether the USB device that the drive hangs on may be suspended."""
+    for folder in device.folder.parents:
+        if (folder / "bMaxPower").exists() and (folder / "power/control").exists():
+            return folder / "power/control"
+    return None
+
+
+def sata_power_file(device: BlockDevice) -> Path | None:
+    """Where the power management of a SATA link is set."""
+    for folder in device.folder.parents:
+        for path in sorted(folder.glob("scsi_host/host*/link_power_management_policy")):
+            return path
+    return None
+
+
+# SOL-SYS-05
+def _storage_driver(device: BlockDevice, roots: SystemRoots) -> Fact:
+    """Such as ``nvme 1.0``; a driver without a version of its own has the kernel's."""
+    for folder in pci_functions(hardware_folder(device)):
+        link = folder / "driver"
+        if link.exists():
+            name = link.resolve().name
+            own = read_text(roots.sys / "module" / name / "version")
+            return Fact(f"{name} {own}" if own else f"{name}, of the kernel", str(link))
+    return Fact(None, "no PCI function above the drive has a driver")
+
 
 _QUEUE: Final = ("nomerges", "rq_affinity", "iostats", "wbt_lat_usec", "add_random")
 _AER: Final = {
@@ -32,7 +77,7 @@ def link_settings(device: BlockDevice, roots: SystemRoots) -> Facts:
     folder = hardware_folder(device)
     functions = pci_functions(folder)
     return {
-        "storage_driver": storage_driver(device, roots),
+        "storage_driver": _storage_driver(device, roots),
         "numa_node": _numa_node(device, roots),
         **_queue_facts(device),
         "nr_requests": _nr_requests(device),

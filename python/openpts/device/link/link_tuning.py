@@ -6,9 +6,9 @@ from typing import Final
 
 from openpts.advice.drive import LARGEST_BLOCK_KIB
 from openpts.device.block_device import BlockDevice
-from openpts.device.link.link_settings import drive_depth
-from openpts.device.link.power_files import (
+from openpts.device.link.link_settings import (
     apst_file,
+    drive_depth,
     link_state_files,
     pci_power_control,
     sata_power_file,
@@ -16,8 +16,7 @@ from openpts.device.link.power_files import (
     usb_power_control,
 )
 from openpts.system_files import read_text
-from openpts.vocabulary.scenario import Scenario
-from openpts.vocabulary.tuning import Change, Means
+from openpts.vocabulary.tuning import Change, Means, Scenario
 
 _QUEUE: Final = {
     Scenario.SYNTHETIC: {

@@ -106,7 +106,7 @@ class DeviceListing:
 
     @property
     def write_cache(self) -> str | None:
-        """State of the volatile write cache, as vocabulary of device/cache/write_cache.py."""
+        """State of the volatile write cache, as vocabulary of device/write_cache.py."""
         return self._fact("write_cache").value
 
     @property

@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.cache.write_cache import UNKNOWN, read_write_cache
 from openpts.device.guard.erase_in_progress import at_work
 from openpts.device.guard.guard import check, check_drive
 from openpts.device.guard.rules import SIGNATURE_RULE, quiet_refusals
@@ -25,6 +24,7 @@ from openpts.device.purge.methods import capabilities
 from openpts.device.targets.open_target import OpenTarget
 from openpts.device.targets.reading import open_for_reading
 from openpts.device.targets.target import BlockTarget, Target
+from openpts.device.write_cache import UNKNOWN, read_write_cache
 from openpts.errors import RefusedError, TargetError
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.facts import Fact, Facts

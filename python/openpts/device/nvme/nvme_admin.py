@@ -5,7 +5,7 @@ import fcntl
 import struct
 from typing import Final
 
-from openpts.device.health.nvme_smart import SMART_LOG_BYTES
+from openpts.device.health.nvme_health import SMART_LOG_BYTES
 from openpts.device.nvme.nvme_identify import IDENTIFY_BYTES, NvmeController, parse_identify_controller
 
 # <linux/nvme_ioctl.h>: _IOWR('N', 0x41, struct nvme_passthru_cmd), 72 bytes

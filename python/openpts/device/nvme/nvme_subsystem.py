@@ -7,8 +7,24 @@ from pathlib import Path
 from typing import Final, Self
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.nvme.namespaces import NAMESPACE
 from openpts.system_files import SystemRoots, read_text
+
+# nvme0n2, and not nvme0c1n2, which is one path to it
+_NAMESPACE: Final = re.compile(r"nvme[0-9]+n[0-9]+")
+"""The kernel's names of namespaces."""
+_ONE_PATH: Final = re.compile(r"nvme([0-9]+)c[0-9]+n([0-9]+)")
+
+
+def namespaces_of(controller: Path) -> tuple[str, ...]:
+    """Kernel names of the namespaces that a controller's folder in sysfs leads to."""
+    names = (namespace_behind(folder.name) for folder in sorted(controller.glob("nvme*")))
+    return tuple(name for name in names if _NAMESPACE.fullmatch(name))
+
+
+def namespace_behind(name: str) -> str:
+    """The namespace's own name where ``name`` is that of one path to it: nvme0n1 of nvme0c1n1."""
+    return _ONE_PATH.sub(r"nvme\1n\2", name)
+
 
 _CONTROLLER: Final = re.compile(r"nvme[0-9]+")
 _DIGITS: Final = re.compile(r"[0-9]+")
@@ -55,7 +71,7 @@ class NvmeSubsystem:
     @property
     def namespaces(self) -> tuple[BlockDevice, ...]:
         """All namespaces that the kernel shows, of all controllers, by name."""
-        found = {folder for place in self.places for folder in _folders(place, NAMESPACE)}
+        found = {folder for place in self.places for folder in _folders(place, _NAMESPACE)}
         return tuple(
             BlockDevice(folder, self.roots)
             for folder in sorted(found, key=lambda folder: [int(n) for n in _DIGITS.findall(folder.name)])

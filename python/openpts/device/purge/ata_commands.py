@@ -13,7 +13,7 @@ from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.device.identity.ata_identify import VPD_PAGE, AtaIdentity, parse_identify_words
-from openpts.device.purge.watched_program import run_watched
+from openpts.device.purge.waiting import run_watched
 from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import SystemRoots, printable
 

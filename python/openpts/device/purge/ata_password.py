@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from typing import Final
 
-from openpts.device.block_device import BlockDevice
-from openpts.device.disks import all_disks
+from openpts.device.block_device import BlockDevice, all_disks
 from openpts.device.guard.rules import quiet_refusals
 from openpts.device.guard.usage import read_usage
 from openpts.device.identity.ata_identify import AtaIdentity, AtaSecurity

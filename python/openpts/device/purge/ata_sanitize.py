@@ -11,8 +11,7 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.identity.ata_identify import AtaIdentity
 from openpts.device.purge.ata_commands import AtaCommandError, AtaDrive, fixed_senses, no_ata_drive
 from openpts.device.purge.held_drive import held_drive
-from openpts.device.purge.method import Capability, Progress
-from openpts.device.purge.sanitize_kind import SanitizeKind
+from openpts.device.purge.method import Capability, Progress, SanitizeKind
 from openpts.device.purge.waiting import CLOCK, Clock, NothingToldError, wait_while_running
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from openpts.device.block_device import BlockDevice
 from openpts.device.purge.method import Capability, PurgeMethod
 from openpts.device.purge.methods import capabilities, method_named
-from openpts.errors import PurgeImpossibleError, RefusedError
+from openpts.errors import PurgeImpossibleError, RefusedError, UsageError
 from openpts.vocabulary.facts import PurgeAttempt
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 Ask = Callable[[BlockDevice], Sequence[tuple[PurgeMethod, Capability]]]
 
@@ -79,3 +79,14 @@ def _nothing_left(
     ]
     instead = f"; it has {', '.join(has)}" if has else ""
     return PurgeImpossibleError(f"{device.node} can't be purged this way: {why}{instead}")
+
+
+def purge_choice(text: str) -> PurgeChoice:
+    """The choice that a text means. Raises UsageError where it makes no sense or names no method."""
+    try:
+        choice = PurgeChoice.parse(text)
+    except ValueError as error:
+        raise UsageError(f"purge: {error}") from error
+    for name in choice.methods:
+        method_named(name)
+    return choice

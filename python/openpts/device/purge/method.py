@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol, Self
+from enum import StrEnum
+from typing import Final, Protocol, Self
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.targets.open_target import OpenTarget
@@ -65,3 +66,27 @@ class PurgeMethod(Protocol):
 
     def status(self, target: OpenTarget) -> Facts:
         """What the drive's own logs say of it afterwards; empty where it keeps none. Never raises."""
+
+
+_LIMIT_S: Final = 4 * 3600.0
+# the slowest that a disk writes, with a margin
+_OVERWRITE_BYTES_PER_S: Final = 20 * 1000**2
+
+
+class SanitizeKind(StrEnum):
+    """What is done with the blocks, by the words of AtaIdentity.sanitizes."""
+
+    BLOCK = "block"
+    CRYPTO = "crypto"
+    OVERWRITE = "overwrite"
+
+    @property
+    def is_purge(self) -> bool:
+        """Whether a drive is as if never written afterwards: an overwrite leaves all its blocks written."""
+        return self is not SanitizeKind.OVERWRITE
+
+    def limit_s(self, capacity_bytes: int) -> float:
+        """When a wait for its end is given up."""
+        if self is SanitizeKind.OVERWRITE:
+            return _LIMIT_S + capacity_bytes / _OVERWRITE_BYTES_PER_S
+        return _LIMIT_S

@@ -15,12 +15,11 @@ from openpts.device.block_device import BlockDevice
 from openpts.device.purge.ata_sanitize import AtaSanitize
 from openpts.device.purge.ata_security_erase import AtaSecurityErase
 from openpts.device.purge.discard import Discard
-from openpts.device.purge.method import Capability, PurgeMethod
+from openpts.device.purge.method import Capability, PurgeMethod, SanitizeKind
 from openpts.device.purge.nvme_format import NvmeFormat
 from openpts.device.purge.nvme_sanitize import NvmeSanitize
 from openpts.device.purge.nvme_sanitize_log import SanitizeAction
 from openpts.device.purge.overwrite import Overwrite
-from openpts.device.purge.sanitize_kind import SanitizeKind
 from openpts.device.purge.scsi_format import ScsiFormat
 from openpts.device.purge.scsi_sanitize import ScsiSanitize
 from openpts.errors import UsageError

@@ -1,5 +1,10 @@
-"""What NVMe's purge methods ask of a drive before, while and after they work."""
+"""What NVMe's purge methods ask of a drive before, while and after they work.
 
+Among it: which other namespaces an erasure of a whole NVM subsystem would reach, and whether all are known;
+and what an operator can do when a drive refuses a command that it announces.
+"""
+
+import re
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -7,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.kernel_calls import open_to_ask
 from openpts.device.nvme.nvme_admin import (
     NvmeCommandError,
     allocated_namespaces,
@@ -14,12 +20,10 @@ from openpts.device.nvme.nvme_admin import (
     identify_namespace,
     read_log,
 )
-from openpts.device.nvme.nvme_identify import NvmeController
+from openpts.device.nvme.nvme_identify import NvmeController, NvmeNamespace
 from openpts.device.nvme.nvme_subsystem import NvmeSubsystem
-from openpts.device.open_for_query import open_to_ask
 from openpts.device.purge.held_drive import held_drive
 from openpts.device.purge.method import Capability
-from openpts.device.purge.nvme_namespace import NvmeNamespace
 from openpts.device.purge.nvme_sanitize_log import (
     SANITIZE_LOG,
     SANITIZE_LOG_BYTES,
@@ -28,7 +32,7 @@ from openpts.device.purge.nvme_sanitize_log import (
 )
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
-from openpts.programs import ProgramError, Run
+from openpts.programs import Answer, ProgramError, Run
 from openpts.system_files import read_text
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Fact, Facts
@@ -163,3 +167,101 @@ def _utilisation(namespace: NvmeNamespace) -> Fact:
         return Fact(None, "the drive keeps no count: NUSE is NCAP, without thin provisioning")
     used_bytes = namespace.nuse * namespace.block_bytes
     return Fact(f"{format_capacity(used_bytes)} = {namespace.nuse / namespace.nsze:.1%}", "NUSE of NSZE")
+
+
+# nvme-cli ends its sentence with the status in brackets, "More" and "Do Not Retry" above the 11 bits
+_STATUS: Final = re.compile(r"\((?:0x)?([0-9a-f]{1,4})\)\s*$", re.MULTILINE)
+_STATUS_BITS: Final = 0x7FF
+
+_ASLEEP: Final = (
+    "firmware of many machines locks this command until the next sleep: suspend and resume the machine "
+    "(systemctl suspend), or plug the drive into another one"
+)
+_HELP: Final = {
+    0x001: _ASLEEP,
+    0x00C: _ASLEEP,
+    0x10A: _ASLEEP,
+    0x01D: "a sanitize is in progress: wait for its end, see nvme sanitize-log",
+    0x01C: "the last sanitize failed: only another one that succeeds makes the drive usable again",
+    0x020: "the namespace is write protected: see nvme get-feature -f 0x84",
+    0x286: "it is locked by a password or TCG Opal: unlock it in the machine's firmware or with sedutil-cli",
+    0x123: "the controller lets nothing write to its persistent memory region: disable it first",
+}
+
+
+def what_helps(answer: Answer) -> str | None:
+    """A hint for the status that the program tells; None where we know none."""
+    if found := _STATUS.search(answer.stderr.strip() or answer.stdout.strip()):
+        return _HELP.get(int(found[1], 16) & _STATUS_BITS)
+    return None
+
+
+_WHERE_TO_LOOK: Final = (
+    "detached, or attached to a host on another port: see nvme list-ns --all, then attach it here and "
+    "confirm it, or delete it if it isn't needed"
+)
+
+
+def of_all(
+    capability: Capability, device: BlockDevice, controller: NvmeController, questions: NvmeQuestions
+) -> Capability:
+    """A capability that reaches all namespaces of the subsystem; none where it has some that are not shown.
+
+    Those can't be confirmed, and no rule of the guard can check them.
+    """
+    subsystem = NvmeSubsystem.of(device)
+    if controller.manages_namespaces and controller.nn != 1:
+        try:
+            with opened(device) as fd:
+                hidden = _hidden(fd, subsystem, controller, questions)
+        except NoAnswerError as error:
+            return without(error)
+        if hidden is not None:
+            return Capability(False, hidden)
+    others = tuple(str(other.node) for other in subsystem.besides(device))
+    return Capability(capability.supported, capability.reason, capability.duration_s, others)
+
+
+def check_held(target: OpenTarget, capability: Capability) -> None:
+    """Raise PurgeError if a command would reach a namespace that the guard doesn't hold for us.
+
+    What it would reach is not known of a drive that could not be asked, so that is an error too.
+    """
+    if not capability.supported:
+        raise PurgeError(f"{target.facts.path}: {capability.reason}")
+    held = {sibling.facts.path for sibling in target.siblings}
+    if strangers := [node for node in capability.reaches if node not in held]:
+        raise PurgeError(f"{', '.join(strangers)} would be erased as well, which was not confirmed")
+
+
+def _hidden(
+    fd: int, subsystem: NvmeSubsystem, controller: NvmeController, questions: NvmeQuestions
+) -> str | None:
+    """What the drive keeps that the kernel doesn't show, in words; None: nothing."""
+    shown = [nsid for each in subsystem.namespaces if (nsid := each.integer("nsid")) is not None]
+    try:
+        hidden = sorted(set(questions.allocated(fd)) - set(shown))
+    except NvmeCommandError as error:
+        return _hidden_space(fd, shown, controller, questions, str(error))
+    if not hidden:
+        return None
+    named = f"namespace{'s' * (len(hidden) > 1)} {' and '.join(map(str, hidden))}"
+    return f"would erase {named} as well, which this machine does not show: {_WHERE_TO_LOOK}"
+
+
+def _hidden_space(
+    fd: int, shown: list[int], controller: NvmeController, questions: NvmeQuestions, refused: str
+) -> str | None:
+    """The same by capacities, of a drive that keeps no list of its namespaces."""
+    unknown = f"would erase all namespaces, and which exist is unknown ({refused})"
+    if not controller.tnvmcap:
+        return unknown
+    try:
+        found = [NvmeNamespace.parse(questions.namespace(fd, nsid)) for nsid in shown]
+    except (NvmeCommandError, ValueError) as error:
+        return f"{unknown}: {error}"
+    shown_bytes = sum(each.nvmcap or each.nsze * each.block_bytes for each in found)
+    more_bytes = controller.tnvmcap - controller.unvmcap - shown_bytes
+    if more_bytes <= 0:
+        return None
+    return f"would erase {format_capacity(more_bytes)} more than this machine shows: {_WHERE_TO_LOOK}"

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
+from openpts.device.nvme.nvme_identify import NvmeNamespace
 from openpts.device.purge.method import Capability, Progress
 from openpts.device.purge.nvme_drive import (
     NoAnswerError,
@@ -11,15 +12,15 @@ from openpts.device.purge.nvme_drive import (
     NvmeQuestions,
     ask,
     ask_closed,
+    check_held,
     controller_node,
     namespace_id,
+    of_all,
     status_facts,
+    what_helps,
     without,
 )
-from openpts.device.purge.nvme_failure import what_helps
-from openpts.device.purge.nvme_namespace import NvmeNamespace
-from openpts.device.purge.nvme_reach import check_held, of_all
-from openpts.device.purge.watched_program import run_watched
+from openpts.device.purge.waiting import run_watched
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError
 from openpts.programs import Answer, ProgramError, Run, run_program

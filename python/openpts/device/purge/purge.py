@@ -9,11 +9,11 @@ from typing import Final
 from openpts.device.purge.choose import ChosenMethods, choose
 from openpts.device.purge.file_blocks import FileBlocks
 from openpts.device.purge.method import Progress, PurgeMethod
-from openpts.device.purge.prove import Evidence, Proof
+from openpts.device.purge.proof import Evidence, Proof
 from openpts.device.targets.open_target import OpenTarget
 from openpts.errors import PurgeError, PurgeImpossibleError
 from openpts.vocabulary.facts import PurgeAttempt, PurgeReport
-from openpts.vocabulary.purge_choice import PurgeChoice
+from openpts.vocabulary.purge import PurgeChoice
 
 NO_METHOD: Final = "NOT RUN"
 

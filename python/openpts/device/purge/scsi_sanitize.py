@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from openpts.device.block_device import BlockDevice
-from openpts.device.purge.method import Capability, Progress
-from openpts.device.purge.sanitize_kind import SanitizeKind
-from openpts.device.purge.scsi_operation import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
+from openpts.device.purge.method import Capability, Progress, SanitizeKind
+from openpts.device.purge.scsi_commands import ScsiOrder, carry_out_inside, scsi_capability, scsi_status
 from openpts.device.purge.waiting import CLOCK, Clock
 from openpts.device.targets.open_target import OpenTarget
 from openpts.programs import Run, run_program

@@ -1,12 +1,14 @@
-"""Waits for an operation that goes on inside a drive after the command that started it has ended."""
+"""Waits for programs that must not be stopped half way, and for operations that go on inside a drive."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final, Protocol, TypeVar
 
 from openpts.device.purge.method import Progress
 from openpts.errors import PurgeError
+from openpts.programs import Answer, Run
 
 _FIRST_LOOK_S: Final = 1.0
 _LONGEST_LOOK_S: Final = 10.0
@@ -80,3 +82,29 @@ def wait_while_running(
             )
         clock.sleep(pause_s)
         pause_s = min(pause_s * 1.5, _LONGEST_LOOK_S)
+
+
+_TELL_EVERY_S: Final = 1.0
+
+
+def run_watched(run: Run, command: Sequence[str], timeout_s: float, tell: Callable[[float], None]) -> Answer:
+    """The program's answer. ``tell`` is called in this thread every second, with the seconds gone by.
+
+    An interrupt is raised when the program has ended, and not before. Raises ProgramError.
+    """
+    started_s = time.monotonic()
+    interrupt: KeyboardInterrupt | None = None
+    with ThreadPoolExecutor(1) as pool:
+        answer = pool.submit(run, command, timeout_s, to_the_end=True)
+        while True:
+            try:
+                answer.exception(_TELL_EVERY_S)
+            except TimeoutError:
+                tell(time.monotonic() - started_s)
+            except KeyboardInterrupt as error:
+                interrupt = interrupt or error
+            else:
+                break
+    if interrupt is not None:
+        raise interrupt
+    return answer.result()

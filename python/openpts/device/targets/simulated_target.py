@@ -1,13 +1,18 @@
-"""The name of a drive that does not exist: ``sim:PRESET?capacity=SIZE&scale=N&seed=N&state=worn``."""
+"""A drive that does not exist: its name, and what it says it is, under the keys of the report's header.
+
+The name is ``sim:PRESET?capacity=SIZE&scale=N&seed=N&state=worn``.
+"""
 
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from importlib.metadata import version
 from typing import Final
 
 from openpts.device.targets.target import CONTROL_CHARACTERS
 from openpts.errors import UsageError
-from openpts.units import parse_size_bytes
+from openpts.units import format_capacity, parse_size_bytes
+from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts
 
 _PREFIX: Final = "sim:"
 _MOST_CAPACITY_BYTES: Final = 2**63 - 1
@@ -112,3 +117,29 @@ def _number(key: str, text: str) -> int:
     if not _DIGITS.fullmatch(text) or not least <= int(text) <= most:
         raise UsageError(f"invalid {key}={text}: use a whole number from {least} to {most:,}")
     return int(text)
+
+
+_NO_HARDWARE: Final = Fact("none (simulated)", "there is no hardware")
+
+
+def simulated_facts(target: TargetFacts, simulation: SimulationFacts) -> Facts:
+    """The facts of a simulated drive: its maker is openpts, its model the preset."""
+    capacity_bytes = target.user_capacity_bytes
+    return {
+        "capacity": Fact(
+            f"{format_capacity(capacity_bytes)} ({capacity_bytes:,} bytes)",
+            f"{simulation.simulated_bytes:,} simulated bytes, each of which stands for {simulation.scale:,}",
+        ),
+        "manufacturer": Fact("openpts", "the simulator"),
+        "model": Fact(simulation.preset, "name of the preset"),
+        "serial": Fact(f"SIM{simulation.seed:04X}", "seed of the drive"),
+        "firmware": Fact(version("openpts"), "version of openpts"),
+        "interface": Fact("simulated", "the simulator"),
+        "form_factor": _NO_HARDWARE,
+        "nand_type": Fact(f"{simulation.model} model (simulated)", "kind of the preset's model"),
+        "features": Fact(None, "see the preset's parameters"),
+        "sector": Fact(f"{target.sector_bytes} B logical", "preset"),
+        "file_system": Fact("none (simulated drive)", "the target is a simulated drive"),
+        "pcie": _NO_HARDWARE,
+        "hba": _NO_HARDWARE,
+    }

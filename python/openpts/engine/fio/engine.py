@@ -8,18 +8,16 @@ from itertools import count
 from queue import Empty, SimpleQueue
 from threading import Event, Lock, Thread
 from time import monotonic_ns
-from typing import Final
+from typing import Final, Self
 
 from openpts import _native
 from openpts.engine.contract import EngineProgress, EngineStoppedError
-from openpts.engine.fio.host_cpu import HostCpu
-from openpts.engine.fio.installation import FioProgram, find_fio
 from openpts.engine.fio.job import FioPath, JobSetting, job_text
-from openpts.engine.fio.process import FioProcess
+from openpts.engine.fio.process import FioProcess, FioProgram, find_fio
 from openpts.engine.fio.results import FioResult, NoResultError, parse_result
 from openpts.engine.program import each_step
 from openpts.errors import UsageError
-from openpts.system_files import SystemRoots
+from openpts.system_files import SystemRoots, read_lines
 from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
 from openpts.vocabulary.sample import (
@@ -33,6 +31,40 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration, FirstOf, StopRule
+
+
+@dataclass(frozen=True, slots=True)
+class HostCpu:
+    """Counters of /proc/stat at one moment, in clock ticks."""
+
+    user: int
+    system: int
+    iowait: int
+    total: int
+
+    @classmethod
+    def now(cls, roots: SystemRoots) -> Self | None:
+        """The counters; None where the kernel shows none."""
+        lines = read_lines(roots.proc / "stat")
+        fields = lines[0].split() if lines else []
+        if len(fields) < 9 or fields[0] != "cpu" or not all(field.isdecimal() for field in fields[1:9]):
+            return None
+        user, nice, system, idle, iowait, irq, softirq, steal = map(int, fields[1:9])
+        total = user + nice + system + idle + iowait + irq + softirq + steal
+        return cls(user + nice, system + irq + softirq, iowait, total)
+
+    def shares_since(self, earlier: Self, process_ns: int) -> CpuShares | None:
+        """Per cent of all processors' capacity since then; None if no tick has passed."""
+        ticks = self.total - earlier.total
+        if ticks <= 0:
+            return None
+        return CpuShares(
+            user_pct=100 * (self.user - earlier.user) / ticks,
+            sys_pct=100 * (self.system - earlier.system) / ticks,
+            iowait_pct=max(0.0, 100 * (self.iowait - earlier.iowait) / ticks),
+            process_ns=process_ns,
+        )
+
 
 _NO_RESULT: Final = FioResult({}, 0, 0, None, ())
 

@@ -4,9 +4,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from openpts.engine.active_range import active_bytes
-from openpts.engine.fio.operations import FioOptions
-from openpts.engine.fio.refusal import refusal, whole_pcts
+from openpts.engine.fio.operations import FioOptions, refusal, whole_pcts
+from openpts.engine.program import active_bytes
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import TargetFacts
 from openpts.vocabulary.placement import (

@@ -1,11 +1,28 @@
-"""What the I/Os do, in fio's options: direction, order, mix of reads and writes, syncs between writes."""
+"""What the I/Os do, in fio's options: direction, order, read/write mix, syncs; and what fio cannot do."""
 
+from collections.abc import Sequence
 from typing import Final
 
-from openpts.engine.fio.refusal import refusal, whole_pcts
 from openpts.errors import UsageError
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+
+
+def refusal(what: str, because: str = "") -> UsageError:
+    """The error that says that fio has no such thing, and why what it has instead is not the same."""
+    return UsageError(f"fio has no {what}{f': {because}' if because else ''}")
+
+
+def whole_pcts(what: str, weights: Sequence[int]) -> tuple[int, ...]:
+    """Weights in per cent of their sum. Raises UsageError unless all are whole, as fio has no others."""
+    total = sum(weights)
+    if total <= 0:
+        raise UsageError(f"the {what} weigh nothing")
+    if any(100 * weight % total for weight in weights):
+        shares = ", ".join(f"{100 * weight / total:.4g} %" for weight in weights)
+        raise refusal(f"fractions of a per cent for {what}", shares)
+    return tuple(100 * weight // total for weight in weights)
+
 
 FioOptions = dict[str, str]
 

@@ -5,7 +5,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from openpts.units import format_block_size
-from openpts.vocabulary.data_pattern import DataPattern
+from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.stimulus import AccessPattern, BlockSize
 
 

@@ -5,7 +5,7 @@ from openpts.pages.printable import brief, printable
 from openpts.procedures.kit.header import of_cycle, write_cache
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
-from openpts.vocabulary.data_pattern import RandomData, RandomOnce
+from openpts.vocabulary.data import RandomData, RandomOnce
 from openpts.vocabulary.part import Part
 
 

@@ -7,7 +7,7 @@ from openpts.pages.model import Cell, Column, Row, Table
 from openpts.pages.printable import printable
 from openpts.units import format_capacity
 from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.data_check import DataCheck
+from openpts.vocabulary.data import DataCheck
 
 
 # LSI-ENT-02, LSI-GEN-03

@@ -15,7 +15,7 @@ from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.facts import Fact, PurgeReport
 from openpts.vocabulary.part import Part
-from openpts.vocabulary.purge_status import PURGE_STATUS_NAMES
+from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.sample import Sample, StepState
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from openpts.analysis.range_chance import FALSE_ALARM_LIMIT
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT
 from openpts.analysis.run_comparison import RunSet
 from openpts.report.compare.conditions import conditions_of
 from openpts.report.compare.contenders import ComparedTest, RunComparison

@@ -3,7 +3,7 @@
 from decimal import Decimal
 from typing import Final
 
-from openpts.analysis.range_chance import FALSE_ALARM_LIMIT, runs_needed
+from openpts.analysis.comparison import FALSE_ALARM_LIMIT, runs_needed
 from openpts.analysis.run_comparison import (
     ADVISED_RUNS,
     MOST_RUNS,

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.fio.host_cpu import HostCpu
+from openpts.engine.fio.engine import HostCpu
 from openpts.system_files import SystemRoots
 
 

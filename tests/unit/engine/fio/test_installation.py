@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from openpts.engine.fio.installation import FioProgram, find_fio
+from openpts.engine.fio.process import FioProgram, find_fio
 from openpts.errors import EngineUnavailableError
 
 

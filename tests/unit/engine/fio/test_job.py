@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 from openpts.engine.fio.job import FioPath
 from openpts.errors import UsageError
 from openpts.units import KIB, MIB
-from openpts.vocabulary.data_pattern import PatternData, RandomOnce, ReducibleData, ZeroData
+from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, ZeroData
 from openpts.vocabulary.facts import TargetFacts, TargetKind
-from openpts.vocabulary.pacing import ThinkTime
 from openpts.vocabulary.placement import Pareto, Zipf, Zone, Zones
-from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.stimulus import ActiveRange, ThinkTime
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.engine.fio.steps import CAPACITY, DRIVE, FILE, job, options, sections, stimulus
 

@@ -7,14 +7,13 @@ from typing import Any
 import pytest
 
 from openpts.engine.fio.engine import FioEngine
-from openpts.engine.fio.installation import FioProgram
 from openpts.engine.fio.job import FioPath
+from openpts.engine.fio.process import FioProgram
 from openpts.errors import UsageError
 from openpts.units import MIB
-from openpts.vocabulary.data_pattern import PatternData, RandomOnce, ReducibleData, VerifiedData
-from openpts.vocabulary.pacing import Burst, DutyCycle, FixedRate, Poisson, ThinkTime
+from openpts.vocabulary.data import PatternData, RandomOnce, ReducibleData, VerifiedData
 from openpts.vocabulary.placement import Normal, Pareto, Segments, UniqueLbas, Zipf, Zone, Zones
-from openpts.vocabulary.stimulus import ActiveRange, Step
+from openpts.vocabulary.stimulus import ActiveRange, Burst, DutyCycle, FixedRate, Poisson, Step, ThinkTime
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount, Steady, SteadyFigure, StopRule
 from tests.unit.engine.fio.steps import FILE, SECOND, job, stimulus
 

@@ -9,9 +9,8 @@ from typing import Final
 
 from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.data_pattern import RandomData
+from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.pacing import ClosedLoop
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.placement import Uniform, Zones
 from openpts.vocabulary.requests import (
@@ -27,7 +26,7 @@ from openpts.vocabulary.requests import (
     SteadyStateChecked,
 )
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
-from openpts.vocabulary.stimulus import Step, Stimulus
+from openpts.vocabulary.stimulus import ClosedLoop, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.pts.trace.table import duration_text, stimulus_text
 

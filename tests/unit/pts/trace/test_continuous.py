@@ -7,8 +7,8 @@ import pytest
 from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
+from openpts.vocabulary.workload import WORKLOADS
 from tests.unit.pts.trace import table as tables
 from tests.unit.pts.trace.player import LONGEST_PIECE_S, lines
 from tests.unit.pts.trace.scenario import (

@@ -8,9 +8,9 @@ import pytest
 from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
+from openpts.vocabulary.workload import WORKLOADS
 from tests.unit.pts.trace.player import Drive, Rate, lines, mean_block_bytes
 from tests.unit.pts.trace.scenario import (
     CAPACITY_BYTES,

@@ -8,7 +8,7 @@ import pytest
 
 from openpts.procedures.registry import PTS
 from openpts.units import NS_PER_S
-from openpts.vocabulary.data_pattern import RandomData
+from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache, SteadyStateChecked
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus

@@ -7,8 +7,7 @@ import pytest
 from openpts.pages.model import Report, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.vocabulary.data_check import DataCheck
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import DataCheck, ReducibleData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run

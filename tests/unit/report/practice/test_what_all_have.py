@@ -10,8 +10,7 @@ from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run
 from openpts.report.build import build_combined, build_report
-from openpts.vocabulary.data_check import DataCheck
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import DataCheck, ReducibleData
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.health import HealthReading
 from tests.support.made_up_run import made_up_run

@@ -23,8 +23,7 @@ from openpts.procedures.shared.methodology import nothing_page
 from openpts.record.reader import Run
 from openpts.units import format_block_size
 from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.data_check import DataCheck
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import DataCheck, ReducibleData
 
 FEW_WRITES_PCT: Final = 5
 _ENTROPY_AXIS: Final = Axis(

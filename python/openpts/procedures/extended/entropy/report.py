@@ -34,7 +34,7 @@ from openpts.procedures.shared.methodology import methodology_section, state_pag
 from openpts.record.reader import Run
 from openpts.units import MB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.data_pattern import ReducibleData
+from openpts.vocabulary.data import ReducibleData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample, StepState
 

@@ -16,7 +16,7 @@ from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_s
 from openpts.procedures.shared.preparation_page import gap_place, largest_gap
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_MS, format_block_size, format_duration
-from openpts.vocabulary.media import has_platters, media_of
+from openpts.vocabulary.facts import has_platters, media_of
 from openpts.vocabulary.part import Part
 
 _TITLE = "Rotational Disk by Zones"

@@ -6,7 +6,7 @@ from openpts.fields import usual
 from openpts.fields.conditions import ExtendedConditions, StepCounts
 from openpts.fields.field import Field
 from openpts.fields.kinds import AMOUNT, SWITCH, count, percent
-from openpts.vocabulary.data_pattern import RandomData
+from openpts.vocabulary.data import RandomData
 
 
 class LifetimeConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field="test", tag="lifetime"):

@@ -40,7 +40,6 @@ from openpts.procedures.shared.benchmark.rows import (
 )
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import DEFAULT
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,
@@ -54,6 +53,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.workload import DEFAULT
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 _STATES: Final = tuple(DriveState)

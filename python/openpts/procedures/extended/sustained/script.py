@@ -21,7 +21,6 @@ from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES, Shor
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import WRITE_INTENSIVE
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,
@@ -36,7 +35,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts.vocabulary.workload import simple_workload
+from openpts.vocabulary.workload import WRITE_INTENSIVE, simple_workload
 
 FRESH: Final = 1
 SUSTAINED: Final = 2

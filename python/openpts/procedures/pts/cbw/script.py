@@ -27,8 +27,8 @@ from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import COMPOSITE
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.workload import COMPOSITE
 
 RULES: Final = (
     Rule("active_range", "PTS-CBW-01", "13.2 (3.2)", "over-provisioning in effect differs"),

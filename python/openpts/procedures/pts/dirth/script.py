@@ -24,8 +24,8 @@ from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.units import NS_PER_S
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import WORKLOADS
 from openpts.vocabulary.stimulus import ActiveRange
+from openpts.vocabulary.workload import WORKLOADS
 
 DEFAULT_WORKLOAD: Final = WORKLOADS["oltp"]
 

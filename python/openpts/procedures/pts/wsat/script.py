@@ -33,7 +33,6 @@ from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.conditions import DriveClass
-from openpts.vocabulary.named_workloads import DEFAULT, workload_on
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,
@@ -50,7 +49,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from openpts.vocabulary.workload import Workload
+from openpts.vocabulary.workload import DEFAULT, Workload, workload_on
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 

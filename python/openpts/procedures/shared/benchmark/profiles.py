@@ -10,7 +10,7 @@ from msgspec import Meta, Struct
 from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUnit, ProfileRow, Statistic
 from openpts.procedures.shared.benchmark import CATALOGUE, NAMES
 from openpts.units import NS_PER_S, parse_size_bytes
-from openpts.vocabulary.data_pattern import DataPattern
+from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.stimulus import BlockSize
 
 _WHOLE_RANGE: Final = "all"

@@ -13,7 +13,7 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, FigureUni
 from openpts.procedures.shared.benchmark.results import RowFigure, passes_of, row_figure
 from openpts.units import GIB, MIB, NS_PER_MS, NS_PER_S, block_size_kib, format_capacity, format_duration
 from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.data_pattern import DataPattern, RandomData, RandomOnce
+from openpts.vocabulary.data import DataPattern, RandomData, RandomOnce
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
 

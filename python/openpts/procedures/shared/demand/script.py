@@ -19,7 +19,6 @@ from openpts.procedures.shared.demand.results import PointResults, chosen_points
 from openpts.procedures.shared.tracking import script as tracking
 from openpts.procedures.shared.wipc import wipc
 from openpts.units import KIB, format_block_size
-from openpts.vocabulary.named_workloads import workload_on
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,
@@ -36,6 +35,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
+from openpts.vocabulary.workload import workload_on
 
 _WIPC_BLOCK_SIZE_BYTES = 128 * KIB
 

@@ -1,0 +1,68 @@
+"""Consoles of rich on which only rich itself controls the terminal, and where tables are printed."""
+
+import io
+import os
+import re
+import sys
+from collections.abc import Iterable
+from typing import IO, cast
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from openpts.cli.broken_pipe import with_controls
+from openpts.visible_text import visible
+
+
+class VisibleConsole(Console):
+    """Prints on a stream, or standard output; what texts have of control characters is written out."""
+
+    def __init__(self, stream: IO[str] | None = None, *, markup: bool = True) -> None:
+        super().__init__(file=with_controls(stream or sys.stdout), highlight=False, markup=markup)
+
+    def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterable[Segment]:
+        """As rich does, with every text visible."""
+        for segment in super().render(renderable, options):
+            yield segment if segment.control else Segment(visible(segment.text), segment.style)
+
+
+_PIPE_COLUMNS = 200
+_BLANKS_AT_THE_END = re.compile(" +\n")
+
+
+class _Trimmed(io.TextIOBase):
+    """A stream without the blanks that fill up the last cells: lines would be longer than what is in them."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        self._stream = stream
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream."""
+        return getattr(self._stream, "encoding", None) or "utf-8"
+
+    def write(self, text: str, /) -> int:
+        """Pass it on."""
+        self._stream.write(_BLANKS_AT_THE_END.sub("\n", text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass it on."""
+        self._stream.flush()
+
+    def isatty(self) -> bool:
+        """Whether a terminal is behind it."""
+        return self._stream.isatty()
+
+
+def table_console(stream: IO[str] | None = None, *, pipe_columns: int = _PIPE_COLUMNS) -> Console:
+    """A console on ``stream``, or standard output, that prints texts as they are.
+
+    Into a pipe it writes lines of ``pipe_columns``, unless ``COLUMNS`` says how long they may be: the 80
+    that rich takes otherwise would cut what a script wants to read.
+    """
+    trimmed = cast("IO[str]", _Trimmed(with_controls(stream or sys.stdout)))
+    console = VisibleConsole(trimmed, markup=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = pipe_columns
+    return console

@@ -1,0 +1,106 @@
+"""The displays of a run: a panel that is redrawn on terminals, lines for files and pipes."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import IO, Self
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from openpts.cli.console import VisibleConsole
+from openpts.cli.log_lines import elapsed_text, event_lines, left_text, now_line, rate_text
+from openpts.cli.progress import RunProgress
+from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
+from openpts.runner.events import Event, PurgeProgressed, Ticked
+
+_QUIET_S = 30.0
+_WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last for half a minute as well
+
+
+@dataclass(slots=True)
+class PlainLog:
+    """Says each line once, with the time since the start before it."""
+
+    say: Callable[[str], object]
+    progress: RunProgress = field(default_factory=RunProgress)
+    _last_line_s: float = 0.0
+
+    def hear(self, event: Event) -> None:
+        """Say what the event has to say, if it is something new."""
+        self.progress.hear(event)
+        for line in self._lines(event):
+            self._last_line_s = time.monotonic()
+            self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
+
+    def _lines(self, event: Event) -> list[str]:
+        if isinstance(event, Ticked | PurgeProgressed):
+            waits = isinstance(event, Ticked) and not self.progress.has_rate
+            quiet_s = _WITHOUT_A_RATE_S if waits else _QUIET_S
+            if time.monotonic() - self._last_line_s < quiet_s:
+                return []
+        return [now_line(self.progress)] if isinstance(event, Ticked) else event_lines(event, self.progress)
+
+
+def _clock(elapsed_s: float) -> str:
+    minutes, seconds = divmod(int(elapsed_s), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours:02}:{minutes:02}:{seconds:02}"
+
+
+_REFRESH_PER_S = 8
+_LONGEST_LABEL = "Steady state"
+
+
+class LiveDisplay:
+    """A context manager: the panel is there inside it and gone afterwards; the lines stay."""
+
+    def __init__(self, stream: IO[str]) -> None:
+        console = VisibleConsole(stream)
+        self._log = PlainLog(lambda line: console.print(Text(line)))
+        self._live = Live(
+            console=console,
+            get_renderable=lambda: render_panel(self._log.progress),
+            refresh_per_second=_REFRESH_PER_S,
+            transient=True,
+        )
+
+    def __enter__(self) -> Self:
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.stop()
+
+    def hear(self, event: Event) -> None:
+        """Update the panel; what is finished is printed above it."""
+        if isinstance(event, Ticked):
+            self._log.progress.hear(event)
+        else:
+            self._log.hear(event)
+
+
+def render_panel(progress: RunProgress) -> Group:
+    """Phase, step, rate, progress, time and steady state."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True, min_width=len(_LONGEST_LABEL))
+    grid.add_column(no_wrap=True, overflow="ellipsis")
+    grid.add_row("Phase", progress.phase)
+    step = progress.step_text
+    grid.add_row("Step", f"{progress.position + 1} of {len(progress.steps)}   {step}" if step else "-")
+    grid.add_row("Now", rate_text(progress))
+    grid.add_row("Done", ProgressBar(total=1.0, completed=progress.part_fraction, width=50))
+    grid.add_row("Time", elapsed_text(progress))
+    grid.add_row("", left_text(progress))
+    # As many rows as there will ever be: a panel that grows would write over the line above it.
+    verdicts = steady_state_lines(progress, limits=False)
+    tracked = most_verdicts(progress.conditions) if progress.conditions else 0
+    for row in range(max(tracked, len(verdicts))):
+        grid.add_row("" if row else _LONGEST_LABEL, verdicts[row] if row < len(verdicts) else "")
+    return Group(Text(), grid)

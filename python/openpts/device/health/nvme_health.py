@@ -1,0 +1,196 @@
+"""Health of an NVMe drive: the SMART log byte by byte, and log pages that tell what the flash was written.
+
+NVM Express Base Specification, "SMART / Health Information (Log Page Identifier 02h)". OCP Datacenter NVMe
+SSD Specification, "SMART / Health Information Extended (Log Identifier C0h)", and page CAh of Intel's and
+Solidigm's drives, whose items are described in their product specifications.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from openpts.device.nvme.nvme_identify import NvmeController
+
+SMART_LOG_BYTES: Final = 512
+_GONE: Final = "all its bytes are FFh, which is how a device answers whose link is gone"
+
+# One data unit is a thousand units of 512 bytes, rounded up.
+_DATA_UNIT_BYTES: Final = 512_000
+_KELVIN_AT_0_C: Final = 273
+_S_PER_MINUTE: Final = 60
+_S_PER_HOUR: Final = 3600
+# above this no flash works: what says so is no temperature
+_HOTTEST_K: Final = _KELVIN_AT_0_C + 200
+# a counter at its maximum, or at that of its lower half, is saturated
+_COUNTERS_BYTES: Final = 16
+_FULL: Final = 2**64 - 1
+_SENSORS: Final = 8
+
+# name: first byte, bytes, factor to the unit in the name
+_FIELDS: Final = {
+    "critical_warning": (0, 1, 1),
+    "available_spare_pct": (3, 1, 1),
+    "available_spare_threshold_pct": (4, 1, 1),
+    "percentage_used_pct": (5, 1, 1),
+    "host_read_bytes": (32, 16, _DATA_UNIT_BYTES),
+    "host_write_bytes": (48, 16, _DATA_UNIT_BYTES),
+    "host_read_commands": (64, 16, 1),
+    "host_write_commands": (80, 16, 1),
+    "busy_s": (96, 16, _S_PER_MINUTE),
+    "power_cycles": (112, 16, 1),
+    "power_on_hours": (128, 16, 1),
+    "unsafe_shutdowns": (144, 16, 1),
+    "media_errors": (160, 16, 1),
+    "error_log_entries": (176, 16, 1),
+    "warning_temperature_s": (192, 4, _S_PER_MINUTE),
+    "critical_temperature_s": (196, 4, _S_PER_MINUTE),
+}
+_COMPOSITE_TEMPERATURE_AT: Final = 1
+_SENSORS_AT: Final = 200
+# transitions into, and seconds in, the light and the heavy thermal management state
+_TRANSITIONS_AT: Final = (216, 220)
+_THROTTLED_S_AT: Final = (224, 228)
+
+
+def parse_smart_log(data: bytes) -> dict[str, float]:
+    """The log's 512 bytes under the names of vocabulary.health.
+
+    Left out is what says nothing: sensors that aren't fitted, temperatures that can't be, counters that are
+    full, and a time of throttling that is longer than the drive has been on. Raises ValueError if there are
+    not as many bytes, or if none of them is reported.
+    """
+    if len(data) != SMART_LOG_BYTES:
+        raise ValueError(f"a SMART log has {SMART_LOG_BYTES} bytes, not {len(data)}")
+    if data == b"\xff" * SMART_LOG_BYTES:
+        raise ValueError(_GONE)
+    values = {
+        name: float(told * factor)
+        for name, (start, length, factor) in _FIELDS.items()
+        if (told := _integer(data, start, length)) < _FULL or length < _COUNTERS_BYTES
+    }
+    return values | _temperatures(data) | _throttling(data, values.get("power_on_hours"))
+
+
+def _temperatures(data: bytes) -> dict[str, float]:
+    starts = {"temperature_c": _COMPOSITE_TEMPERATURE_AT} | {
+        f"temperature_sensor_{sensor + 1}_c": _SENSORS_AT + 2 * sensor for sensor in range(_SENSORS)
+    }
+    return {
+        name: float(kelvin - _KELVIN_AT_0_C)
+        for name, start in starts.items()
+        if 0 < (kelvin := _integer(data, start, 2)) <= _HOTTEST_K
+    }
+
+
+def _throttling(data: bytes, power_on_hours: float | None) -> dict[str, float]:
+    values = {"throttle_events": float(sum(_integer(data, start, 4) for start in _TRANSITIONS_AT))}
+    throttled_s = float(sum(_integer(data, start, 4) for start in _THROTTLED_S_AT))
+    # the hour that has begun is not counted yet; some drives put rubbish here
+    if power_on_hours is not None and throttled_s <= (power_on_hours + 1) * _S_PER_HOUR:
+        values["throttled_s"] = throttled_s
+    return values
+
+
+def _integer(data: bytes, start: int, length: int) -> int:
+    return int.from_bytes(data[start : start + length], "little")
+
+
+OCP_PAGE: Final = 0xC0
+INTEL_PAGE: Final = 0xCA
+VENDOR_LOG_BYTES: Final = 512
+
+_INTEL_VENDORS: Final = frozenset({0x8086, 0x025E})
+# PCI vendors with drives for data centers that follow OCP: KIOXIA and Toshiba, Micron, Samsung, SanDisk and
+# WDC, Seagate, SK hynix, Solidigm, DapuStor, ScaleFlux
+_OCP_VENDORS: Final = frozenset(
+    {0x1E0F, 0x1179, 0x1344, 0x144D, 0x15B7, 0x1B96, 0x1BB1, 0x1C5C, 0x025E, 0x1E3B, 0x1CC4}
+)
+
+_OCP_GUID_AT: Final = 496
+# AFD514C9-7C6F-4F9C-A4F2-BFEA2810AFC5, least significant byte first
+_OCP_GUID: Final = bytes.fromhex("c5af1028eabff2a49c4f6f7cc914d5af")
+# C194D55B-E094-4794-A21D-29998F56BE6F, whose entry of the UUID list stands for OCP's pages
+_OCP_UUID: Final = bytes.fromhex("c194d55be0944794a21d29998f56be6f")
+_UUID_ENTRY_BYTES: Final = 32
+_UUID_AT: Final = 16
+# name: first byte, bytes
+_OCP_FIELDS: Final = {
+    "nand_write_bytes": (0, 16),
+    "nand_read_bytes": (16, 16),
+    "bad_user_blocks": (32, 6),
+    "bad_system_blocks": (40, 6),
+    "drive_throttle_events": (96, 1),
+    "throttle_level": (97, 1),
+}
+
+_INTEL_ITEM_BYTES: Final = 12
+_INTEL_RAW: Final = slice(5, 11)
+_INTEL_NAND_WRITES: Final = 0xF4
+_INTEL_HOST_WRITES: Final = 0xF5
+_INTEL_UNIT_BYTES: Final = 32 * 2**20
+# both counters are read at different moments, and one is rounded
+_MOST_APART: Final = 0.02
+
+
+def vendor_log_page(controller: NvmeController) -> int | None:
+    """The page to ask this controller for; None where nothing says that it has one.
+
+    A page that a drive does not have is an entry in its error log: only those are asked that are likely to
+    have it. OCP demands namespace management, which drives for laptops lack.
+    """
+    if controller.vid in _OCP_VENDORS and controller.manages_namespaces:
+        return OCP_PAGE
+    return INTEL_PAGE if controller.vid in _INTEL_VENDORS else None
+
+
+def ocp_uuid_index(uuid_list: bytes) -> int:
+    """Index of OCP in the UUID list; 0, for no particular vendor, if it is not in it.
+
+    Entries are numbered from 1; the first that is empty ends the list.
+    """
+    for index in range(1, len(uuid_list) // _UUID_ENTRY_BYTES):
+        start = index * _UUID_ENTRY_BYTES + _UUID_AT
+        uuid = uuid_list[start : start + len(_OCP_UUID)]
+        if not any(uuid):
+            return 0
+        if uuid == _OCP_UUID:
+            return index
+    return 0
+
+
+def parse_vendor_log(page: int, data: bytes, standard: Mapping[str, float]) -> dict[str, float]:
+    """Values of OCP_PAGE or INTEL_PAGE beside those of NVMe's own log, ``standard``.
+
+    Raises ValueError if the page is not what its specification says.
+    """
+    if len(data) != VENDOR_LOG_BYTES:
+        raise ValueError(f"log page {page:02X}h has {VENDOR_LOG_BYTES} bytes, not {len(data)}")
+    if data == b"\xff" * VENDOR_LOG_BYTES:
+        raise ValueError(_GONE)
+    return _parse_ocp(data) if page == OCP_PAGE else _parse_intel(data, standard)
+
+
+def _parse_ocp(data: bytes) -> dict[str, float]:
+    if data[_OCP_GUID_AT:] != _OCP_GUID:
+        raise ValueError("it is not the page that OCP describes: its GUID is another one")
+    told = {
+        name: int.from_bytes(data[start : start + length], "little")
+        for name, (start, length) in _OCP_FIELDS.items()
+    }
+    full = {name: 2 ** (8 * length) - 1 for name, (_, length) in _OCP_FIELDS.items()}
+    return {name: float(value) for name, value in told.items() if value < full[name]}
+
+
+def _parse_intel(data: bytes, standard: Mapping[str, float]) -> dict[str, float]:
+    """What was written to flash, if the same page's count of host writes is that of the standard log."""
+    items = {
+        data[start]: int.from_bytes(data[start : start + _INTEL_ITEM_BYTES][_INTEL_RAW], "little")
+        for start in range(0, VENDOR_LOG_BYTES - _INTEL_ITEM_BYTES + 1, _INTEL_ITEM_BYTES)
+    }
+    nand, host = items.get(_INTEL_NAND_WRITES), items.get(_INTEL_HOST_WRITES)
+    known = standard.get("host_write_bytes")
+    if nand is None or host is None or known is None:
+        raise ValueError("it has no counts of what was written")
+    if abs(host * _INTEL_UNIT_BYTES - known) > _INTEL_UNIT_BYTES + _MOST_APART * known:
+        raise ValueError("its count of host writes is not that of log page 02h, so its unit is unknown")
+    unit = float(_INTEL_UNIT_BYTES)
+    return {"nand_write_bytes": nand * unit, "nand_write_unit_bytes": unit}

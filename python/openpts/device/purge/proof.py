@@ -1,0 +1,169 @@
+"""Marks written before a purge and looked for after it: the proof that the purge did something.
+
+Commands that erase a drive are known to report success and to leave all data where it was, so a
+purge counts only when it was read back.
+"""
+
+import errno
+import mmap
+import os
+import random
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final, Self
+
+from openpts.device.targets.open_target import OpenTarget
+from openpts.errors import PurgeError
+
+MARKED_PLACES: Final = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One sector: its bytes, random ones where we wrote them, and its offset."""
+
+    offset_bytes: int
+    content: bytes
+
+    @property
+    def is_blank(self) -> bool:
+        """Whether it is all zeros or all ones, as drives answer for what was never written or was erased."""
+        return not self.content.strip(b"\x00") or not self.content.strip(b"\xff")
+
+
+def choose_places(capacity_bytes: int, sector_bytes: int, count: int = MARKED_PLACES) -> tuple[int, ...]:
+    """Offsets (bytes, ascending) of the sectors to mark: the first, the last and random ones between.
+
+    All sectors if there are fewer than ``count``.
+    """
+    sectors = capacity_bytes // sector_bytes
+    if sectors <= count:
+        return tuple(sector * sector_bytes for sector in range(sectors))
+    between = random.SystemRandom().sample(range(1, sectors - 1), count - 2)
+    return tuple(sector * sector_bytes for sector in sorted((0, sectors - 1, *between)))
+
+
+def write_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Mark, ...]:
+    """Write a mark at each place and read all of them back.
+
+    Raises OSError if a transfer fails or a mark can't be read back as it was written.
+    """
+    marks = tuple(Mark(offset, os.urandom(sector_bytes)) for offset in places)
+    with _aligned_buffer(sector_bytes) as buffer:
+        for mark in marks:
+            buffer[:] = mark.content
+            _check_length(os.pwritev(fd, [buffer], mark.offset_bytes), mark)
+    if changed := count_changed(fd, marks):
+        raise OSError(errno.EIO, f"{changed} of {len(marks)} sectors read back unlike they were written")
+    return marks
+
+
+def read_marks(fd: int, places: tuple[int, ...], sector_bytes: int) -> tuple[Mark, ...]:
+    """What the places hold, without those that can't be read."""
+    found: list[Mark] = []
+    for place in places:
+        with suppress(OSError):
+            found += _read(fd, (Mark(place, bytes(sector_bytes)),))
+    return tuple(found)
+
+
+def count_changed(fd: int, marks: tuple[Mark, ...]) -> int:
+    """How many of the places no longer hold their mark. Raises OSError if one can't be read."""
+    return sum(now.content != mark.content for now, mark in zip(_read(fd, marks), marks, strict=True))
+
+
+def _count_blank(fd: int, marks: tuple[Mark, ...]) -> int:
+    """How many of the places are all zeros or all ones. Raises OSError if one can't be read."""
+    return sum(now.is_blank for now in _read(fd, marks))
+
+
+def _read(fd: int, marks: tuple[Mark, ...]) -> Iterator[Mark]:
+    """What is at the places of marks now."""
+    if not marks:
+        return
+    with _aligned_buffer(len(marks[0].content)) as buffer:
+        for mark in marks:
+            _check_length(os.preadv(fd, [buffer], mark.offset_bytes), mark)
+            yield Mark(mark.offset_bytes, bytes(buffer))
+
+
+@contextmanager
+def _aligned_buffer(length_bytes: int) -> Iterator[memoryview]:
+    """Memory that direct I/O accepts: a mapping starts at a page."""
+    with mmap.mmap(-1, length_bytes) as memory, memoryview(memory) as whole:
+        yield whole
+
+
+def _check_length(transferred_bytes: int, mark: Mark) -> None:
+    # a drive that was pulled out answers reads with 0 bytes and no error
+    if transferred_bytes != len(mark.content):
+        text = f"{transferred_bytes} of {len(mark.content)} bytes transferred at byte {mark.offset_bytes}"
+        raise OSError(errno.EIO, text)
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """What reading back showed: how many of ``marks`` and of ``others``, places that held data already,
+    changed, and how many of all those places are blank now: all zeros or all ones.
+    """
+
+    marks: int
+    marks_changed: int
+    others: int
+    others_changed: int
+    blank: int
+
+    @property
+    def left(self) -> int:
+        """Places that still hold what they held before."""
+        return self.marks - self.marks_changed + self.others - self.others_changed
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """Places all over a target with what they held before its purge."""
+
+    marks: tuple[Mark, ...]
+    others: tuple[Mark, ...]
+
+    @classmethod
+    def gather(cls, target: OpenTarget) -> Self:
+        """Read unmarked places, then mark others with random bytes. Raises PurgeError.
+
+        A place that can't be read before its purge proves nothing and is left out.
+        """
+        facts = target.facts
+        places = choose_places(facts.user_capacity_bytes, facts.sector_bytes)
+        unmarked = set(choose_places(facts.user_capacity_bytes, facts.sector_bytes)) - set(places)
+        others = read_marks(target.fd, tuple(sorted(unmarked)), facts.sector_bytes)
+        try:
+            marks = write_marks(target.fd, places, facts.sector_bytes)
+        except OSError as error:
+            raise PurgeError(
+                f"can't mark {facts.path} before the purge: {error.strerror}; a drive on which a format or a "
+                "sanitize failed takes nothing until one succeeds, which its own tools can bring about"
+            ) from error
+        return cls(marks, tuple(place for place in others if not place.is_blank))
+
+    def compare(self, target: OpenTarget) -> Proof:
+        """What is left of it on a target after its purge. Raises PurgeError if it can't be read."""
+        try:
+            return Proof(
+                marks=len(self.marks),
+                marks_changed=count_changed(target.fd, self.marks),
+                others=len(self.others),
+                others_changed=count_changed(target.fd, self.others),
+                blank=_count_blank(target.fd, (*self.marks, *self.others)),
+            )
+        except OSError as error:
+            raise PurgeError(
+                f"can't read {target.facts.path} after the purge: {error.strerror}{_gone(target)}"
+            ) from error
+
+
+def _gone(target: OpenTarget) -> str:
+    """A hint where the kernel no longer has the drive by the name under which it was opened."""
+    if target.device is None or target.device.folder.exists():
+        return ""
+    return "; it may have another name now, see openpts devices: purge it under that"

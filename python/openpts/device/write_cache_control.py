@@ -1,0 +1,233 @@
+"""Sets the volatile write cache of a drive that is ours, reads it back, puts it back at the end (PTS 3.7).
+
+NVMe takes feature 06h, SCSI and ATA disks the caching mode page, which sysfs sends to the drive itself; it
+keeps that over a power cycle where the page can be saved. Others, and files, keep the cache that they have.
+What was found is in the journal before anything is changed: the next run puts it back after a crash.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from openpts.device.block_device import BlockDevice, DeviceKind
+from openpts.device.journalled_drive import drive_subject, drive_text, find_drive, is_drive, is_same_drive
+from openpts.device.kernel_calls import open_to_ask
+from openpts.device.nvme.nvme_admin import NvmeCommandError, set_volatile_write_cache
+from openpts.device.targets.open_target import OpenTarget
+from openpts.device.write_cache import (
+    DISABLED,
+    ENABLED,
+    cache_type_attribute,
+    read_drive_cache,
+    read_write_cache,
+)
+from openpts.errors import TargetError
+from openpts.journal import Entry, Journal, JournalError, Kind
+from openpts.journal_turn import Noted, turn, turn_if_possible
+from openpts.programs import Run
+from openpts.system_files import SystemRoots
+from openpts.vocabulary.facts import WriteCacheReport
+
+_KERNEL_TEXT: Final = {True: "write back", False: "write through"}
+_STATE, _CACHE_TYPE, _SET_TO = "state", "cache_type", "set_to"
+
+
+@dataclass(slots=True)
+class WriteCacheControl:
+    """The cache of one target; ``_entry`` is what there is to put back at the end."""
+
+    target: OpenTarget
+    roots: SystemRoots
+    journal: Journal
+    _entry: Entry | None = field(default=None)
+
+    def require(self, enabled: bool) -> WriteCacheReport:
+        """Set the cache as required if it can be set, and read it back; the source tells what was done."""
+        wanted = ENABLED if enabled else DISABLED
+        found = read_write_cache(self.target, enabled, self.roots)
+        device = self.target.device
+        if device is None or found.actual not in {ENABLED, DISABLED}:
+            return found
+        if (setter := _setter(self.target.fd, device)) is None:
+            told = f"{found.source}; a {device.kind} can't be told otherwise"
+            return found if found.actual == wanted else replace(found, source=told)
+        try:
+            with turn(self.journal) as noted:
+                return self._require(enabled, device, setter, noted)
+        except (OSError, NvmeCommandError, JournalError) as error:
+            self._forget_what_did_not_change(device)
+            told = f"{found.source}; setting {wanted} failed: {_reason(error)}"
+            return found if found.actual == wanted else replace(found, source=told)
+
+    def _require(
+        self, enabled: bool, device: BlockDevice, setter: Callable[[bool], None], noted: Noted
+    ) -> WriteCacheReport:
+        """Called under the lock. A cache found as required is recorded too, so that other runs leave it."""
+        found = read_write_cache(self.target, enabled, self.roots)
+        others = self._others(noted, device)
+        if found.actual != found.required and others:
+            told = f"{_user(others[0])} measures with this cache, which belongs to the same drive"
+            return replace(found, source=f"{found.source}; left as it is: {told}")
+        self._note(device, found, others)
+        if found.actual == found.required:
+            return found
+        setter(enabled)
+        now = read_write_cache(self.target, enabled, self.roots)
+        return replace(now, source=f"{now.source}; set by openpts, was {found.actual}")
+
+    def put_back(self) -> None:
+        """Leave the cache as it was found; the last of several runs on a drive does so.
+
+        Raises OSError, NvmeCommandError, TargetError or JournalError.
+        """
+        device = self.target.device
+        if self._entry is None or device is None:
+            return
+        with turn_if_possible(self.journal) as noted:
+            if not _is_unchanged(self._entry) and not self._others(noted, device):
+                _put_back(self.target.fd, device, self._entry.found)
+            self.journal.remove(self._entry)
+            self._entry = None
+
+    def _others(self, noted: Noted, device: BlockDevice) -> list[Entry]:
+        """Entries of runs that go on with the same drive: a cache is one for all namespaces of it."""
+        own = "" if self._entry is None else self._entry.entry_id
+        running = (entry for entry in _running(noted) if entry.entry_id != own)
+        return [entry for entry in running if is_drive(device, entry.subject)]
+
+    def _note(self, device: BlockDevice, found: WriteCacheReport, others: Sequence[Entry]) -> None:
+        """Record the state found first, by this run or another one. Raises JournalError."""
+        before = self._entry
+        if before is not None and (found.actual == found.required or not _is_unchanged(before)):
+            return
+        if before is not None or others:
+            first = dict((before or others[0]).found)
+        else:
+            state = {_STATE: found.actual, _CACHE_TYPE: _cache_type(device)}
+            first = {key: value for key, value in state.items() if value is not None}
+        subject = drive_subject(device) | {_SET_TO: found.required}
+        self._entry = self.journal.add(Kind.WRITE_CACHE, subject, first)
+        if before is not None:
+            self.journal.remove(before)
+
+    def _forget_what_did_not_change(self, device: BlockDevice) -> None:
+        """A drive that refuses has nothing to put back; one that failed half way has."""
+        entry = self._entry
+        if entry is not None and read_drive_cache(self.target.fd, device)[0] == entry.found[_STATE]:
+            with suppress(JournalError):
+                self.journal.remove(entry)
+                self._entry = None
+
+
+@contextmanager
+def write_cache_control(
+    target: OpenTarget, roots: SystemRoots, journal: Journal
+) -> Iterator[WriteCacheControl]:
+    """Control over the cache of a target that the guard has opened; as it was found at the end.
+
+    Raises TargetError if it can't be put back after a block that ended well; after one that failed, the
+    drive may well be gone, and that failure is what counts. The journal keeps what was not put back.
+    """
+    control = WriteCacheControl(target, roots, journal)
+    try:
+        yield control
+    except BaseException:
+        with suppress(OSError, NvmeCommandError, TargetError, JournalError):
+            control.put_back()
+        raise
+    try:
+        control.put_back()
+    except (OSError, NvmeCommandError, TargetError, JournalError) as error:
+        raise TargetError(
+            f"the write cache of {target.facts.path} could not be set back to what it was: {_reason(error)}; "
+            "the next run on it, or `openpts doctor --restore`, tries again"
+        ) from error
+
+
+def cache_still_needed(entry: Entry, noted: Noted, roots: SystemRoots) -> str | None:  # noqa: ARG001 as others
+    """Why a cache that was left behind is not put back: a run goes on with it, and will do so at its end."""
+    for other in _running(noted):
+        if other.entry_id != entry.entry_id and is_same_drive(other.subject, entry.subject):
+            return f"the write cache of {drive_text(entry.subject)}: left as it is for {_user(other)}"
+    return None
+
+
+def put_back_write_cache(entry: Entry, roots: SystemRoots, run: Run) -> str:  # noqa: ARG001 no program does it
+    """Put back what a run that was killed has left of a cache; see openpts.runner.healing.Healer.
+
+    The drive is opened for reading: its cache is set by a command, and nothing is written to it. Raises
+    TargetError if it is not there or doesn't take it.
+    """
+    if _is_unchanged(entry):
+        return (
+            f"the write cache of {drive_text(entry.subject)}: an interrupted run of {entry.made_at} had left "
+            f"it {entry.found.get(_STATE)} as found"
+        )
+    device = find_drive(entry.subject, roots)
+    try:
+        with open_to_ask(device) as fd:
+            _put_back(fd, device, entry.found)
+    except (OSError, NvmeCommandError) as error:
+        raise TargetError(f"{device.node} does not accept the setting: {_reason(error)}") from error
+    return (
+        f"the write cache of {device.node} is {entry.found.get(_STATE)} again: an interrupted run of "
+        f"{entry.made_at} had changed it"
+    )
+
+
+def _running(noted: Noted) -> Iterator[Entry]:
+    return (entry for entry in noted.entries if entry.kind is Kind.WRITE_CACHE and noted.lives(entry))
+
+
+def _user(entry: Entry) -> str:
+    return f"another run (process {entry.owner.pid})"
+
+
+def _is_unchanged(entry: Entry) -> bool:
+    """Whether it only says that a run relies on the cache as it was found."""
+    return entry.subject.get(_SET_TO) == entry.found.get(_STATE)
+
+
+def _setter(fd: int, device: BlockDevice) -> Callable[[bool], None] | None:
+    if device.kind is DeviceKind.NVME:
+        return lambda enabled: set_volatile_write_cache(fd, enabled=enabled)
+    if device.kind in {DeviceKind.ATA, DeviceKind.SCSI} and (attribute := cache_type_attribute(device)):
+        return lambda enabled: _write_attribute(device, attribute, _KERNEL_TEXT[enabled])
+    return None
+
+
+def _cache_type(device: BlockDevice) -> str | None:
+    attribute = None if device.kind is DeviceKind.NVME else cache_type_attribute(device)
+    return None if attribute is None else device.text(attribute)
+
+
+def _put_back(fd: int, device: BlockDevice, found: Mapping[str, str]) -> None:
+    """Disks have four states: the very text that was found comes back.
+
+    Raises OSError, NvmeCommandError, or TargetError if the drive then says otherwise.
+    """
+    attribute, setter = cache_type_attribute(device), _setter(fd, device)
+    if setter is None:
+        raise TargetError(f"the write cache of a {device.kind} can't be set")
+    if attribute is not None and _CACHE_TYPE in found:
+        _write_attribute(device, attribute, found[_CACHE_TYPE])
+    else:
+        setter(found.get(_STATE) == ENABLED)
+    actual, source = read_drive_cache(fd, device)
+    if actual != found.get(_STATE):
+        raise TargetError(f"it reads back as {actual} ({source}) and was {found.get(_STATE)}")
+
+
+def _write_attribute(device: BlockDevice, attribute: str, text: str) -> None:
+    """Write to sysfs, as ``echo`` does: nothing is created. Raises OSError."""
+    fd = os.open(device.folder / attribute, os.O_WRONLY | os.O_TRUNC | os.O_CLOEXEC)
+    try:
+        os.write(fd, text.encode())
+    finally:
+        os.close(fd)
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)

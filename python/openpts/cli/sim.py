@@ -70,7 +70,7 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
     if toml:
         click.echo(loaded.text, nl=not loaded.text.endswith("\n"))
     elif as_json:
-        click.echo(json.dumps({**preset_object(loaded), "parameters": loaded.parameters}, indent=2))
+        click.echo(json.dumps({**preset_object(loaded), "parameters": loaded.as_written()}, indent=2))
     else:
         print_parameters(sys.stdout, loaded)
 
@@ -125,15 +125,16 @@ def check(
         else:
             print_amplifications(sys.stdout, rows)
         context.exit(0 if all(row.holds for row in rows) else _FAILED)
-    if not preset.figures:
+    figures = len(preset.figures())
+    if not figures:
         raise UsageError(f"{preset.name} lists no published figures: add [[figures]] to {preset.place}")
     checked: list[Checked] = []
     for row in check_figures(preset, seed):
         checked.append(row)
         if not as_json and can_be_drawn_over(sys.stderr):
             click.echo("\r\x1b[K", nl=False, file=with_controls(sys.stderr))
-            if len(checked) < len(preset.figures):
-                click.echo(f"{len(checked)}/{len(preset.figures)} figures", nl=False, err=True)
+            if len(checked) < figures:
+                click.echo(f"{len(checked)}/{figures} figures", nl=False, err=True)
     if as_json:
         click.echo(json.dumps([row.as_object() for row in checked], indent=2))
     else:

@@ -45,9 +45,9 @@ def preset_object(preset: Preset) -> dict[str, Any]:
         "capacity_bytes": preset.capacity_bytes,
         "default_scale": default_scale(preset, preset.capacity_bytes),
         "sector_bytes": preset.sector_bytes,
-        "assumed": list(preset.assumed),
-        "rated": dict(preset.rated),
-        "figures": len(preset.figures),
+        "assumed": preset.assumed,
+        "rated": preset.rated,
+        "figures": len(preset.figures()),
         "place": preset.place,
     }
 
@@ -70,7 +70,7 @@ def print_parameters(stream: IO[str], preset: Preset) -> None:
     """All parameters of a preset, with their units; assumed ones are marked."""
     _print(stream, f"{preset.name}: {preset.summary}", "")
     table = _table("=Parameter", ">Value", "Unit", "")
-    for name, value in _parameters(preset.parameters):
+    for name, value in _parameters(preset.as_written()):
         assumed = any(name == each or name.startswith(f"{each}.") for each in preset.assumed)
         table.add_row(name, _value_text(value), unit_of(name), "assumed" if assumed else "")
     _print(stream, table)

@@ -34,7 +34,10 @@ class StoppedError(RuntimeError):
     """The engine was stopped or an I/O failed: it runs no more programs."""
 
 def build_info() -> dict[str, str]:
-    """Version, build profile and processor architecture of the Rust module."""
+    """Version, build profile and processor architecture of the Rust module.
+
+    The profile is ``release``, or else its name with the level of optimization: ``dev (opt-level 3)``.
+    """
 
 @final
 class WatchedTime:

@@ -49,7 +49,7 @@ fn measure_overhead(py: Python<'_>, cpus: Vec<usize>) -> PyResult<(f64, f64, f64
 fn build_info() -> HashMap<&'static str, &'static str> {
     HashMap::from([
         ("version", env!("CARGO_PKG_VERSION")),
-        ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }),
+        ("profile", env!("OPENPTS_PROFILE")),
         ("architecture", std::env::consts::ARCH),
     ])
 }

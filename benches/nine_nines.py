@@ -16,6 +16,7 @@ from typing import Final
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
+from openpts.simulation.presets import Preset
 from openpts.units import GIB, KIB, NS_PER_MS, NS_PER_S, NS_PER_US
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -66,7 +67,7 @@ def main() -> int:
 
 
 def measured() -> Sample:
-    drive = SimulatedDrive(PRESET, path="sim:nine-nines", capacity_bytes=GIB, scale=1, seed=1)
+    drive = SimulatedDrive(Preset(PRESET), path="sim:nine-nines", capacity_bytes=GIB, scale=1, seed=1)
     options = NativeOptions(interval_ns=3600 * NS_PER_S, interval_histograms=False)
     engine = drive.engine(Demand(1, 1, 4 * KIB), 1, options)
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 100, 1, 1, ActiveRange())

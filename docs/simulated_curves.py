@@ -44,7 +44,7 @@ def drive_and_engine(preset_name: str, *, interval_s: int = 60) -> tuple[Simulat
     preset = load_preset(preset_name)
     scale = default_scale(preset, preset.capacity_bytes)
     drive = SimulatedDrive(
-        preset.text, path=preset_name, capacity_bytes=preset.capacity_bytes, scale=scale, seed=SEED
+        preset, path=preset_name, capacity_bytes=preset.capacity_bytes, scale=scale, seed=SEED
     )
     options = NativeOptions(interval_ns=interval_s * NS_PER_S, interval_histograms=False)
     return drive, drive.engine(Demand(32, 32, MIB), SEED, options)

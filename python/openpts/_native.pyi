@@ -3,7 +3,9 @@
 import builtins
 from collections.abc import Mapping
 from os import PathLike
-from typing import Any, final
+from typing import Any, Self, final
+
+from typing_extensions import disjoint_base
 
 __all__ = [
     "CaptureSummary",
@@ -11,7 +13,9 @@ __all__ = [
     "Histogram",
     "IntervalResult",
     "OperationResult",
+    "Preset",
     "ServedDrive",
+    "Shape",
     "SimulatedDrive",
     "SimulatedEngine",
     "StepResult",
@@ -19,11 +23,8 @@ __all__ = [
     "UnavailableError",
     "WatchedTime",
     "build_info",
-    "check_preset",
     "measure_overhead",
     "probe",
-    "steady_write_amplification",
-    "write_amplification",
 ]
 
 class UnavailableError(OSError):
@@ -33,7 +34,10 @@ class StoppedError(RuntimeError):
     """The engine was stopped or an I/O failed: it runs no more programs."""
 
 def build_info() -> dict[str, str]:
-    """Version, build profile and processor architecture of the Rust module."""
+    """Version, build profile and processor architecture of the Rust module.
+
+    The profile is ``release``, or else its name with the level of optimization: ``dev (opt-level 3)``.
+    """
 
 @final
 class WatchedTime:
@@ -224,28 +228,37 @@ def measure_overhead(*, cpus: list[int]) -> tuple[float, float, float]:
     Takes some 200 ms. Raises UnavailableError where there is no io_uring.
     """
 
-@final
-class SimulatedDrive:
-    """A drive in virtual time, made from a preset's text; quantities are those of the nominal drive.
+@disjoint_base
+class Preset:
+    """A simulated drive as its TOML text describes it, read and checked.
 
-    One simulated page stands for ``scale`` pages. The capacity may come out a little smaller than asked for.
-    Orders (purge, caches, jump start) wait until the programs that were submitted before have ended or were
-    stopped; other threads run meanwhile. Between programs and orders no virtual time passes.
-    Raises ValueError if the preset makes no sense or can't have that capacity.
+    Raises ValueError, one sentence with the line or the dotted name of what makes no sense.
     """
 
-    def __new__(cls, preset_toml: str, *, capacity_bytes: int, scale: int, seed: int) -> SimulatedDrive: ...
+    def __new__(cls, text: str) -> Self: ...
+    @property
+    def text(self) -> str:
+        """The file as it is."""
+
     @property
     def name(self) -> str:
-        """Name of the preset."""
+        """Its name, as reports print it."""
 
     @property
     def summary(self) -> str:
-        """What the preset stands for."""
+        """What it stands for, in a line."""
 
     @property
     def model(self) -> str:
         """What kind of model: ``page-mapped``, ``log-block`` or ``oracle``."""
+
+    @property
+    def capacity_bytes(self) -> int:
+        """Size of the nominal drive, where the user names none."""
+
+    @property
+    def sector_bytes(self) -> int:
+        """Logical block."""
 
     @property
     def assumed(self) -> list[str]:
@@ -254,6 +267,77 @@ class SimulatedDrive:
     @property
     def rated(self) -> dict[str, float]:
         """What the maker promises, by name."""
+
+    @property
+    def limits_c(self) -> dict[str, float]:
+        """Temperatures of the drive's own limits, ``warning_c`` and ``critical_c``, as far as it has them."""
+
+    @property
+    def slc_burst_share(self) -> float | None:
+        """Share of the user capacity that a fresh drive takes into single-bit cells; None without such a
+        cache.
+        """
+
+    def figures(self) -> list[dict[str, Any]]:
+        """The published figures, as they are written."""
+
+    def as_written(self) -> dict[str, Any]:
+        """The whole file: tables, arrays and values in its order."""
+
+    def shape(self, capacity_bytes: int, scale: int) -> Shape | None:
+        """What follows for a drive of so many nominal bytes; None for an oracle, which has no flash.
+
+        Raises ValueError at a scale of 0.
+        """
+
+    def write_amplification(
+        self, *, over_provisioning: float, seed: int
+    ) -> tuple[float, float, float, float]:
+        """Write amplification under uniform random writes, as simulated; the over-provisioning that takes
+        part, and theory at that and at the nominal one.
+
+        Raises ValueError if the preset is not page-mapped or can't have that over-provisioning.
+        """
+
+@final
+class Shape:
+    """A simulated drive's size and speed before one is made. Bytes and pages are the simulated ones, times
+    micro times, rates estimates.
+
+    ``superblocks``, their user bytes and ``rows`` are 0 where the model has none. ``settling_ns`` is how far
+    work that one phase leaves behind can reach into the next: a full write buffer, or a merge or collection
+    at once.
+    """
+
+    user_bytes: int
+    physical_pages: int
+    superblocks: int
+    superblock_user_bytes: float
+    rows: int
+    rows_of_real_drive: int
+    buffer_bytes: int
+    settling_ns: float
+    fresh_write_bytes_per_s: float
+
+    def expected_iops(self, block_size_bytes: int, *, read_share: float, collects: bool) -> float:
+        """About how many I/Os the drive does each second at most; if it ``collects``, as random writes in
+        steady state make it.
+        """
+
+@final
+class SimulatedDrive:
+    """A drive in virtual time, made from a preset; quantities are those of the nominal drive.
+
+    One simulated page stands for ``scale`` pages. The capacity may come out a little smaller than asked for.
+    Orders (purge, caches, jump start) wait until the programs that were submitted before have ended or were
+    stopped; other threads run meanwhile. Between programs and orders no virtual time passes.
+    Raises ValueError if the preset can't have that capacity.
+    """
+
+    def __new__(cls, preset: Preset, *, capacity_bytes: int, scale: int, seed: int) -> SimulatedDrive: ...
+    @property
+    def name(self) -> str:
+        """Name of the preset."""
 
     @property
     def capacity_bytes(self) -> int:
@@ -336,13 +420,13 @@ class ServedDrive:
     ``unreadable_bytes`` are offsets that end a read over them with a media error; after
     ``vanishes_after_ios`` I/Os nobody reaches the drive any more. ``secrets`` are keys by host NQN, of
     the host and of the drive, transformed with the owner's name; with any, hosts must authenticate.
-    Raises ValueError if the preset or an option makes no sense, OSError if the address, the file or a thread
+    Raises ValueError if an option makes no sense, OSError if the address, the file or a thread
     can't be had.
     """
 
     def __new__(
         cls,
-        preset_toml: str,
+        preset: Preset,
         *,
         address: str,
         capacity_bytes: int,
@@ -418,18 +502,3 @@ class SimulatedEngine:
 
         Raises UnavailableError if not every I/O is in them.
         """
-
-def check_preset(preset_toml: str) -> None:
-    """Raise the ValueError that a drive of this preset would raise, whatever its capacity; makes none."""
-
-def steady_write_amplification(physical_per_user: float) -> float:
-    """Steady write amplification of uniform random writes in large superblocks, first in first out."""
-
-def write_amplification(
-    preset_toml: str, *, over_provisioning: float, seed: int
-) -> tuple[float, float, float, float]:
-    """Write amplification under uniform random writes, as simulated; the over-provisioning that takes part,
-    and theory at that and at the nominal one.
-
-    Raises ValueError if the preset is not page-mapped or can't have that over-provisioning.
-    """

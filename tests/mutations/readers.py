@@ -186,8 +186,8 @@ def preset(path: Path) -> object:
     """As `openpts plan` reads one, and a run makes a drive of it."""
     with redirect_stdout(StringIO()):
         cli.main(["plan", "tp", f"sim:{path}"], standalone_mode=False)
-    text = load_preset(str(path)).text
-    return SimulatedDrive(text, path="sim:drive.toml", capacity_bytes=64 * MIB, scale=1, seed=1)
+    drive = load_preset(str(path))
+    return SimulatedDrive(drive, path="sim:drive.toml", capacity_bytes=64 * MIB, scale=1, seed=1)
 
 
 def record(path: Path) -> object:

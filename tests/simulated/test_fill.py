@@ -12,7 +12,6 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.simulation.presets import load_preset
-from openpts.simulation.shape import slc_burst_share
 from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
 from tests.simulated.whole_tests import run_whole
@@ -34,7 +33,7 @@ def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: P
     # at a scale, each of the hundred steps ends with a whole simulated I/O
     assert figures["written_bytes"] == pytest.approx(256e9, rel=1e-3)
     # by the formula of the model's cache: 31.3 GB, which no step of 2.56 GB ends at
-    share = slc_burst_share(load_preset("client-qlc"))
+    share = load_preset("client-qlc").slc_burst_share
     assert share is not None
     assert figures["cache_end_bytes"] == pytest.approx(share * 256e9, rel=0.005)
     low, high = figures["cache_end_between_bytes"]
@@ -49,7 +48,7 @@ def test_a_drive_with_a_cache_shows_its_end_and_gets_some_of_it_back(tmp_path: P
 
 
 def test_a_drive_without_a_cache_fills_at_one_rate(tmp_path: Path) -> None:
-    assert load_preset("enterprise-tlc").parameter("page_mapped.cache") is None
+    assert load_preset("enterprise-tlc").slc_burst_share is None
     figures = summarise(run_whole("fill", DriveClass.ENTERPRISE, tmp_path / "run"))
     assert len(figures["segments"]) == 1
     assert {one["returned_bytes"] for one in figures["idle_times"]} == {0}

@@ -2,19 +2,18 @@
 
 import pytest
 
-from openpts._native import SimulatedDrive
+from openpts._native import Shape, SimulatedDrive
 from openpts.simulation.presets import Preset, shipped_presets
 from openpts.simulation.scale import default_scale
-from openpts.simulation.shape import Shape, shape_of
 from openpts.units import GB
 
 PAGE_MAPPED = [preset for preset in shipped_presets() if preset.model == "page-mapped"]
 
 
 def foretold_and_made(preset: Preset, capacity_bytes: int, scale: int) -> tuple[Shape, SimulatedDrive]:
-    shape = shape_of(preset, capacity_bytes, scale)
+    shape = preset.shape(capacity_bytes, scale)
     assert shape is not None
-    return shape, SimulatedDrive(preset.text, capacity_bytes=capacity_bytes, scale=scale, seed=1)
+    return shape, SimulatedDrive(preset, capacity_bytes=capacity_bytes, scale=scale, seed=1)
 
 
 @pytest.mark.parametrize("preset", PAGE_MAPPED, ids=lambda preset: preset.name)

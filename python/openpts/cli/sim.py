@@ -54,9 +54,9 @@ def _preset_object(preset: Preset) -> dict[str, Any]:
         "capacity_bytes": preset.capacity_bytes,
         "default_scale": default_scale(preset, preset.capacity_bytes),
         "sector_bytes": preset.sector_bytes,
-        "assumed": list(preset.assumed),
-        "rated": dict(preset.rated),
-        "figures": len(preset.figures),
+        "assumed": preset.assumed,
+        "rated": preset.rated,
+        "figures": len(preset.figures()),
         "place": preset.place,
     }
 
@@ -79,7 +79,7 @@ def _print_parameters(stream: IO[str], preset: Preset) -> None:
     """All parameters of a preset, with their units; assumed ones are marked."""
     _print(stream, f"{preset.name}: {preset.summary}", "")
     table = _table("=Parameter", ">Value", "Unit", "")
-    for name, value in _parameters(preset.parameters):
+    for name, value in _parameters(preset.as_written()):
         assumed = any(name == each or name.startswith(f"{each}.") for each in preset.assumed)
         table.add_row(name, _value_text(value), unit_of(name), "assumed" if assumed else "")
     _print(stream, table)
@@ -241,7 +241,7 @@ def show(preset: str, *, toml: bool, as_json: bool) -> None:
     if toml:
         click.echo(loaded.text, nl=not loaded.text.endswith("\n"))
     elif as_json:
-        click.echo(json.dumps({**_preset_object(loaded), "parameters": loaded.parameters}, indent=2))
+        click.echo(json.dumps({**_preset_object(loaded), "parameters": loaded.as_written()}, indent=2))
     else:
         _print_parameters(sys.stdout, loaded)
 
@@ -296,15 +296,16 @@ def check(
         else:
             _print_amplifications(sys.stdout, rows)
         context.exit(0 if all(row.holds for row in rows) else _FAILED)
-    if not preset.figures:
+    figures = len(preset.figures())
+    if not figures:
         raise UsageError(f"{preset.name} lists no published figures: add [[figures]] to {preset.place}")
     checked: list[Checked] = []
     for row in check_figures(preset, seed):
         checked.append(row)
         if not as_json and can_be_drawn_over(sys.stderr):
             click.echo("\r\x1b[K", nl=False, file=with_controls(sys.stderr))
-            if len(checked) < len(preset.figures):
-                click.echo(f"{len(checked)}/{len(preset.figures)} figures", nl=False, err=True)
+            if len(checked) < figures:
+                click.echo(f"{len(checked)}/{figures} figures", nl=False, err=True)
     if as_json:
         click.echo(json.dumps([row.as_object() for row in checked], indent=2))
     else:

@@ -100,7 +100,7 @@ class ServedDrive:
         self.seed = seed
         try:
             self._served: _native.ServedDrive | None = _native.ServedDrive(
-                preset.text,
+                preset,
                 address=address,
                 capacity_bytes=capacity_bytes,
                 scale=scale,

@@ -8,6 +8,7 @@ from openpts.engine.contract import EngineProgress, EngineStoppedError
 from openpts.engine.options import CompletionWait, Demand, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
 from openpts.errors import EngineUnavailableError, PurgeError, PurgeImpossibleError, UsageError
+from openpts.simulation.presets import Preset
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts, SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.sample import StepState
@@ -95,39 +96,38 @@ _MARKS: Final = 64
 class SimulatedDrive:
     """One drive of a preset, new from its maker.
 
-    ``path`` is the text that names it; ``label`` is what reports call its preset, if that is not its name.
+    ``path`` is the text that names it.
     """
 
     def __init__(
         self,
-        preset_toml: str,
+        preset: Preset,
         *,
         path: str,
         capacity_bytes: int,
         scale: int,
         seed: int,
-        label: str | None = None,
     ) -> None:
-        """Raises UsageError where the preset makes no sense, or not with that capacity and scale."""
+        """Raises UsageError where the preset makes no sense with that capacity and scale."""
         try:
             self._drive = _native.SimulatedDrive(
-                preset_toml, capacity_bytes=capacity_bytes, scale=scale, seed=seed
+                preset, capacity_bytes=capacity_bytes, scale=scale, seed=seed
             )
         except ValueError as error:
             raise UsageError(f"{path}: {error}") from error
         drive = self._drive
         self.simulation = SimulationFacts(
-            preset=label or drive.name,
-            summary=drive.summary,
-            model=drive.model,
+            preset=preset.label,
+            summary=preset.summary,
+            model=preset.model,
             scale=drive.scale,
             simulated_bytes=drive.simulated_bytes,
             seed=seed,
-            assumed=tuple(drive.assumed),
+            assumed=tuple(preset.assumed),
         )
         self.facts = TargetFacts(
             kind=TargetKind.SIMULATED,
-            name=f"sim:{drive.name}",
+            name=f"sim:{preset.name}",
             path=path,
             user_capacity_bytes=drive.capacity_bytes,
             sector_bytes=drive.sector_bytes,
@@ -194,18 +194,3 @@ class SimulatedDrive:
         if self._drive.write_cache() not in {None, enabled}:
             with suppress(_native.UnavailableError):  # reading it back shows that it did not change
                 self._drive.set_write_cache(enabled)
-
-
-def write_amplification(
-    preset_toml: str, *, over_provisioning: float, seed: int
-) -> tuple[float, float, float, float]:
-    """Steady write amplification of uniform random writes, the effective over-provisioning, and theory.
-
-    Theory is that of the effective over-provisioning, and then of the nominal one.
-
-    Raises UsageError where the preset makes no sense or has no such theory.
-    """
-    try:
-        return _native.write_amplification(preset_toml, over_provisioning=over_provisioning, seed=seed)
-    except ValueError as error:
-        raise UsageError(str(error)) from error

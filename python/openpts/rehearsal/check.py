@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import Demand, NativeOptions
-from openpts.engine.simulated import SimulatedDrive, SimulatedEngine, write_amplification
-from openpts.errors import RunFailedError
+from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
+from openpts.errors import RunFailedError, UsageError
 from openpts.simulation.figures import Figure, Io, JumpStart, Preparation, Unit, figures_of
 from openpts.simulation.presets import Preset
 from openpts.units import MB, MIB, NS_PER_MS, NS_PER_S, NS_PER_US
@@ -77,10 +77,16 @@ class Checked:
 
 
 def check_amplification(preset: Preset, over_provisioning: float, seed: int) -> Amplification:
-    """Write amplification of a preset's collection at that share of spare, against theory."""
-    simulated, effective, theory, nominal_theory = write_amplification(
-        preset.text, over_provisioning=over_provisioning, seed=seed
-    )
+    """Write amplification of a preset's collection at that share of spare, against theory.
+
+    Raises UsageError where the preset has no such theory.
+    """
+    try:
+        simulated, effective, theory, nominal_theory = preset.write_amplification(
+            over_provisioning=over_provisioning, seed=seed
+        )
+    except ValueError as error:
+        raise UsageError(str(error)) from error
     return Amplification(over_provisioning, effective, simulated, theory, nominal_theory)
 
 
@@ -103,7 +109,7 @@ def check_figure(preset: Preset, figure: Figure, seed: int) -> Checked:
 
 def _measured(preset: Preset, figure: Figure, preparation: Preparation, seed: int) -> float:
     drive = SimulatedDrive(
-        preset.text,
+        preset,
         path=f"sim:{preset.name}",
         capacity_bytes=figure.capacity_bytes or preset.capacity_bytes,
         scale=figure.scale,

@@ -7,7 +7,6 @@ from typing import Final
 from openpts.record.reader import Run
 from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.scale import ios_for_nines, nines_of, scale_concerns, times_text
-from openpts.simulation.shape import slc_burst_share
 from openpts.units import NS_PER_S, format_capacity
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
@@ -96,7 +95,7 @@ def _ios_of_real_step(sample: Sample) -> float:
 
 def _cache(subject: Subject, run: Run) -> Iterator[PlanConcern]:
     """A single-bit cache that nothing ever leaves hides the drive behind it."""
-    share = slc_burst_share(subject.preset)
+    share = subject.preset.slc_burst_share
     if share is None:
         return
     cache_bytes = round(share * subject.capacity_bytes)

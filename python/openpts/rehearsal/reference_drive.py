@@ -75,10 +75,13 @@ def subject_of(wishes: Wishes, roots: SystemRoots) -> Subject:
     if sheet or wishes.capacity_bytes or (wishes.like is not None and wishes.preset):
         # the promises of a preset are those of another drive
         subject = replace(subject, rated={})
+    capacity_bytes = wishes.capacity_bytes or sheet.get("capacity_bytes") or subject.capacity_bytes
+    if capacity_bytes > _MOST_NUMBER:
+        raise UsageError(f"a capacity of {capacity_bytes:,} bytes is more than any drive has")
     return replace(
         subject,
         name=sheet.get("name", subject.name),
-        capacity_bytes=wishes.capacity_bytes or sheet.get("capacity_bytes") or subject.capacity_bytes,
+        capacity_bytes=capacity_bytes,
         rated={**subject.rated, **sheet.get("rated", {}), **wishes.rated},
     )
 
@@ -126,4 +129,9 @@ def _read_sheet(path: Path) -> dict[str, Any]:
                 f"the data sheet {path} has {key} = {value!r}, which is not a number above 0 and up to "
                 f"{_MOST_NUMBER:g}"
             )
+    if "capacity_bytes" in sheet:
+        if sheet["capacity_bytes"] % 1:
+            told = f"{sheet['capacity_bytes']}, which is not a whole number"
+            raise UsageError(f"the data sheet {path} has capacity_bytes = {told}")
+        sheet["capacity_bytes"] = int(sheet["capacity_bytes"])
     return sheet

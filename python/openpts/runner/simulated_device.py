@@ -168,8 +168,9 @@ class SimulatedDevice:
 
     def health(self) -> HealthReading:
         """See the protocol."""
-        thermal = self.preset.parameters.get("page_mapped", {}).get("thermal", {})
-        return simulated_health(self.drive.smart(), has_flash=self.drive.has_flash, limits_c=thermal)
+        return simulated_health(
+            self.drive.smart(), has_flash=self.drive.has_flash, limits_c=self.preset.limits_c
+        )
 
     def host_settings(self) -> Facts:
         """See the protocol."""
@@ -238,7 +239,7 @@ def check_preset(preset: Preset) -> None:
     Only the drive itself knows all of its parameters; what plans with them comes after this.
     """
     SimulatedDrive(
-        preset.text,
+        preset,
         path=preset.name if preset.place == SHIPPED else preset.place,
         capacity_bytes=preset.capacity_bytes,
         scale=default_scale(preset, preset.capacity_bytes),
@@ -257,12 +258,11 @@ def _new_drive(preset: Preset, path: str, capacity_bytes: int, scale: int, seed:
         raise UsageError(f"{path}: {'; '.join(too_large)}")
     try:
         return SimulatedDrive(
-            preset.text,
+            preset,
             path=path,
             capacity_bytes=capacity_bytes,
             scale=scale,
             seed=seed,
-            label=preset.label,
         )
     except UsageError as error:
         if not concerns:

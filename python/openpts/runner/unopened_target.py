@@ -70,7 +70,7 @@ class UnopenedTarget:
             scale=scale,
             simulated_bytes=capacity_bytes // scale,
             seed=target.seed or 0,
-            assumed=preset.assumed,
+            assumed=tuple(preset.assumed),
         )
         name = f"sim:{preset.name}"
         facts = TargetFacts(

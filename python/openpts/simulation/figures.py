@@ -178,6 +178,6 @@ def figures_of(preset: Preset) -> tuple[Figure, ...]:
     Raises UsageError with the place of what makes no sense.
     """
     try:
-        return msgspec.convert(preset.figures, tuple[Figure, ...])
+        return msgspec.convert(preset.figures(), tuple[Figure, ...])
     except msgspec.ValidationError as error:
         raise UsageError(f"invalid figures in the preset {preset.name}: {in_words(error)}") from error

@@ -7,8 +7,8 @@ from enum import StrEnum
 from itertools import pairwise
 from typing import Final
 
+from openpts._native import Shape
 from openpts.simulation.presets import Preset
-from openpts.simulation.shape import Shape, expected_iops, shape_of
 from openpts.units import GB, NS_PER_S, format_capacity, format_duration, format_latency_ms
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import planned_length_ns
@@ -71,7 +71,7 @@ def scale_concerns(
     ``steps`` are in the order in which they will run: one that follows an idle gap counts as a burst.
     ``nines`` is how many of a percentile the operator wants to see.
     """
-    shape = shape_of(preset, capacity_bytes, scale)
+    shape = preset.shape(capacity_bytes, scale)
     if shape is None:
         return ()
     found = [
@@ -87,7 +87,7 @@ def scale_concerns(
 
 def settled_step_ns(preset: Preset, capacity_bytes: int, scale: int, steps: Sequence[Step]) -> int:
     """The shortest length that gives no step a concern about its phase; 0 where nothing has to settle."""
-    shape = shape_of(preset, capacity_bytes, scale)
+    shape = preset.shape(capacity_bytes, scale)
     if shape is None:
         return 0
     settling_ns = max((_settling_ns(shape, stimulus) for _, stimulus, _ in _timed(steps)), default=0.0)
@@ -98,10 +98,20 @@ def size_concerns(
     preset: Preset, capacity_bytes: int, scale: int, available_memory_bytes: int | None
 ) -> tuple[ScaleConcern, ...]:
     """What speaks against so large or so small a drive, before one is made: pages and memory, superblocks."""
-    shape = shape_of(preset, capacity_bytes, scale)
+    shape = preset.shape(capacity_bytes, scale)
     if shape is None:
         return ()
     return (*_memory(shape, scale, available_memory_bytes), *_superblocks(shape, scale))
+
+
+def expected_iops(shape: Shape, stimulus: Stimulus, *, fresh: bool = False) -> float:
+    """About how many I/Os of this stimulus the drive does each second at most.
+
+    Random writes are those of the steady state unless the drive is ``fresh``.
+    """
+    reads = stimulus.operations.read / max(1, stimulus.operations.read + stimulus.operations.write)
+    collects = not fresh and stimulus.random_pct > 0
+    return shape.expected_iops(stimulus.block_size_bytes, read_share=reads, collects=collects)
 
 
 def _superblocks(shape: Shape, scale: int) -> Iterator[ScaleConcern]:

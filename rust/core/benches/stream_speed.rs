@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use openpts_core::workload::{
-    BlockSize, Carried, Data, OperationWeights, Pacing, Placement, Step, Stimulus, Stop, Stream, Zone,
+    BlockSize, Carried, OperationWeights, Placement, Step, Stimulus, Stop, Stream, Zone,
 };
 
 const IOS: u32 = 1_000_000;
@@ -16,20 +16,7 @@ const RANGE_BYTES: u64 = 480_103_981_056;
 const SECTOR_BYTES: u32 = 512;
 
 fn random_reads() -> Stimulus {
-    Stimulus {
-        block_sizes: vec![BlockSize { bytes: 4096, weight: 1 }],
-        operations: OperationWeights { read: 1, ..OperationWeights::default() },
-        random_pct: 100,
-        range_start_bytes: 0,
-        range_end_bytes: RANGE_BYTES,
-        placement: Placement::Uniform,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc: 1,
-        qd: 32,
-        pacing: Pacing::ClosedLoop,
-        data: Data::Random,
-    }
+    Stimulus { qd: 32, ..Stimulus::random(OperationWeights::reads_pct(100), 4096, 0..RANGE_BYTES) }
 }
 
 fn placed(placement: Placement) -> Stimulus {
@@ -46,7 +33,7 @@ fn composite_block_size() -> Stimulus {
             .zip(weights)
             .map(|(bytes, weight)| BlockSize { bytes, weight })
             .collect(),
-        operations: OperationWeights { read: 40, write: 60, ..OperationWeights::default() },
+        operations: OperationWeights::reads_pct(40),
         placement: Placement::Zones(vec![zone(50, 5.0), zone(30, 15.0), zone(20, 80.0)]),
         ..random_reads()
     }
@@ -61,7 +48,7 @@ struct Costs {
 
 fn costs_of(stimulus: Stimulus) -> Costs {
     let stop = Stop { duration_ns: Some(u64::MAX), ..Stop::default() };
-    let step = Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false };
+    let step = Step::new(Some(stimulus), stop);
     let stimulus = step.stimulus.as_ref().expect("given above");
     let mut costs = Costs { io_ns: f64::INFINITY, first_us: f64::INFINITY, later_us: f64::INFINITY };
     for _ in 0..REPEATS {
@@ -85,7 +72,7 @@ fn costs_of(stimulus: Stimulus) -> Costs {
 
 fn main() {
     println!("{:40} {:>10} {:>15} {:>15}", "stimulus", "ns per I/O", "us, first step", "us, later step");
-    let mixed = OperationWeights { read: 65, write: 35, ..OperationWeights::default() };
+    let mixed = OperationWeights::reads_pct(65);
     for (name, stimulus) in [
         ("4 KiB random read", random_reads()),
         ("4 KiB random 65/35", Stimulus { operations: mixed, ..random_reads() }),

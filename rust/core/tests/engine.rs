@@ -141,7 +141,7 @@ fn the_ramp_up_counts_for_nothing_and_the_stop_rule_begins_after_it() {
 fn an_idle_gap_lasts_as_long_as_it_should_and_leaves_no_gap_to_report() {
     let file = scratch();
     let session = open(&file, 2, 4);
-    let idle = Step { stimulus: None, stop: milliseconds(80), ramp_ns: 0, capture: false };
+    let idle = Step::new(None, milliseconds(80));
     let busy = random(4096, 100, 2, 4, milliseconds(20));
     session.submit(vec![busy.clone(), idle, busy]).unwrap();
     let (before, _) = next(&session);

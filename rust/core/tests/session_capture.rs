@@ -202,7 +202,7 @@ fn with_errors_allowed_what_failed_is_in_no_count() {
     wanted.capture = Some(CaptureOrder { folder: folder.path().join("captures"), lba_bytes: 512 });
     let session = Session::open(Target::duplicate(scratch.as_raw_fd()).unwrap(), wanted).unwrap();
     let mut step = captured_step(composite(Stop { ios: Some(5000), ..Stop::default() }));
-    step.stimulus.as_mut().unwrap().operations = OperationWeights { read: 1, ..OperationWeights::default() };
+    step.stimulus.as_mut().unwrap().operations = OperationWeights::reads_pct(100);
     assert!(!folder.path().join("captures").exists());
     session.submit(vec![step.clone()]).unwrap();
     let result = next(&session).0;

@@ -2,26 +2,18 @@
 //! that another thread holds.
 
 use openpts_core::workload::{
-    BlockSize, Carried, Data, OperationWeights, Pacing, Placement, Step, Stimulus, Stop, Stream, Zone,
+    BlockSize, Carried, OperationWeights, Placement, Step, Stimulus, Stop, Stream, Zone,
 };
 
 fn step(placement: Placement, random_pct: u8) -> Step {
+    let operations = OperationWeights { read: 3, write: 2, trim: 1, flush: 1, fsync: 1 };
     let stimulus = Stimulus {
         block_sizes: [512, 4096, 65536].map(|bytes| BlockSize { bytes, weight: bytes / 512 }).to_vec(),
-        operations: OperationWeights { read: 3, write: 2, trim: 1, flush: 1, fsync: 1 },
         random_pct,
-        range_start_bytes: 0,
-        range_end_bytes: 1 << 30,
         placement,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc: 1,
-        qd: 1,
-        pacing: Pacing::ClosedLoop,
-        data: Data::Random,
+        ..Stimulus::random(operations, 4096, 0..1 << 30)
     };
-    let stop = Stop { duration_ns: Some(1), ..Stop::default() };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
+    Step::new(Some(stimulus), Stop { duration_ns: Some(1), ..Stop::default() })
 }
 
 #[test]

@@ -4,6 +4,7 @@ mod arguments;
 mod engine;
 mod errors;
 mod histogram;
+mod preset;
 mod results;
 #[cfg(feature = "nvme-target")]
 mod served;
@@ -48,7 +49,7 @@ fn measure_overhead(py: Python<'_>, cpus: Vec<usize>) -> PyResult<(f64, f64, f64
 fn build_info() -> HashMap<&'static str, &'static str> {
     HashMap::from([
         ("version", env!("CARGO_PKG_VERSION")),
-        ("profile", if cfg!(debug_assertions) { "debug" } else { "release" }),
+        ("profile", env!("OPENPTS_PROFILE")),
         ("architecture", std::env::consts::ARCH),
     ])
 }
@@ -62,14 +63,14 @@ mod native {
     #[pymodule_export]
     use super::histogram::PyHistogram;
     #[pymodule_export]
+    use super::preset::{PyPreset, PyShape};
+    #[pymodule_export]
     use super::results::{PyCaptureSummary, PyIntervalResult, PyOperationResult, PyStepResult};
     #[cfg(feature = "nvme-target")]
     #[pymodule_export]
     use super::served::PyServedDrive;
     #[pymodule_export]
-    use super::simulated::{
-        PySimulatedDrive, PySimulatedEngine, check_preset, steady_write_amplification, write_amplification,
-    };
+    use super::simulated::{PySimulatedDrive, PySimulatedEngine};
     #[pymodule_export]
     use super::watched_time::PyWatchedTime;
     #[pymodule_export]

@@ -7,12 +7,12 @@ use std::os::fd::RawFd;
 
 use openpts_core::machine;
 use openpts_nvme_target::{Faults, Identity, Order, Secret, Served, Target, TargetError};
-use openpts_sim::{Preset, PresetError, Scale};
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-use super::arguments::patience;
+use super::arguments::{patience, scale_of};
 use super::errors::value_error;
+use super::preset::PyPreset;
 
 fn target_error(error: TargetError) -> PyErr {
     let text = error.to_string();
@@ -33,14 +33,14 @@ pub(super) struct PyServedDrive(Target);
 impl PyServedDrive {
     #[new]
     #[pyo3(signature = (
-        preset_toml, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
+        preset, *, address, capacity_bytes, scale, seed, worn_in, ambient_c, initial_wear_pct, nqn, serial,
         model, firmware, guid, data, sanitize_takes_s, sanitize_fails, format_fails, purge_lies, unreadable_bytes,
         vanishes_after_ios, secrets,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn new(
         py: Python<'_>,
-        preset_toml: &str,
+        preset: &Bound<'_, PyPreset>,
         address: &str,
         capacity_bytes: u64,
         scale: u32,
@@ -63,12 +63,10 @@ impl PyServedDrive {
         secrets: BTreeMap<String, (Vec<u8>, Option<Vec<u8>>)>,
     ) -> PyResult<Self> {
         let address: SocketAddr = address.parse().map_err(value_error::<std::net::AddrParseError>)?;
-        let scale = Scale::new(scale)
-            .ok_or_else(|| PyValueError::new_err("a scale of 0 is invalid: use 1 or more"))?;
         let order = Order {
-            preset: Preset::parse(preset_toml).map_err(value_error::<PresetError>)?,
+            preset: preset.get().preset().clone(),
             capacity_bytes,
-            scale,
+            scale: scale_of(scale)?,
             seed,
             is_worn_in: worn_in,
             ambient_c,

@@ -7,74 +7,44 @@ use std::sync::Arc;
 use openpts_core::engine::CaptureOrder;
 use openpts_core::workload::{StimulusError, parse_program};
 use openpts_sim::{
-    EraseCounts, NandPages, Preset, PresetError, Scale, SharedDrive, Smart, VirtualConfiguration,
-    VirtualSession,
+    EraseCounts, NandPages, PresetError, SharedDrive, Smart, VirtualConfiguration, VirtualSession,
 };
-use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-use super::arguments::patience;
+use super::arguments::{patience, scale_of};
 use super::errors::{engine_error, refused, value_error};
+use super::preset::PyPreset;
 use super::results::{PyCaptureSummary, PyReport, progress_of};
 
 #[pyclass(name = "SimulatedDrive", module = "openpts._native", frozen)]
 pub(super) struct PySimulatedDrive {
     drive: Arc<SharedDrive>,
-    preset: Preset,
+    name: String,
 }
 
 #[pymethods]
 impl PySimulatedDrive {
     #[new]
-    #[pyo3(signature = (preset_toml, *, capacity_bytes, scale, seed))]
-    fn new(py: Python<'_>, preset_toml: &str, capacity_bytes: u64, scale: u32, seed: u64) -> PyResult<Self> {
-        let preset = Preset::parse(preset_toml).map_err(value_error::<PresetError>)?;
-        let scale = Scale::new(scale)
-            .ok_or_else(|| PyValueError::new_err("a scale of 0 is invalid: use 1 or more"))?;
+    #[pyo3(signature = (preset, *, capacity_bytes, scale, seed))]
+    fn new(
+        py: Python<'_>,
+        preset: &Bound<'_, PyPreset>,
+        capacity_bytes: u64,
+        scale: u32,
+        seed: u64,
+    ) -> PyResult<Self> {
+        let preset = preset.get().preset();
+        let scale = scale_of(scale)?;
         let bytes = openpts_sim::simulated_bytes(capacity_bytes, scale);
         let drive = py
-            .detach(|| openpts_sim::open(&preset, bytes, scale, seed))
+            .detach(|| openpts_sim::open(preset, bytes, scale, seed))
             .map_err(value_error::<PresetError>)?;
-        Ok(Self { drive: Arc::new(SharedDrive::new(drive, scale)), preset })
+        Ok(Self { drive: Arc::new(SharedDrive::new(drive, scale)), name: preset.name.clone() })
     }
 
     #[getter]
     fn name(&self) -> &str {
-        &self.preset.name
-    }
-
-    #[getter]
-    fn summary(&self) -> &str {
-        &self.preset.summary
-    }
-
-    #[getter]
-    fn model(&self) -> &'static str {
-        if self.preset.page_mapped.is_some() {
-            "page-mapped"
-        } else if self.preset.log_block.is_some() {
-            "log-block"
-        } else {
-            "oracle"
-        }
-    }
-
-    #[getter]
-    fn assumed(&self) -> Vec<String> {
-        self.preset.assumed.clone()
-    }
-
-    #[getter]
-    fn rated(&self) -> HashMap<&'static str, f64> {
-        let rated = self.preset.rated;
-        let figures = [
-            ("tbw", rated.tbw),
-            ("random_write_iops", rated.random_write_iops),
-            ("random_read_iops", rated.random_read_iops),
-            ("sequential_write_bytes_per_s", rated.sequential_write_bytes_per_s),
-            ("sequential_read_bytes_per_s", rated.sequential_read_bytes_per_s),
-        ];
-        figures.into_iter().filter_map(|(name, figure)| Some((name, figure?))).collect()
+        &self.name
     }
 
     #[getter]
@@ -247,32 +217,4 @@ impl PySimulatedEngine {
         let summary = py.detach(|| self.0.finish()).map_err(engine_error)?;
         Ok(summary.map(PyCaptureSummary::from))
     }
-}
-
-/// Whether a preset makes sense, without a drive of it.
-#[pyfunction]
-pub(super) fn check_preset(preset_toml: &str) -> PyResult<()> {
-    Preset::parse(preset_toml).map(drop).map_err(value_error::<PresetError>)
-}
-
-/// Write amplification of a drive that collects its oldest superblock first, by theory.
-#[pyfunction]
-pub(super) fn steady_write_amplification(physical_per_user: f64) -> f64 {
-    openpts_sim::theory::oldest_first(physical_per_user)
-}
-
-/// Write amplification as simulated, the spare space that takes part, and theory of that and of all of it.
-#[pyfunction]
-#[pyo3(signature = (preset_toml, *, over_provisioning, seed))]
-pub(super) fn write_amplification(
-    py: Python<'_>,
-    preset_toml: &str,
-    over_provisioning: f64,
-    seed: u64,
-) -> PyResult<(f64, f64, f64, f64)> {
-    let preset = Preset::parse(preset_toml).map_err(value_error::<PresetError>)?;
-    let found = py
-        .detach(|| openpts_sim::theory::write_amplification(&preset, over_provisioning, seed))
-        .map_err(value_error::<PresetError>)?;
-    Ok((found.simulated, found.effective_over_provisioning, found.theory, found.nominal_theory))
 }

@@ -8,9 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openpts_core::engine::Report;
-use openpts_core::workload::{
-    BlockSize, Data, Io, OperationWeights, Pacing, Placement, Step, Stimulus, Stop,
-};
+use openpts_core::workload::{Io, OperationWeights, Pacing, Step, Stimulus, Stop};
 use openpts_sim::{
     Answer, Completion, Drive, NEVER, Ps, Refusal, Scale, SharedDrive, Smart, VirtualConfiguration,
     VirtualSession,
@@ -74,20 +72,8 @@ impl Drive for Instantly {
 }
 
 fn stimulus(tc: u32, qd: u32, read_pct: u32, random_pct: u8, pacing: Pacing) -> Stimulus {
-    Stimulus {
-        block_sizes: vec![BlockSize { bytes: 4096, weight: 1 }],
-        operations: OperationWeights { read: read_pct, write: 100 - read_pct, ..OperationWeights::default() },
-        random_pct,
-        range_start_bytes: 0,
-        range_end_bytes: CAPACITY_BYTES,
-        placement: Placement::Uniform,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc,
-        qd,
-        pacing,
-        data: Data::Random,
-    }
+    let plain = Stimulus::random(OperationWeights::reads_pct(read_pct), 4096, 0..CAPACITY_BYTES);
+    Stimulus { random_pct, tc, qd, pacing, ..plain }
 }
 
 /// I/Os per second, in millions, of a step with intervals of this length.
@@ -105,7 +91,7 @@ fn speed_of(stimulus: &Stimulus, interval_ns: u64) -> f64 {
     };
     let session = VirtualSession::open(drive, &configuration).expect("threads are there");
     let stop = Stop { ios: Some(IOS), ..Stop::default() };
-    let program = vec![Step { stimulus: Some(stimulus.clone()), stop, ramp_ns: 0, capture: false }];
+    let program = vec![Step::new(Some(stimulus.clone()), stop)];
     let mut best = 0.0_f64;
     for _ in 0..REPEATS {
         let began_s = processor_s();

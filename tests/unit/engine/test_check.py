@@ -14,6 +14,7 @@ from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import UsageError
+from openpts.simulation.presets import load_preset
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments, Zone, Zones
@@ -72,8 +73,8 @@ def fio(descriptor: int) -> Engine:
 
 
 def simulated(folder: Path, scale: int) -> Engine:
-    text = write_oracle(folder, [1000.0], by="seconds").read_text()
-    drive = SimulatedDrive(text, path="sim:test", capacity_bytes=CAPACITY * scale, scale=scale, seed=1)
+    preset = load_preset(str(write_oracle(folder, [1000.0], by="seconds")))
+    drive = SimulatedDrive(preset, path="sim:test", capacity_bytes=CAPACITY * scale, scale=scale, seed=1)
     return drive.engine(DEMAND, 7, NativeOptions())
 
 

@@ -14,6 +14,7 @@ from openpts.engine.contract import Engine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
+from openpts.simulation.presets import load_preset
 from openpts.units import KIB, MIB
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Zone, Zones
@@ -51,7 +52,7 @@ def native(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 def simulated(folder: Path, scale: int) -> Engine:
     drive = SimulatedDrive(
-        write_oracle(folder, [20_000.0], by="seconds").read_text(),
+        load_preset(str(write_oracle(folder, [20_000.0], by="seconds"))),
         path="sim:mine",
         capacity_bytes=CAPACITY_BYTES * scale,
         scale=scale,

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from openpts import _native
 from openpts.analysis.latency import LatencyDistribution
 from openpts.engine.contract import EngineStoppedError
 from openpts.engine.native import NativeEngine
@@ -184,6 +185,7 @@ def test_a_short_transfer_is_a_failure_with_its_place(engine: NativeEngine, desc
 
 def test_the_engine_tells_what_it_is(engine: NativeEngine) -> None:
     assert engine.facts["engine"].value == "native"
+    assert _native.build_info()["profile"] in (engine.facts["build"].value or "")
     assert {"registered_buffers", "deferred_completion", "registered_ring"} <= set(engine.facts)
 
 

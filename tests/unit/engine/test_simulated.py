@@ -12,6 +12,7 @@ from openpts.engine.contract import EngineStoppedError
 from openpts.engine.options import CaptureOrder, CompletionWait, Demand, IoPath, NativeOptions
 from openpts.engine.simulated import SimulatedDrive, SimulatedEngine
 from openpts.errors import UsageError
+from openpts.simulation.presets import load_preset
 from openpts.units import GB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.sample import Sample, StepState
@@ -27,7 +28,11 @@ DEMAND = Demand(tc=2, qd=8, block_size_bytes=MIB)
 def drive_of(folder: Path, *, scale: int = 1, iops: float = IOPS) -> SimulatedDrive:
     preset = write_oracle(folder, [iops], by="seconds")
     return SimulatedDrive(
-        preset.read_text(), path=f"sim:{preset}", capacity_bytes=CAPACITY_BYTES, scale=scale, seed=3
+        load_preset(str(preset)),
+        path=f"sim:{preset}",
+        capacity_bytes=CAPACITY_BYTES,
+        scale=scale,
+        seed=3,
     )
 
 
@@ -189,9 +194,9 @@ def test_what_only_real_hosts_have_is_refused(
         drive.engine(DEMAND, 7, options)
 
 
-def test_a_preset_of_nonsense_names_the_target(tmp_path: Path) -> None:
+def test_a_capacity_that_a_preset_can_not_have_names_the_target() -> None:
     with pytest.raises(UsageError, match="sim:mine: "):
-        SimulatedDrive("name = 3", path="sim:mine", capacity_bytes=1, scale=1, seed=1)
+        SimulatedDrive(load_preset("mlc"), path="sim:mine", capacity_bytes=1, scale=1, seed=1)
 
 
 def test_marks_are_data_until_the_purge(drive: SimulatedDrive) -> None:
@@ -204,9 +209,8 @@ def test_marks_are_data_until_the_purge(drive: SimulatedDrive) -> None:
 
 def test_intervals_tell_what_the_drives_sensor_says(tmp_path: Path) -> None:
     """As its log does at the end, and throttling from 75 °C on by less than the sensor's lag."""
-    hot = SimulatedDrive(
-        write_hot_drive(tmp_path).read_text(), path="sim:hot", capacity_bytes=100 * GB, scale=5, seed=3
-    )
+    preset = load_preset(str(write_hot_drive(tmp_path)))
+    hot = SimulatedDrive(preset, path="sim:hot", capacity_bytes=100 * GB, scale=5, seed=3)
     engine = hot.engine(Demand(tc=1, qd=32, block_size_bytes=128 * KIB), 7, NativeOptions())
     writes = Stimulus.of(AccessPattern.SEQUENTIAL, 128 * KIB, 0, 1, 32, ActiveRange())
     engine.submit([Step(writes, Duration.seconds(400))])

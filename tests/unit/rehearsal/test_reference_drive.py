@@ -79,6 +79,7 @@ def test_without_any_word_about_the_drive_there_is_nothing_to_rehearse() -> None
         ("[rated]\ntbw = true", "not a number above 0"),
         ("[rated]\ntbw = nan", "not a number above 0"),
         ("\nname = ]", "line 2"),
+        ("capacity_bytes = 1000.5", "not a whole number"),
         ("name = 3", "not text"),
         ("preset = 3", "not text"),
     ],
@@ -86,6 +87,18 @@ def test_without_any_word_about_the_drive_there_is_nothing_to_rehearse() -> None
 def test_a_data_sheet_that_makes_no_sense_is_refused(tmp_path: Path, text: str, words: str) -> None:
     with pytest.raises(UsageError, match=words):
         subject(data_sheet=sheet(tmp_path, text), preset="theory")
+
+
+def test_a_capacity_in_powers_of_ten_is_a_whole_number_as_well(tmp_path: Path) -> None:
+    capacity_bytes = subject(
+        data_sheet=sheet(tmp_path, "capacity_bytes = 1.6e12"), preset="mlc"
+    ).capacity_bytes
+    assert (capacity_bytes, type(capacity_bytes)) == (1_600_000_000_000, int)
+
+
+def test_a_capacity_that_no_drive_has_is_refused() -> None:
+    with pytest.raises(UsageError, match="more than any drive has"):
+        subject(like="client-qlc", capacity_bytes=10**23)
 
 
 def test_a_missing_data_sheet_is_told(tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_what_was_deallocated_is_zeros_and_utilisation_falls(drive: ServedDrive)
 
 def test_the_cache_is_switched_and_writes_are_slower_without(drive: ServedDrive) -> None:
     """By the model's own time: a loaded machine adds to what a host sees."""
-    program_us = load_preset("client-qlc").parameter("page_mapped.slc.program_us")
+    program_us = load_preset("client-qlc").as_written()["page_mapped"]["slc"]["program_us"]
     with both(drive) as (host, io):
 
         def write_us() -> float:
@@ -451,7 +451,7 @@ def test_latency_follows_the_model(drive: ServedDrive) -> None:
             taken.append((time.perf_counter() - begun) * 1e9)
         after = drive.served()
     modelled_ns = (after.modelled_ns - before.modelled_ns) / (after.ios - before.ios)
-    least_us = load_preset("client-qlc").parameter("page_mapped.slc.read_us")
+    least_us = load_preset("client-qlc").as_written()["page_mapped"]["slc"]["read_us"]
     assert modelled_ns > least_us * 1000
     assert min(taken) >= least_us * 1000
     assert sum(taken) / len(taken) > modelled_ns

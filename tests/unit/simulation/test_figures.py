@@ -1,6 +1,5 @@
 """Published figures in a preset's file: how they are read, and when they hold."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -26,8 +25,19 @@ RELATIVE = {"unit": "% of the speed", "reference": []}
 
 def read(**changes: Any) -> Figure:
     entries = {key: value for key, value in {**WHOLE, **changes}.items() if value is not None}
-    (figure,) = figures_of(replace(load_preset("theory"), figures=(entries,)))
+    text = "\n".join(f"{key} = {toml(value)}" for key, value in entries.items())
+    (figure,) = figures_of(Preset(f"{load_preset('theory').text}\n[[figures]]\n{text}"))
     return figure
+
+
+def toml(value: Any) -> str:
+    match value:
+        case dict():
+            return "{" + ", ".join(f"{key} = {toml(each)}" for key, each in value.items()) + "}"
+        case list():
+            return f"[{', '.join(map(toml, value))}]"
+        case _:
+            return repr(value)
 
 
 @pytest.mark.parametrize("preset", shipped_presets(), ids=lambda preset: preset.name)

@@ -1,7 +1,5 @@
 """The planner: each condition at its edge."""
 
-from dataclasses import replace
-
 import pytest
 
 from openpts.simulation.presets import Preset, load_preset
@@ -9,12 +7,12 @@ from openpts.simulation.scale import (
     ScaleConcern,
     Severity,
     default_scale,
+    expected_iops,
     ios_for_nines,
     nines_of,
     scale_concerns,
     times_text,
 )
-from openpts.simulation.shape import expected_iops, shape_of
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf, IoCount
 
@@ -89,7 +87,7 @@ def test_a_scale_that_fits_is_named_even_if_nothing_is_left_to_simulate() -> Non
 
 
 def settling_s(preset: Preset, scale: int, measured: Step) -> float:
-    shape = shape_of(preset, CAPACITY, scale)
+    shape = preset.shape(CAPACITY, scale)
     assert shape is not None
     assert measured.stimulus is not None
     queue_s = measured.stimulus.toio / expected_iops(shape, measured.stimulus, fresh=True)
@@ -166,7 +164,7 @@ def test_nines_need_half_as_many_again_as_they_count(nines: int, ios: int) -> No
 
 
 def test_fewer_nines_are_promised_where_too_few_ios_are_simulated() -> None:
-    shape = shape_of(ENTERPRISE, CAPACITY, 1)
+    shape = ENTERPRISE.shape(CAPACITY, 1)
     assert shape is not None
     stimulus = step(1).stimulus
     assert stimulus is not None
@@ -231,21 +229,8 @@ def test_refusals_come_first_and_every_concern_says_what_to_do() -> None:
 
 def test_a_drive_that_collects_at_once_needs_longer_phases() -> None:
     stick = load_preset("tlc")
-    at_once = shape_of(stick, 32 * GB, 2)
-    paced = shape_of(
-        replace(
-            stick,
-            parameters={
-                **stick.parameters,
-                "page_mapped": {
-                    **stick.parameters["page_mapped"],
-                    "collection": {**stick.parameters["page_mapped"]["collection"], "pace": "paced"},
-                },
-            },
-        ),
-        32 * GB,
-        2,
-    )
+    at_once = stick.shape(32 * GB, 2)
+    paced = Preset(stick.text.replace('pace = "burst"', 'pace = "paced"')).shape(32 * GB, 2)
     assert at_once is not None
     assert paced is not None
     assert at_once.settling_ns == pytest.approx((at_once.rows * 3500 + 5000) * 1000)

@@ -5,16 +5,16 @@ import math
 import pytest
 from scipy.special import lambertw
 
-from openpts import _native
-from openpts.simulation.presets import load_preset
-from openpts.simulation.shape import Shape, expected_iops, shape_of, slc_burst_share
+from openpts._native import Shape
+from openpts.simulation.presets import Preset, load_preset
+from openpts.simulation.scale import expected_iops
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Stimulus
 
 TB = 10**12
 
 
 def shape(preset: str, capacity_bytes: int, scale: int = 1) -> Shape:
-    found = shape_of(load_preset(preset), capacity_bytes, scale)
+    found = load_preset(preset).shape(capacity_bytes, scale)
     assert found is not None
     return found
 
@@ -23,10 +23,26 @@ def stimulus(block_size_bytes: int, read_pct: int, pattern: AccessPattern = Acce
     return Stimulus.of(pattern, block_size_bytes, read_pct, 4, 64, ActiveRange())
 
 
+def closed_form(alpha: float) -> float:
+    return float(alpha / (alpha + lambertw(-alpha * math.exp(-alpha)).real))
+
+
 @pytest.mark.parametrize("alpha", [1.01, 1.07, 1.125, 1.28, 1.52, 2.0, 5.0])
 def test_write_amplification_is_the_closed_form_with_lamberts_w(alpha: float) -> None:
-    expected = alpha / (alpha + lambertw(-alpha * math.exp(-alpha)).real)
-    assert _native.steady_write_amplification(alpha) == pytest.approx(expected, rel=1e-9)
+    """Where a program alone takes time, random writes are slower by the amplification."""
+    text = load_preset("theory").text
+    for old, new in [
+        ("physical_per_user = 1.28", f"physical_per_user = {alpha}"),
+        ("read_us = 50.0", "read_us = 0.0"),
+        ("erase_us = 2000.0", "erase_us = 0.001"),
+        ("rows_per_erase = 64", "rows_per_erase = 1_000_000"),
+    ]:
+        assert old in text
+        text = text.replace(old, new)
+    found = Preset(text).shape(TB, 1)
+    assert found is not None
+    fresh, steady = (expected_iops(found, stimulus(4096, 0), fresh=fresh) for fresh in (True, False))
+    assert fresh / steady == pytest.approx(closed_form(alpha), rel=1e-9)
 
 
 def test_geometry_of_the_enterprise_drive_by_hand() -> None:
@@ -41,7 +57,7 @@ def test_geometry_of_the_enterprise_drive_by_hand() -> None:
 
 def test_steady_random_writes_of_the_enterprise_drive_are_those_of_the_formula() -> None:
     # D / (A tP/PU + (A-1) tR/n_c + A tE/(rows PU)), n_c = su v / (1 - (1-v)^su)
-    a = _native.steady_write_amplification(1.28)
+    a = closed_form(1.28)
     v = 1 - 1 / a
     n_c = 4 * v / (1 - (1 - v) ** 4)
     iops = 64 / ((a * 2880 / 24 + (a - 1) * 62 / n_c + a * 8000 / (544 * 24)) * 1e-6)
@@ -76,18 +92,18 @@ def test_larger_drives_of_a_family_have_more_dies() -> None:
 
 
 def test_the_single_bit_cache_ends_at_the_share_of_the_formula() -> None:
-    share = slc_burst_share(load_preset("client-qlc"))
+    share = load_preset("client-qlc").slc_burst_share
     assert share == pytest.approx((0.047 * 1.074 + 0.5) / 4.5)
-    assert slc_burst_share(load_preset("tlc")) == pytest.approx(1 / 4)
-    assert slc_burst_share(load_preset("enterprise-tlc")) is None
+    assert load_preset("tlc").slc_burst_share == pytest.approx(1 / 4)
+    assert load_preset("enterprise-tlc").slc_burst_share is None
 
 
 def test_an_oracle_has_no_shape() -> None:
-    assert shape_of(load_preset("oracle"), TB, 1) is None
+    assert load_preset("oracle").shape(TB, 1) is None
 
 
 def test_a_log_block_drive_merges_a_unit_for_each_page_at_random() -> None:
     card = shape("log-block", 32 * 10**9)
     assert card.settling_ns == pytest.approx((16384 * (1600 / 8 + 60 / 2) + 3000) * 1000)
     amplification = 1 + 16384 / 257
-    assert card.steady_write_bytes_per_s == pytest.approx(4096 * 8 / 1600e-6 / amplification)
+    assert expected_iops(card, stimulus(4096, 0)) == pytest.approx(8 / 1600e-6 / amplification)

@@ -10,7 +10,7 @@ use super::error::EngineError;
 use super::result::{Report, StepResult};
 use super::session::Session;
 use crate::machine::{IoPath, TIMER_DELAY, Target};
-use crate::workload::{BlockSize, Limits, Operation, OperationWeights, Step, Stimulus, Stop};
+use crate::workload::{Limits, Operation, OperationWeights, Step, Stimulus, Stop};
 
 const BLOCK_BYTES: u32 = 4096;
 const QD: u32 = 128;
@@ -92,22 +92,9 @@ fn run(path: IoPath, qd: u32, steps: usize, cpus: &[usize]) -> Result<Vec<StepRe
 }
 
 fn step(qd: u32, capacity_bytes: u64) -> Step {
-    let stimulus = Stimulus {
-        block_sizes: vec![BlockSize { bytes: BLOCK_BYTES, weight: 1 }],
-        operations: OperationWeights { read: 1, ..OperationWeights::default() },
-        random_pct: 100,
-        range_start_bytes: 0,
-        range_end_bytes: capacity_bytes,
-        placement: crate::workload::Placement::Uniform,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc: 1,
-        qd,
-        pacing: crate::workload::Pacing::ClosedLoop,
-        data: crate::workload::Data::Random,
-    };
+    let reads = Stimulus::random(OperationWeights::reads_pct(100), BLOCK_BYTES, 0..capacity_bytes);
     let stop = Stop { duration_ns: Some(STEP_NS), ..Stop::default() };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: STEP_NS / 4, capture: false }
+    Step { ramp_ns: STEP_NS / 4, ..Step::new(Some(Stimulus { qd, ..reads }), stop) }
 }
 
 #[cfg(test)]

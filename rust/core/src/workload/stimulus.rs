@@ -1,5 +1,7 @@
 //! A program of steps as it arrives from outside: declarative, in JSON, the same for every engine.
 
+use std::ops::Range;
+
 use serde::Deserialize;
 
 use super::operation::Operation;
@@ -21,6 +23,14 @@ pub struct Step {
     /// Whether every single I/O of it, those of the ramp-up included, goes into the engine's capture.
     #[serde(default)]
     pub capture: bool,
+}
+
+impl Step {
+    /// A step whose figures count from its first I/O on, and which no capture wants.
+    #[must_use]
+    pub const fn new(stimulus: Option<Stimulus>, stop: Stop) -> Self {
+        Self { stimulus, stop, ramp_ns: 0, capture: false }
+    }
 }
 
 /// One access pattern and its demand.
@@ -66,6 +76,26 @@ pub struct Stimulus {
 }
 
 impl Stimulus {
+    /// Random accesses of one size, anywhere in the range, by one thread that has one outstanding: what is
+    /// otherwise is changed in it.
+    #[must_use]
+    pub fn random(operations: OperationWeights, block_size_bytes: u32, range_bytes: Range<u64>) -> Self {
+        Self {
+            block_sizes: vec![BlockSize { bytes: block_size_bytes, weight: 1 }],
+            operations,
+            random_pct: 100,
+            range_start_bytes: range_bytes.start,
+            range_end_bytes: range_bytes.end,
+            placement: Placement::Uniform,
+            alignment_bytes: None,
+            stride_bytes: None,
+            tc: 1,
+            qd: 1,
+            pacing: Pacing::ClosedLoop,
+            data: Data::Random,
+        }
+    }
+
     /// The largest transfer; 0 for none.
     #[must_use]
     pub fn largest_block_bytes(&self) -> u32 {
@@ -112,6 +142,12 @@ pub struct OperationWeights {
 }
 
 impl OperationWeights {
+    /// So many reads in each hundred I/Os, 100 at most, and writes for the rest.
+    #[must_use]
+    pub const fn reads_pct(read_pct: u32) -> Self {
+        Self { read: read_pct, write: 100 - read_pct, trim: 0, flush: 0, fsync: 0 }
+    }
+
     /// The weight of one operation.
     #[must_use]
     pub const fn of(&self, operation: Operation) -> u32 {

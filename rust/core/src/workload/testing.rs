@@ -5,32 +5,18 @@ use std::ops::Range;
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 
-use super::stimulus::{BlockSize, Data, OperationWeights, Pacing, Placement, Step, Stimulus, Stop};
+use super::stimulus::{OperationWeights, Step, Stimulus, Stop};
 
 pub(super) const SECTOR: u32 = 512;
 
 /// Random writes of one thread, to be changed as the test needs them.
 pub(crate) fn random_writes(block_size_bytes: u32, range: Range<u64>) -> Stimulus {
-    Stimulus {
-        block_sizes: vec![BlockSize { bytes: block_size_bytes, weight: 1 }],
-        operations: OperationWeights { write: 1, ..OperationWeights::default() },
-        random_pct: 100,
-        range_start_bytes: range.start,
-        range_end_bytes: range.end,
-        placement: Placement::Uniform,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc: 1,
-        qd: 1,
-        pacing: Pacing::ClosedLoop,
-        data: Data::Random,
-    }
+    Stimulus::random(OperationWeights::reads_pct(0), block_size_bytes, range)
 }
 
 /// A step without an end.
 pub(crate) fn endless(stimulus: Stimulus) -> Step {
-    let stop = Stop { duration_ns: Some(u64::MAX), ..Stop::default() };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
+    Step::new(Some(stimulus), Stop { duration_ns: Some(u64::MAX), ..Stop::default() })
 }
 
 /// The probability of a worse fit by chance (Pearson).

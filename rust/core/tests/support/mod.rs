@@ -7,9 +7,7 @@ use std::time::Duration;
 
 use openpts_core::engine::{CompletionWait, Configuration, IntervalResult, Report, Session, StepResult};
 use openpts_core::machine::{IoPath, Target};
-use openpts_core::workload::{
-    BlockSize, Data, Limits, OperationWeights, Pacing, Placement, Step, Stimulus, Stop,
-};
+use openpts_core::workload::{Limits, OperationWeights, Step, Stimulus, Stop};
 
 pub const CAPACITY: u64 = 4 << 20;
 
@@ -42,21 +40,8 @@ pub fn open(file: &File, tc: u32, qd: u32) -> Session {
 }
 
 pub fn random(block_size_bytes: u32, read_pct: u32, tc: u32, qd: u32, stop: Stop) -> Step {
-    let stimulus = Stimulus {
-        block_sizes: vec![BlockSize { bytes: block_size_bytes, weight: 1 }],
-        operations: OperationWeights { read: read_pct, write: 100 - read_pct, ..OperationWeights::default() },
-        random_pct: 100,
-        range_start_bytes: 0,
-        range_end_bytes: CAPACITY,
-        placement: Placement::Uniform,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc,
-        qd,
-        pacing: Pacing::ClosedLoop,
-        data: Data::Random,
-    };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
+    let stimulus = Stimulus::random(OperationWeights::reads_pct(read_pct), block_size_bytes, 0..CAPACITY);
+    Step::new(Some(Stimulus { tc, qd, ..stimulus }), stop)
 }
 
 pub fn sequential_write(block_size_bytes: u32, tc: u32, amount_bytes: u64) -> Step {

@@ -65,11 +65,9 @@ impl Layout {
     pub(super) fn new(model: &PageMapped, user_pages: u32) -> Result<Self, PresetError> {
         let geometry = &model.geometry;
         check(geometry)?;
-        let row_pages = u64::from(geometry.dies) * u64::from(geometry.program_unit_pages);
         let physical = f64::from(user_pages) * model.mapping.physical_per_user;
-        let rows = (physical / row_pages as f64 / f64::from(geometry.superblocks)).round().max(1.0) as u64;
-        let superblock_pages = rows * row_pages;
-        let superblocks = (physical / superblock_pages as f64).round() as u64;
+        let (rows, superblocks) = rows_and_superblocks(geometry, physical);
+        let superblock_pages = rows * row_pages(geometry);
         let granule_shift = if model.reduction.is_some() { GRANULE_SHIFT_REDUCED } else { 0 };
         let stride = (superblock_pages << granule_shift).next_multiple_of(64);
         if superblock_pages << granule_shift >= 1 << 30 || stride * superblocks >= u64::from(u32::MAX) {
@@ -153,6 +151,18 @@ impl Layout {
         let round = self.groups_of_dies.quotient(group) * (self.dies / self.dies_per_group);
         (group - round) * self.dies_per_group
     }
+}
+
+/// Pages of a row of program units over all dies.
+pub(crate) fn row_pages(geometry: &Geometry) -> u64 {
+    u64::from(geometry.dies) * u64::from(geometry.program_unit_pages)
+}
+
+/// Rows of a superblock and superblocks of so many physical pages: about as many as are wanted.
+pub(crate) fn rows_and_superblocks(geometry: &Geometry, physical_pages: f64) -> (u64, u64) {
+    let row_pages = row_pages(geometry);
+    let rows = (physical_pages / row_pages as f64 / f64::from(geometry.superblocks)).round().max(1.0) as u64;
+    (rows, (physical_pages / (rows * row_pages) as f64).round() as u64)
 }
 
 impl Filling {

@@ -34,6 +34,7 @@ mod tests;
 mod victim;
 
 pub use layout::Layout;
+pub(crate) use layout::{row_pages, rows_and_superblocks};
 pub use nand::{Cells, Nand, Program, Timeless};
 
 use openpts_core::workload::Uniform;

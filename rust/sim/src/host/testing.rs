@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use openpts_core::engine::{EngineError, IntervalResult, OperationResult, Report, StepResult};
 use openpts_core::workload::{
-    BlockSize, Data, Io, Operation, OperationWeights, Pacing, Placement, Program, Step, Stimulus, Stop,
-    Uniform,
+    Io, Operation, OperationWeights, Pacing, Program, Step, Stimulus, Stop, Uniform,
 };
 
 use super::{SharedDrive, VirtualConfiguration, VirtualSession};
@@ -266,20 +265,7 @@ pub(super) fn random(tc: u32, qd: u32, operation: Operation) -> Stimulus {
         Operation::Flush => operations.flush = 1,
         Operation::Fsync => operations.fsync = 1,
     }
-    Stimulus {
-        block_sizes: vec![BlockSize { bytes: 4096, weight: 1 }],
-        operations,
-        random_pct: 100,
-        range_start_bytes: 0,
-        range_end_bytes: CAPACITY,
-        placement: Placement::Uniform,
-        alignment_bytes: None,
-        stride_bytes: None,
-        tc,
-        qd,
-        pacing: Pacing::ClosedLoop,
-        data: Data::Random,
-    }
+    Stimulus { tc, qd, ..Stimulus::random(operations, 4096, 0..CAPACITY) }
 }
 
 pub(super) fn reads(tc: u32, qd: u32) -> Stimulus {
@@ -295,11 +281,11 @@ pub(super) fn lasting(duration_ns: u64) -> Stop {
 }
 
 pub(super) fn step(stimulus: Stimulus, stop: Stop) -> Step {
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
+    Step::new(Some(stimulus), stop)
 }
 
 pub(super) fn idle(duration_ns: u64) -> Step {
-    Step { stimulus: None, stop: lasting(duration_ns), ramp_ns: 0, capture: false }
+    Step::new(None, lasting(duration_ns))
 }
 
 /// All operations of a step together.

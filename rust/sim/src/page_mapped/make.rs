@@ -70,7 +70,7 @@ impl PageMappedDrive {
 }
 
 /// The dies of a drive of this capacity, in whole groups.
-fn dies(geometry: &Geometry, nominal_bytes: u128) -> u32 {
+pub(crate) fn dies(geometry: &Geometry, nominal_bytes: u128) -> u32 {
     let Some(bytes_per_die) = geometry.bytes_per_die else { return geometry.dies };
     let wanted = (nominal_bytes + u128::from(bytes_per_die) / 2) / u128::from(bytes_per_die);
     let wanted = u32::try_from(wanted).unwrap_or(u32::MAX).min(geometry.dies);

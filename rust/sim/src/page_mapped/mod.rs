@@ -26,6 +26,7 @@ use openpts_core::workload::{Io, Operation};
 
 use back_end::{At, BackEnd};
 use heating::Heating;
+pub(crate) use make::dies;
 use map_cache::MapCache;
 use partial_pages::{PAGE_SHIFT, PartialPages};
 use prefetch::Prefetch;

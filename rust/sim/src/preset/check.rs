@@ -5,8 +5,11 @@ mod log_block;
 mod oracle;
 mod page_mapped;
 
-use super::{Preset, PresetError};
+use super::{Preset, PresetError, Rated};
 use bounds::within;
+
+/// The largest capacity, and the largest promise of a data sheet.
+const MOST: f64 = 1e18;
 
 /// Check a preset.
 ///
@@ -22,8 +25,20 @@ pub(super) fn check(preset: &Preset) -> Result<(), PresetError> {
     if ![512, 4096].contains(&preset.sector_bytes) {
         return Err(PresetError(format!("sector_bytes is {} and neither 512 nor 4096", preset.sector_bytes)));
     }
-    within("capacity_bytes", preset.capacity_bytes as f64, 1.0, 1e18)?;
+    within("capacity_bytes", preset.capacity_bytes as f64, 1.0, MOST)?;
+    rated(&preset.rated)?;
     preset.page_mapped.as_ref().map_or(Ok(()), page_mapped::check)?;
     preset.log_block.as_ref().map_or(Ok(()), log_block::check)?;
     preset.oracle.as_ref().map_or(Ok(()), oracle::check)
+}
+
+fn rated(rated: &Rated) -> Result<(), PresetError> {
+    for (name, value) in rated.by_name() {
+        if !(value > 0.0 && value <= MOST) {
+            return Err(PresetError(format!(
+                "rated.{name} is {value} and must be above 0, {MOST:e} at most"
+            )));
+        }
+    }
+    Ok(())
 }

@@ -16,7 +16,8 @@ pub use page_mapped::{
 };
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
+use serde::de::DeserializeOwned;
+use toml::Table;
 
 /// Why a preset is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -51,29 +52,13 @@ pub struct Preset {
     pub log_block: Option<LogBlock>,
     /// A drive that follows a script.
     pub oracle: Option<Oracle>,
-    /// Published figures that the model is held against; read by the tests and by `openpts sim check`.
-    #[serde(default, rename = "figures")]
-    _figures: IgnoredAnyEq,
+    /// Published figures that the model is held against; what they say is for `openpts sim check` to read.
+    #[serde(default)]
+    pub figures: Vec<Table>,
 }
 
 const fn sector_512() -> u32 {
     512
-}
-
-/// What is not looked at here.
-#[derive(Clone, Copy, Debug, Default)]
-struct IgnoredAnyEq;
-
-impl PartialEq for IgnoredAnyEq {
-    fn eq(&self, _: &Self) -> bool {
-        true
-    }
-}
-
-impl<'de> Deserialize<'de> for IgnoredAnyEq {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        IgnoredAny::deserialize(deserializer).map(|_| Self)
-    }
 }
 
 /// What the data sheet promises.
@@ -90,6 +75,21 @@ pub struct Rated {
     pub sequential_write_bytes_per_s: Option<f64>,
     /// Sequential read, bytes per second.
     pub sequential_read_bytes_per_s: Option<f64>,
+}
+
+impl Rated {
+    /// What is promised, by the names of the file.
+    pub fn by_name(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        [
+            ("tbw", self.tbw),
+            ("random_read_iops", self.random_read_iops),
+            ("random_write_iops", self.random_write_iops),
+            ("sequential_read_bytes_per_s", self.sequential_read_bytes_per_s),
+            ("sequential_write_bytes_per_s", self.sequential_write_bytes_per_s),
+        ]
+        .into_iter()
+        .filter_map(|(name, figure)| Some((name, figure?)))
+    }
 }
 
 /// What a purge does.
@@ -113,10 +113,33 @@ impl Preset {
     /// # Errors
     /// With the line of what is unknown, missing or of the wrong type; with the name of what is out of bounds.
     pub fn parse(toml: &str) -> Result<Self, PresetError> {
-        let preset: Self = toml::from_str(toml).map_err(|error| PresetError(error.to_string()))?;
+        let preset: Self = read(toml)?;
         check::check(&preset)?;
         Ok(preset)
     }
+
+    /// All that a preset's author wrote, in the order of the file, for those who show it.
+    ///
+    /// # Errors
+    /// With the line of what is no TOML.
+    pub fn as_written(toml: &str) -> Result<Table, PresetError> {
+        read(toml)
+    }
+}
+
+/// Read TOML; an error is one sentence with the line.
+fn read<T: DeserializeOwned>(text: &str) -> Result<T, PresetError> {
+    toml::from_str(text).map_err(|error| {
+        let mut reason = error.message().replace('\n', ", ");
+        for (kind, words) in [("u32", "a whole number"), ("u64", "a whole number"), ("f64", "a number")] {
+            reason = reason.replace(&format!("expected {kind}"), &format!("expected {words}"));
+        }
+        let before = error.span().and_then(|span| text.get(..span.start));
+        PresetError(match before {
+            Some(before) => format!("line {}: {reason}", before.matches('\n').count() + 1),
+            None => reason,
+        })
+    })
 }
 
 #[cfg(test)]

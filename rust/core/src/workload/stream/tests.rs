@@ -13,7 +13,7 @@ fn sequential(block_size_bytes: u32, tc: u32, range: Range<u64>) -> Stimulus {
 
 fn amount(stimulus: Stimulus, bytes: u64) -> Step {
     let stop = Stop { amount_bytes: Some(bytes), ..Stop::default() };
-    Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false }
+    Step::new(Some(stimulus), stop)
 }
 
 fn stream<'a>(step: &Step, thread: u32, carried: &'a mut Carried) -> Stream<'a> {
@@ -101,7 +101,7 @@ proptest! {
         let stop = Stop { ios: Some(ios), ..Stop::default() };
         let mut stimulus = sequential(4096, tc, 0..1000 * 4096);
         stimulus.operations.flush = 2;
-        let issued = all_of(&Step { stimulus: Some(stimulus), stop, ramp_ns: 0, capture: false });
+        let issued = all_of(&Step::new(Some(stimulus), stop));
         prop_assert_eq!(issued.len() as u64, ios);
     }
 }
@@ -224,7 +224,7 @@ fn the_composite_workload_of_pts_13_is_exact_in_sizes_mix_and_zones() {
     let weights = [4, 1, 1, 1, 1, 1, 1, 67, 10, 7, 3, 3];
     let range = 1_000_000 * 4096_u64;
     let mut stimulus = random_writes(4096, 0..range);
-    stimulus.operations = OperationWeights { read: 40, write: 60, ..OperationWeights::default() };
+    stimulus.operations = OperationWeights::reads_pct(40);
     stimulus.block_sizes =
         sizes.into_iter().zip(weights).map(|(bytes, weight)| BlockSize { bytes, weight }).collect();
     let zone = |weight, range_pct| Zone { weight, range_pct };

@@ -12,7 +12,7 @@ use super::super::testing::*;
 
 /// Everything that depends on chance: mix, places, arrivals, service times, and steps that end in between.
 fn program() -> Program {
-    let mixed = OperationWeights { read: 65, write: 35, ..OperationWeights::default() };
+    let mixed = OperationWeights::reads_pct(65);
     let zones =
         Placement::Zones(vec![Zone { weight: 3, range_pct: 25.0 }, Zone { weight: 1, range_pct: 75.0 }]);
     vec![

@@ -23,6 +23,7 @@ INPUTS = int(os.environ.get("OPENPTS_MUTATIONS", "0"))
 FIRST_SEED = int(os.environ.get("OPENPTS_FIRST_SEED", "0"))
 LONGEST_S = 20  # of processor time: a loaded machine is no fault of a reader
 MOST_CHARACTERS = 20_000
+PRESETS = resources.files("openpts.simulation") / "presets"
 SAMPLES = {
     "histogram": 3000,
     "record file": 60,
@@ -41,12 +42,19 @@ SAMPLES = {
 
 
 @pytest.fixture(scope="module")
-def all_readers(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, Reader]:
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A record with its report."""
     run = tmp_path_factory.mktemp("run") / "run"
     shortened_run("tp", run)
     write_report(ReportSource.of([run]), options=ReportOptions(html=False, pdf=False))
-    folder = resources.files("openpts.simulation") / "presets"
-    return readers(run, tuple((folder / f"{name}.toml").read_bytes() for name in ("mlc", "theory", "oracle")))
+    return run
+
+
+@pytest.fixture(scope="module")
+def all_readers(run: Path) -> Mapping[str, Reader]:
+    return readers(
+        run, tuple((PRESETS / f"{name}.toml").read_bytes() for name in ("mlc", "theory", "oracle"))
+    )
 
 
 @pytest.fixture
@@ -105,3 +113,24 @@ def test_each_reader_takes_what_is_whole(all_readers: Mapping[str, Reader], scra
         for content in contents:
             (scratch / all_readers[name].name).write_bytes(content)
             all_readers[name].read(scratch / all_readers[name].name)
+
+
+def with_a_long_table_id(report: bytes) -> bytes:
+    """The name of a table is that of its file."""
+    assert b'"id": "cover-drive"' in report
+    return report.replace(b'"cover-drive"', b'"' + b"9" * 2000 + b'"')
+
+
+def test_what_mutations_have_found(all_readers: Mapping[str, Reader], scratch: Path, run: Path) -> None:
+    """Each ended in a traceback once."""
+    digits = b"f" * 4000  # Python does not print numbers of so many
+    found = {
+        "YAML plan": b"seed: 0x" + digits,
+        "TOML plan": b"seed = 0x" + digits,
+        "report": with_a_long_table_id((run / "report.json").read_bytes()),
+        "record file": (run / "run.db").read_bytes().replace(b"STRICT", b"STRIC\x81"),
+        "preset": (PRESETS / "theory.toml").read_bytes().replace(b"read_us = 50.0", b"read_us = -0.0"),
+    }
+    for name, content in found.items():
+        reader = all_readers[name]
+        assert ending(reader, scratch / reader.name, content) == "", name

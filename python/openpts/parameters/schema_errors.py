@@ -15,6 +15,7 @@ from openpts.near_word import near_word
 from openpts.parameters.source_position import Path
 from openpts.schema_words import words_and_place
 
+_BITS: Final = 64
 _INDEX: Final = re.compile(r"\[([0-9]+)\]")
 
 
@@ -58,8 +59,8 @@ def _of_value(value: object, hint: Any, path: Path) -> Iterator[Wrong]:
         for index, one in enumerate(value):
             yield from _of_value(one, entry, (*path, index))
         return
-    if not _all_finite(value):
-        yield Wrong(path, f"{path[-1]}: is not a finite number")
+    if reason := _unusable(value):
+        yield Wrong(path, f"{path[-1]}: {reason}")
         return
     if words := _words_in(hint):
         if value not in words:
@@ -114,16 +115,19 @@ def _kind(value: object) -> str:
             return f"a {type(value).__name__}"
 
 
-def _all_finite(value: object) -> bool:
+def _unusable(value: object) -> str:
+    """What is wrong with a number, or with one in a list or table; empty if nothing is."""
     match value:
-        case float():
-            return math.isfinite(value)
+        case float() if not math.isfinite(value):
+            return "is not a finite number"
+        case int() if value.bit_length() > _BITS:  # Python refuses to print numbers of thousands of digits
+            return f"is out of range, a whole number has {_BITS} bits at most"
         case list():
-            return all(_all_finite(entry) for entry in value)
+            return next(filter(None, map(_unusable, value)), "")
         case dict():
-            return all(_all_finite(entry) for entry in value.values())
+            return next(filter(None, map(_unusable, value.values())), "")
         case _:
-            return True
+            return ""
 
 
 def _alternatives(hint: Any) -> tuple[Any, ...]:

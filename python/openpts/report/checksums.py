@@ -1,5 +1,6 @@
 """Holds the files of a report against its SHA256SUMS: data, pages and the report itself."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -24,7 +25,8 @@ def file_faults(report_json: Path, report: Report) -> list[str]:
     sums = report_json.with_name(SUMS_NAME if not own else f"{stem}.{SUMS_NAME}")
     tables = [f"{own}{csv_name(table)}" for table in report.tables().values()]
     expected = dict.fromkeys([*(f"{stem}{ending}" for ending in _DOCUMENTS), *tables])
-    found = [name for name in expected if (report_json.parent / name).exists()]
+    # unlike pathlib, os.path takes a damaged name, such as one of 2,000 characters, as that of no file
+    found = [name for name in expected if os.path.exists(report_json.parent / name)]  # noqa: PTH110
     found += _strays(report_json.parent / f"{own}{FOLDER}", expected)
     try:
         lines = read_file(sums.parent, sums.name).decode().removesuffix("\n").split("\n")
@@ -53,7 +55,7 @@ def _faults(
             yield f"{sums}: line {number} does not belong to this report: {printable(line[:200])}"
             continue
         listed.add(name)
-        if not (folder / name).is_file():
+        if not os.path.isfile(folder / name):  # noqa: PTH113 likewise
             yield f"{name} is missing"
         elif checksum_of(folder, name) != match[1]:
             yield f"{name} was changed: {sums} has another checksum"

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from openpts.device import gauges as drive_gauges
 from openpts.device.block_device import BlockDevice
+from openpts.device.gauges import drive_gauges
 from openpts.device.identity.interface import hardware_folder
 from openpts.device.link.pcie import pci_functions
 from openpts.gauge import Gauge, Values

@@ -1,0 +1,78 @@
+"""The manual's page on adding a test, carried out from an empty folder to a report."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "adding-a-test.md").read_text(encoding="utf-8")
+FILES = dict(re.findall(r"^`(python/openpts/\S+)`\n\n```python\n(.*?)```$", PAGE, re.DOTALL | re.MULTILINE))
+CHANGES = re.findall(r"^```diff\n-(.*?)\n\+(.*?)\n```$", PAGE, re.DOTALL | re.MULTILINE)
+MOST_LINES = 150
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the package with what the page adds."""
+    tree = tmp_path_factory.mktemp("tree")
+    package = ROOT / "python" / "openpts"
+    shutil.copytree(
+        package, tree / "python" / "openpts", ignore=shutil.ignore_patterns("__pycache__", "_native*")
+    )
+    for native in package.glob("_native*"):
+        (tree / "python" / "openpts" / native.name).symlink_to(native)
+    for name, content in FILES.items():
+        (tree / name).parent.mkdir(exist_ok=True)
+        (tree / name).write_text(content, encoding="utf-8")
+    registry = tree / "python" / "openpts" / "procedures" / "registry.py"
+    text = registry.read_text(encoding="utf-8")
+    for before, after in CHANGES:
+        assert text.count(f"{before}\n") == 1, before
+        text = text.replace(f"{before}\n", f"{after}\n")
+    registry.write_text(text, encoding="utf-8")
+    return tree
+
+
+def openpts(tree: Path, *words: str) -> str:
+    program = "import sys; sys.argv[0] = 'openpts'; from openpts.cli.main import main; sys.exit(main())"
+    ended = subprocess.run(
+        [sys.executable, "-c", program, *words],
+        cwd=tree,
+        env={**os.environ, "PYTHONPATH": str(tree / "python"), "COLUMNS": "80"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+def test_a_test_is_one_folder_and_a_name_in_the_registry() -> None:
+    assert {Path(name).parent.name for name in FILES} == {"alignment"}
+    assert sum(content.count("\n") for content in FILES.values()) <= MOST_LINES
+    assert len(CHANGES) == 2
+
+
+def test_its_options_and_its_plan_follow_from_its_conditions(tree: Path) -> None:
+    assert "--alignments SIZE,..." in openpts(tree, "run", "alignment", "--help")
+    assert "Read Latency by Alignment" in openpts(tree, "plan", "alignment", "sim:mlc?capacity=2GB")
+
+
+def test_it_runs_and_has_its_report(tree: Path) -> None:
+    words = ("sim:mlc?capacity=2GB", "--step-seconds", "1", "--alignments", "4KiB,512B", "--out", "run")
+    openpts(tree, "run", "alignment", *words)
+    report = json.loads((tree / "run" / "report.json").read_text(encoding="utf-8"))
+    (section,) = report["sections"]
+    (page,) = [page for page in section["pages"] if page["id"] == "alignment-plot"]
+    heads = [row["head"]["text"] for block in page["blocks"] for row in block.get("rows", ())]
+    assert heads == ["4 KiB", "0.5 KiB"]
+    figures = json.loads(openpts(tree, "report", "run", "--json"))["measures"]
+    assert set(figures) == {"4_kib.mean", "0_5_kib.mean"}
+    assert all(figure["value"] > 0 for figure in figures.values())
+    assert (tree / "run" / "report.html").is_file()

@@ -33,7 +33,7 @@ from openpts.vocabulary.requests import (
 )
 from openpts.vocabulary.sample import CpuShares, Sample
 from openpts.vocabulary.stimulus import Stimulus
-from tests.unit.pts.trace.player import Drive, Health, Rate
+from tests.unit.procedures.pts.trace.player import Drive, Health, Rate
 
 CAPACITY_BYTES = 256 * 2**30
 HOST = ("system", "motherboard", "cpu", "memory", "hba", "interposer", "primary_storage", "peripherals")

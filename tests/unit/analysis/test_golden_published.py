@@ -22,8 +22,8 @@ from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration, SteadyFigure
 from openpts.vocabulary.verdict import figure_of
-from tests.unit.pts.trace.player import Drive
-from tests.unit.pts.trace.scenario import play
+from tests.unit.procedures.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.scenario import play
 
 MINUTE_NS = 60 * NS_PER_S
 DATA = Path(__file__).parents[2] / "data"

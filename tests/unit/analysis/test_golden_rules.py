@@ -20,9 +20,9 @@ from openpts.units import NS_PER_MS, NS_PER_S
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from tests.unit.pts.trace.player import Drive
-from tests.unit.pts.trace.scenario import CAPACITY_BYTES, STEADY, play, settling
-from tests.unit.pts.trace.table import load
+from tests.unit.procedures.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.scenario import CAPACITY_BYTES, STEADY, play, settling
+from tests.unit.procedures.pts.trace.table import load
 
 VECTORS = yaml.safe_load((Path(__file__).parents[2] / "data/rule_vectors.yaml").read_text())
 CHOICES = VECTORS["operating_points"]

@@ -11,7 +11,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
-from tests.unit.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.player import Drive
 
 MINUTE_NS = 60 * NS_PER_S
 PERIOD = 30

@@ -27,7 +27,7 @@ from openpts.vocabulary.sample import NOTHING, OperationSample
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.synthetic_run import HOSTILE
-from tests.unit.pts.trace.player import Rate
+from tests.unit.procedures.pts.trace.player import Rate
 
 SPECIFIED = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
 LONG_MODEL = "ABCDEFGHIJKLMNOPQRSTUVWXYZ 0123456789 abcdefghijklmnopqrstuvwxyz"

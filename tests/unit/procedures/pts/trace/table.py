@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import yaml
 
-FOLDER: Final = Path(__file__).parents[3] / "data/traces"
+FOLDER: Final = Path(__file__).parents[4] / "data/traces"
 SECONDS: Final = {"s": 1, "min": 60, "h": 3600}
 
 Entry = Mapping[str, Any]

@@ -28,7 +28,7 @@ from openpts.vocabulary.requests import (
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import ClosedLoop, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
-from tests.unit.pts.trace.table import duration_text, stimulus_text
+from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
 Rate = Callable[[Stimulus, Part, int], float | Fraction]
 """IOPS of a stimulus in a part and its number."""

@@ -22,7 +22,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, ReadHealth
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, Duration
-from tests.unit.pts.trace.player import Drive, Played
+from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB
 MINUTE_NS = 60 * NS_PER_S

@@ -14,7 +14,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCac
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 from openpts.vocabulary.workload import WORKLOADS
-from tests.unit.pts.trace.player import Drive, Played
+from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 1000 * GB
 HOUR_S = 3600

@@ -16,7 +16,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import Duration
-from tests.unit.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 8000 * GB
 

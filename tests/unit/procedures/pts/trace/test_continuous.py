@@ -9,9 +9,9 @@ from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.workload import WORKLOADS
-from tests.unit.pts.trace import table as tables
-from tests.unit.pts.trace.player import LONGEST_PIECE_S, lines
-from tests.unit.pts.trace.scenario import (
+from tests.unit.procedures.pts.trace import table as tables
+from tests.unit.procedures.pts.trace.player import LONGEST_PIECE_S, lines
+from tests.unit.procedures.pts.trace.scenario import (
     BYTES_PER_S,
     CAPACITY_BYTES,
     CLASSES,
@@ -25,8 +25,8 @@ from tests.unit.pts.trace.scenario import (
     play,
     settling,
 )
-from tests.unit.pts.trace.table import Case, load
-from tests.unit.pts.trace.table import lines as specified
+from tests.unit.procedures.pts.trace.table import Case, load
+from tests.unit.procedures.pts.trace.table import lines as specified
 
 pytestmark = pytest.mark.parametrize("drive_class", CLASSES)
 

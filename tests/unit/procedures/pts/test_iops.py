@@ -13,7 +13,7 @@ from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Outcome
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
-from tests.unit.pts.trace.player import Drive, Played, Rate
+from tests.unit.procedures.pts.trace.player import Drive, Played, Rate
 
 CAPACITY = 1_920_383_410_176
 

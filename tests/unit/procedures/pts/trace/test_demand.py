@@ -11,8 +11,8 @@ from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from openpts.vocabulary.workload import WORKLOADS
-from tests.unit.pts.trace.player import Drive, Rate, lines, mean_block_bytes
-from tests.unit.pts.trace.scenario import (
+from tests.unit.procedures.pts.trace.player import Drive, Rate, lines, mean_block_bytes
+from tests.unit.procedures.pts.trace.scenario import (
     CAPACITY_BYTES,
     CLASSES,
     NEVER,
@@ -23,8 +23,8 @@ from tests.unit.pts.trace.scenario import (
     ended,
     play,
 )
-from tests.unit.pts.trace.table import Case, load
-from tests.unit.pts.trace.table import lines as specified
+from tests.unit.procedures.pts.trace.table import Case, load
+from tests.unit.procedures.pts.trace.table import lines as specified
 
 Point = tuple[int, int]
 

@@ -6,8 +6,8 @@ import pytest
 
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
-from tests.unit.pts.trace.player import Rate, lines
-from tests.unit.pts.trace.scenario import (
+from tests.unit.procedures.pts.trace.player import Rate, lines
+from tests.unit.procedures.pts.trace.scenario import (
     CAPACITY_BYTES,
     CLASSES,
     COURSES,
@@ -21,8 +21,8 @@ from tests.unit.pts.trace.scenario import (
     play,
     tracked_by,
 )
-from tests.unit.pts.trace.table import Case, load
-from tests.unit.pts.trace.table import lines as specified
+from tests.unit.procedures.pts.trace.table import Case, load
+from tests.unit.procedures.pts.trace.table import lines as specified
 
 pytestmark = pytest.mark.parametrize("drive_class", CLASSES)
 

@@ -22,7 +22,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
-from tests.unit.practice.benchmark_tables import (
+from tests.unit.procedures.extended.benchmark_tables import (
     ATTO_FILE_BYTES,
     ATTO_KIB,
     FILE_SERVER,
@@ -31,7 +31,7 @@ from tests.unit.practice.benchmark_tables import (
     KNOWN,
     Known,
 )
-from tests.unit.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 1000 * GB
 

@@ -12,8 +12,15 @@ from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache, SteadyStateChecked
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
-from tests.unit.pts.trace.player import Played, lines
-from tests.unit.pts.trace.scenario import CAPACITY_BYTES, CLASSES, SETTLES, assert_same, at_bandwidth, play
+from tests.unit.procedures.pts.trace.player import Played, lines
+from tests.unit.procedures.pts.trace.scenario import (
+    CAPACITY_BYTES,
+    CLASSES,
+    SETTLES,
+    assert_same,
+    at_bandwidth,
+    play,
+)
 
 NAMES = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
 

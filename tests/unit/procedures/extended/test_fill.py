@@ -15,7 +15,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
-from tests.unit.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 1000 * GB
 BLOCK_BYTES = 128 * KIB

@@ -15,7 +15,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
-from tests.unit.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 1000 * GB
 MINUTE = Duration(60 * NS_PER_S)

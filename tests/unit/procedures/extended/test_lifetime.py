@@ -24,7 +24,7 @@ from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import IoFailure, StepState
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import ByteAmount
-from tests.unit.pts.trace.player import Drive, Played
+from tests.unit.procedures.pts.trace.player import Drive, Played
 
 CAPACITY_BYTES = 960 * GB
 PIECE_BYTES = 2**38

@@ -11,7 +11,7 @@ from openpts.units import GB
 from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
-from tests.unit.pts.trace.player import Drive, Played, Rate, mean_block_bytes
+from tests.unit.procedures.pts.trace.player import Drive, Played, Rate, mean_block_bytes
 
 CLASSES: Final = ("enterprise", "client")
 CAPACITY_BYTES: Final = 1600 * GB

@@ -17,7 +17,7 @@ from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
 from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
-from tests.unit.pts.trace.player import Drive
+from tests.unit.procedures.pts.trace.player import Drive
 
 CAPACITY_BYTES = 100 * GB
 

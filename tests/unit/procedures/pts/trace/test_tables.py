@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from tests.unit.pts.trace.table import WORKLOADS, load
+from tests.unit.procedures.pts.trace.table import WORKLOADS, load
 
 TCS = QDS = (32, 16, 8, 6, 4, 2, 1)
 

@@ -13,7 +13,7 @@ from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.procedures.pts.tp.script import script as throughput_test
 from openpts.procedures.pts.tp.script import standard_conditions
 from openpts.units import KIB, MIB, NS_PER_MS
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.requests import Answer, Apply, Script
 from openpts.vocabulary.sample import Sample

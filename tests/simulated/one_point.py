@@ -13,7 +13,7 @@ from openpts.record.manifest import People
 from openpts.runner.events import Listener
 from openpts.runner.run import FinishedRun, Order, run_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.verdict import TrackingVariable
 

@@ -11,8 +11,8 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import ReducibleData
+from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -13,7 +13,7 @@ from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.simulation.presets import load_preset
 from openpts.units import GB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

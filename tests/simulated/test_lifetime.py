@@ -13,7 +13,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import RATED_ERASES, write_worn_drive
 

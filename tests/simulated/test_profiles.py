@@ -15,7 +15,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole

@@ -15,7 +15,7 @@ from openpts.report.write import ReportOptions, write_report
 from openpts.runner.events import Event, PurgeFinished, StepFinished, Ticked
 from openpts.runner.simulated_device import PURGE_METHOD
 from openpts.units import KIB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetKind
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.purge import PurgeChoice

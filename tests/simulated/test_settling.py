@@ -18,7 +18,7 @@ from openpts.report.build import build_report
 from openpts.report.times import default_date
 from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply
 from openpts.vocabulary.sample import Sample

@@ -19,7 +19,7 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
 from openpts.runner.events import Event, Listener, StepsStarted
 from openpts.runner.run import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
 

@@ -14,7 +14,7 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, MB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import THROTTLED_FACTOR, WRITE_COMMAND_S, write_hot_drive

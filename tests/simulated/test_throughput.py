@@ -13,7 +13,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.runner.run import Order, run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState

@@ -20,7 +20,7 @@ from openpts.report.summary import summarise
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
 

@@ -17,7 +17,7 @@ from openpts.report.times import default_date
 from openpts.report.write import ReportOptions, write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.workload import WORKLOADS
 from tests.simulated.whole_tests import classes, run_whole

@@ -10,7 +10,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
 from openpts.record.reader import Run, read_run
 from openpts.runner.run import Adjust, Order, run_test
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
 
 DRIVES = {DriveClass.ENTERPRISE: "sim:enterprise-tlc", DriveClass.CLIENT: "sim:client-qlc?capacity=256GB"}

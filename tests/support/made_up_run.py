@@ -11,7 +11,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     CaptureReport,
     Fact,

@@ -18,7 +18,7 @@ from openpts.procedures.registry import PTS
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.placement import Zones

@@ -18,8 +18,8 @@ from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     Fact,
     Facts,

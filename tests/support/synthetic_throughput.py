@@ -12,7 +12,7 @@ from openpts.procedures.pts.tp.script import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome

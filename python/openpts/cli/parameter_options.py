@@ -14,7 +14,7 @@ from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given
 from openpts.procedures.kit.procedure import Procedure
 from openpts.schema_words import words_and_place
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 
 _PREFIX: Final = "parameter_"
 

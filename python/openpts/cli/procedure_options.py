@@ -16,7 +16,7 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.parameters.plan_file import Plan, read_plan
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import People
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, TargetFacts
 from openpts.vocabulary.purge import AUTO, PurgeChoice
 from openpts.vocabulary.tuning import Scenario

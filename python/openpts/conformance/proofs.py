@@ -12,6 +12,6 @@ import msgspec
 
 @cache
 def proofs() -> dict[str, tuple[str, ...]]:
-    """File and function of each test by the requirement's ID: ``tests/unit/procedures/pts/test_iops.py::test_...``."""
+    """File and function of each test by the requirement's ID: ``tests/unit/test_units.py::test_...``."""
     file = resources.files("openpts.conformance") / "proofs.toml"
     return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), dict[str, tuple[str, ...]])

@@ -11,7 +11,7 @@ from openpts.fields.conditions import Conditions
 from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import Sample, StepState

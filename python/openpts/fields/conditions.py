@@ -16,8 +16,8 @@ from openpts.fields.field import Field, Kind, Parameter
 from openpts.fields.kinds import SECONDS, SWITCH
 from openpts.fields.time_scale import at_time_scale
 from openpts.vocabulary.condition_text import condition_text
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import DataPattern, RandomData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.verdict import SteadyState

@@ -20,7 +20,7 @@ from openpts.parameters.toml_text import read_toml
 from openpts.parameters.written_file import WrittenFileError, at, placed_text, read_written, shaped
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PATTERN as PURGE_PATTERN
 
 _READERS: Final[Mapping[str, Callable[[str], PlacedText]]] = {

@@ -22,7 +22,7 @@ from openpts.runner.simulated_device import check_preset
 from openpts.simulation.presets import SHIPPED
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns
 from openpts.units import TB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.stimulus import Step

@@ -32,8 +32,8 @@ from openpts.runner.script_runner import LiveDriver
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.requests import CycleFinished, Script

@@ -14,7 +14,7 @@ from openpts.procedures.shared.demand.operating_points import (
 )
 from openpts.procedures.shared.demand.results import DemandResults, analyse_demand, measure_point
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import NOTHING, CpuShares, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration

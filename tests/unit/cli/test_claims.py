@@ -14,7 +14,7 @@ from openpts.parameters.plan_file import read_plan
 from openpts.parameters.written_file import WrittenFileError
 from openpts.procedures.extended.sustained.conditions import Claim
 from openpts.procedures.registry import EXTENDED
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 
 SUSTAINED = EXTENDED["sustained"]
 

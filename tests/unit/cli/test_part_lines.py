@@ -20,7 +20,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample

@@ -13,8 +13,8 @@ from openpts.errors import OpenptsError, UsageError
 from openpts.parameters.written_file import WrittenFileError
 from openpts.procedures.registry import PTS
 from openpts.record.manifest import People
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import ReducibleData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.purge import PurgeChoice

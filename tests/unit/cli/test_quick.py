@@ -16,7 +16,7 @@ from openpts.procedures.registry import PTS
 from openpts.runner.simulated_device import size_and_scale
 from openpts.simulation.presets import load_preset, shipped_presets
 from openpts.simulation.scale import Severity, scale_concerns
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 
 SCRATCH_BYTES = 256 * 1024**2
 

@@ -9,7 +9,7 @@ from openpts.cli.procedure_options import help_of
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.registry import PTS
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 
 CAPACITY_BYTES = 10**12

@@ -15,7 +15,7 @@ from openpts.planning.dry_run import PlannedApply
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted, Ticked
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
 from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.requests import Apply

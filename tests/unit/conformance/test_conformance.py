@@ -15,9 +15,9 @@ from openpts.conformance.table import CASES, CHECKS
 from openpts.evidence.finding import Finding, Status, met
 from openpts.record.manifest import People, RunState
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import ZeroData
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState

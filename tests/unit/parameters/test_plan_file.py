@@ -26,7 +26,7 @@ from openpts.parameters.plan_file import (
 from openpts.parameters.toml_text import read_toml
 from openpts.parameters.yaml_text import read_yaml
 from openpts.procedures.registry import PROCEDURES, PTS
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize

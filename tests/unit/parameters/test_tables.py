@@ -12,7 +12,7 @@ from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.kit.ledger import RULES_OF_ALL, deviations
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES, PTS
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from tests.unit.parameters.changed_values import CHANGED, changed_value
 
 # 13.2 (6.3), 14.2 (5.3): one at least, and no parameter gives fewer.

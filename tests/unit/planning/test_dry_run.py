@@ -11,7 +11,7 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
 from openpts.vocabulary.stop import Duration

@@ -14,7 +14,7 @@ from openpts.planning.plan import plan_run
 from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.continuous import continuous
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Script
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

@@ -22,8 +22,8 @@ from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import (
     Fact,
     PurgeReport,

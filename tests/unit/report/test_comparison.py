@@ -16,7 +16,7 @@ from openpts.report.compare.conditions import conditions_of
 from openpts.report.compare.contenders import Entry, RunComparison, compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.tuning import Scenario
 from tests.support.report_cases import Reports

@@ -7,7 +7,7 @@ from openpts.procedures.pts.xsr.conditions import CrossStimulusConditions
 from openpts.procedures.pts.xsr.pages import transition_page
 from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
 from openpts.procedures.registry import PTS
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from tests.unit.analysis.test_cross_stimulus import MINUTE_NS, group
 
 

@@ -11,7 +11,7 @@ from openpts.record.reader import read_run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.report.times import default_date
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState

@@ -20,7 +20,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import NOTHING, OperationSample

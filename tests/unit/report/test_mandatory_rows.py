@@ -19,8 +19,8 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.registry import PROCEDURES, procedure_of
 from openpts.report.build import build_report
 from openpts.report.run_part import missing_plots
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.drive_class import DriveClass
 from tests.support.made_up_run import made_up_run
 
 CLASSES = (DriveClass.ENTERPRISE, DriveClass.CLIENT)

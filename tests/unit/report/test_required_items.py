@@ -15,8 +15,8 @@ from openpts.procedures.registry import PROCEDURES, PTS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import KIB
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import DataPattern, PatternData, ReducibleData, ZeroData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.placement import Segments
 from openpts.vocabulary.stimulus import AccessPattern

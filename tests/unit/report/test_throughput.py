@@ -17,7 +17,7 @@ from openpts.report.build import build_report
 from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
 from openpts.report.summary import summarise
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.sample import StepState
 from tests.support.page_words import words
 from tests.support.synthetic_throughput import (

@@ -7,7 +7,7 @@ from openpts.procedures.extended.sustained.report import claims_of
 from openpts.procedures.extended.sustained.script import standard_conditions
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.simulation.presets import load_preset
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 
 
 def rated(name: str) -> dict[str, str | None]:

@@ -8,8 +8,8 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from openpts.fields.conditions import Conditions
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import Script
 
 if TYPE_CHECKING:  # a plan needs none of them

@@ -9,8 +9,8 @@ from msgspec.structs import replace
 from openpts.procedures.extended.entropy.script import script as entropy_test
 from openpts.procedures.extended.entropy.script import standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import RandomData, ReducibleData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Step, Stimulus

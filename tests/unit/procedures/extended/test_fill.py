@@ -10,7 +10,7 @@ from openpts.procedures.extended.fill.conditions import IdleTime
 from openpts.procedures.extended.fill.script import REWRITE_STEPS, standard_conditions
 from openpts.procedures.extended.fill.script import script as fill_test
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus

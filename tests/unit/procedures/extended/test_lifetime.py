@@ -16,8 +16,8 @@ from openpts.procedures.extended.lifetime.script import (
     script as lifetime_test,
 )
 from openpts.units import GB, KIB, NS_PER_S, TB
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import RandomData, VerifiedData, ZeroData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished

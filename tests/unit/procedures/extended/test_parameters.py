@@ -14,7 +14,7 @@ from openpts.planning.dry_run import Ending, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import EXTENDED
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from tests.unit.parameters.changed_values import changed_value
 
 TESTS = list(EXTENDED.values())

@@ -11,7 +11,7 @@ from openpts.procedures.extended.precon.script import order_of, possible_on, sta
 from openpts.procedures.extended.precon.script import script as precon_test
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.units import GB, GIB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Stimulus

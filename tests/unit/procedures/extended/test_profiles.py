@@ -16,8 +16,8 @@ from openpts.procedures.kit.benchmark_profile import BenchmarkProfile, ProfileRo
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, POPULAR, parse_benchmark
 from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step

@@ -11,7 +11,7 @@ from openpts.procedures.extended.hdd.results import ZoneRate, inner_to_outer, me
 from openpts.procedures.extended.hdd.script import script as rotational_test
 from openpts.procedures.extended.hdd.script import standard_conditions
 from openpts.units import GB, KIB, MB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus

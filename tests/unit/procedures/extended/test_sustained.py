@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.procedures.extended.sustained.script import script as sustained_test
 from openpts.procedures.extended.sustained.script import span_of, standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus

@@ -16,7 +16,7 @@ from openpts.procedures.extended.thermal.script import (
     script as thermal_test,
 )
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, ReadHealth

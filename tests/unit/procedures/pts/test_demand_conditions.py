@@ -13,8 +13,8 @@ from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.procedures.registry import PTS
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import PatternData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange, BlockSize
 from openpts.vocabulary.workload import WORKLOADS
 

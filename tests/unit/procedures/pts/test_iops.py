@@ -9,7 +9,7 @@ from openpts.procedures.kit.ledger import deviations
 from openpts.procedures.pts.iops import script as iops
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.shared.rounds.script import without_impossible_sizes
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, Outcome
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus

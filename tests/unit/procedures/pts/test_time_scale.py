@@ -12,7 +12,7 @@ from openpts.errors import UsageError
 from openpts.fields.time_scale import at_time_scale
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PTS
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 
 MINUTE_NS = 60 * 10**9
 MILLISECOND_NS = 10**6

@@ -13,7 +13,7 @@ from openpts.procedures.pts.wsat.script import possible_on, standard_conditions
 from openpts.procedures.pts.wsat.script import script as write_saturation_test
 from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
 from openpts.vocabulary.workload import COMPOSITE, WORKLOADS

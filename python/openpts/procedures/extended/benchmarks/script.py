@@ -31,7 +31,7 @@ from openpts.procedures.shared.benchmark.rows import (
 )
 from openpts.procedures.shared.settling import settle
 from openpts.units import KIB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step

@@ -20,8 +20,8 @@ from typing import Final, TypeVar
 
 from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.units import KIB
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import DataPattern, ReducibleData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus

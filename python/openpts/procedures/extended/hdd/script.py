@@ -19,7 +19,7 @@ from typing import Final
 
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step

@@ -24,8 +24,8 @@ from msgspec.structs import replace
 
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.units import KIB, NS_PER_S, TB, format_duration
-from openpts.vocabulary.conditions import DriveClass
 from openpts.vocabulary.data import VerifiedData
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Apply,

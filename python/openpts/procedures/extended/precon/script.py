@@ -39,7 +39,7 @@ from openpts.procedures.shared.benchmark.rows import (
     sequential_writes,
 )
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,

@@ -20,7 +20,7 @@ from typing import Final
 from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES, ShortFigure, SustainedConditions
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import KIB, NS_PER_S, format_duration
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,

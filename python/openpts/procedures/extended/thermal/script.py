@@ -30,7 +30,7 @@ from openpts.procedures.extended.thermal.results import (
     throttling_of,
 )
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (

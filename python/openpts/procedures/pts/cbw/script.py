@@ -26,7 +26,7 @@ from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.cbw.conditions import CompositeConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.workload import COMPOSITE
 

@@ -23,7 +23,7 @@ from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.dirth.conditions import DemandIntensityConditions
 from openpts.procedures.shared.demand.script import demand_test, possible_sizes, standard_demand
 from openpts.units import NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.workload import WORKLOADS
 

@@ -27,7 +27,7 @@ from openpts.procedures.shared.rounds.script import (
     without_impossible_sizes,
 )
 from openpts.units import KIB, MIB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable

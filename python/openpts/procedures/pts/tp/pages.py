@@ -21,7 +21,7 @@ from openpts.procedures.shared.steady_state_pages import convergence_page, round
 from openpts.procedures.shared.window_page import Window, window_of, window_page
 from openpts.record.reader import Run
 from openpts.units import MB, MIB, block_size_kib, format_block_size
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure

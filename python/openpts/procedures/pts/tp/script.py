@@ -26,7 +26,7 @@ from openpts.procedures.shared.rounds.script import (
     without_impossible_sizes,
 )
 from openpts.units import KIB, MIB, format_block_size
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.requests import CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
 from openpts.vocabulary.stop import SteadyFigure

@@ -32,7 +32,7 @@ from openpts.procedures.shared.continuous import continuous, transferred_for
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import (
     Answer,

@@ -20,7 +20,7 @@ from openpts.procedures.kit.ledger import Rule
 from openpts.procedures.pts.xsr.conditions import AccessGroup, CrossStimulusConditions
 from openpts.procedures.shared.continuous import continuous
 from openpts.units import KIB, MIB, NS_PER_S
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from openpts.procedures.registry import PTS
 from openpts.units import GB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.stimulus import Stimulus
 from tests.unit.procedures.pts.trace.player import Drive, Played, Rate, mean_block_bytes

@@ -6,7 +6,7 @@ import pytest
 
 from openpts.procedures.registry import PTS
 from openpts.units import GB
-from openpts.vocabulary.conditions import DriveClass
+from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.workload import WORKLOADS
 from tests.unit.procedures.pts.trace import table as tables

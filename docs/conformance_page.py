@@ -10,7 +10,7 @@ from typing import Final
 from docs.conformance_marks import Proofs, marked_proofs
 
 from openpts.conformance.catalogue import SECTION_TITLES, Level, Requirement, catalogue
-from openpts.conformance.reasons import ReasonKind, reasons
+from openpts.conformance.conformance import ReasonKind, reasons
 from openpts.conformance.table import CHECKS
 
 ROOT: Final = Path(__file__).parents[1]

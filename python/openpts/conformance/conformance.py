@@ -1,21 +1,23 @@
 """Checks a run against every requirement of the specification.
 
-A requirement is shown in one of three ways, which are never added up: a check of the run's record (checks/);
+A requirement is shown in one of three ways, which are never added up: a check of the run's record (table.py);
 a named test of openpts, for what every run does alike (proofs.toml); or not at all, with the reason
 (reasons.toml).
 """
 
+import tomllib
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from enum import StrEnum
+from functools import cache
+from importlib import resources
 
 import msgspec
 
-from openpts.conformance.catalogue import Level, Requirement, catalogue
-from openpts.conformance.needs import missing
-from openpts.conformance.proofs import proofs
-from openpts.conformance.reasons import ReasonKind, reasons
+from openpts.analysis.steady_state import WINDOW_ROUNDS
+from openpts.conformance.catalogue import Level, Need, Requirement, catalogue
 from openpts.conformance.table import CASES, CHECKS
-from openpts.evidence.evidence import Evidence
+from openpts.evidence.evidence import Evidence, RoundRecord
 from openpts.evidence.facts import DISCLOSURE
 from openpts.evidence.finding import (
     Finding,
@@ -23,10 +25,111 @@ from openpts.evidence.finding import (
     built_in,
     deviated,
     not_applicable,
+    not_reached,
     unverified,
 )
+from openpts.evidence.tracking import TrackedMinute, minutes_of
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.part import Part
+from openpts.vocabulary.verdict import SteadyState
+
+
+class ReasonKind(StrEnum):
+    """Why a requirement is not settled, by the name of its table in reasons.toml."""
+
+    OPERATOR = "operator"
+    READER = "reader"
+    RECORD = "record"
+    PARTLY = "partly"
+
+
+_TITLES = {
+    ReasonKind.OPERATOR: "left to the operator",
+    ReasonKind.READER: "for the reader",
+    ReasonKind.RECORD: "not in the record",
+    ReasonKind.PARTLY: "in part",
+}
+
+
+class Reason(msgspec.Struct, frozen=True):
+    """The kind of the reason, and what openpts does instead, or lacks."""
+
+    kind: ReasonKind
+    text: str
+
+    def __str__(self) -> str:
+        return f"{_TITLES[self.kind]}: {self.text}"
+
+
+@cache
+def reasons() -> dict[str, Reason]:
+    """All of them by the requirement's ID."""
+    file = resources.files("openpts.conformance") / "reasons.toml"
+    tables = msgspec.convert(
+        tomllib.loads(file.read_text(encoding="utf-8")), dict[ReasonKind, dict[str, str]]
+    )
+    return {
+        requirement_id: Reason(kind, text)
+        for kind, entries in tables.items()
+        for requirement_id, text in entries.items()
+    }
+
+
+@cache
+def proofs() -> dict[str, tuple[str, ...]]:
+    """File and function of each test by the requirement's ID: ``tests/unit/test_units.py::test_...``."""
+    file = resources.files("openpts.conformance") / "proofs.toml"
+    return msgspec.convert(tomllib.loads(file.read_text(encoding="utf-8")), dict[str, tuple[str, ...]])
+
+
+def missing(evidence: Evidence, need: Need) -> Finding | None:
+    """Why the requirement can't have been fulfilled in this run; None if it could."""
+    match need.what:
+        case "record":
+            return None
+        case "steps":
+            return None if evidence.steps else _why(evidence, "no step was completed")
+        case "purge":
+            ran = any(purge.ran for purge in evidence.manifest.purges)
+            return None if ran else _why(evidence, "no purge was run")
+        case "cache":
+            return None if evidence.manifest.write_caches else _why(evidence, "the cache was not read")
+        case "result":
+            return None if evidence.outcomes else _why(evidence, "the test was not completed")
+        case "window":
+            return _no_window(evidence)
+        case "tracking_window":
+            return _fewer_than_window(evidence, minutes_of(evidence))
+        case what:
+            part = Part(what)
+            return None if evidence.of(part, need.number) else _why(evidence, _no_step(part, need.number))
+
+
+def _no_window(evidence: Evidence) -> Finding | None:
+    match evidence.manifest.conditions.steady_state:
+        case SteadyState.NONE:
+            return not_applicable("the test does not look for steady state")
+        case SteadyState.MINUTES:
+            return _fewer_than_window(evidence, minutes_of(evidence))
+        case _:
+            return _fewer_than_window(evidence, evidence.rounds(Part.ROUND))
+
+
+def _fewer_than_window(evidence: Evidence, rounds: Sequence[RoundRecord | TrackedMinute]) -> Finding | None:
+    most = max((sum(r.cycle == cycle for r in rounds) for cycle in evidence.tested_cycles), default=0)
+    if most >= WINDOW_ROUNDS:
+        return None
+    return _why(evidence, f"{most} of {WINDOW_ROUNDS} rounds for a window")
+
+
+def _no_step(part: Part, number: int | None) -> str:
+    name = str(part).replace("_", " ")
+    return f"no {name}{'' if number is None else f' {number}'} was completed"
+
+
+def _why(evidence: Evidence, text: str) -> Finding:
+    return not_reached(text if evidence.finished else f"{text}: {evidence.ending}")
 
 
 class Conformance(msgspec.Struct, frozen=True):

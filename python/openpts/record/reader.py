@@ -183,6 +183,8 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
             yield connection
     except OSError as error:
         raise RecordError(f"can't read {database}: {error.strerror}") from error
+    except MemoryError as error:  # a damaged length: SQLite asks for what no machine has
+        raise RecordError(f"can't read {database}: a value is larger than memory") from error
     except UnicodeError as error:  # SQLite's own complaint, which quotes a damaged schema
         raise RecordError(f"can't read {database}: its schema has text that is not UTF-8") from error
     except (sqlite3.Error, msgspec.MsgspecError) as error:

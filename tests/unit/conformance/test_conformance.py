@@ -8,9 +8,14 @@ from msgspec.structs import replace as with_changes
 
 from openpts.conformance import conformance
 from openpts.conformance.catalogue import TESTS, Level, by_id, catalogue
-from openpts.conformance.conformance import Conformance, conformance_of, count_line
-from openpts.conformance.proofs import proofs
-from openpts.conformance.reasons import ReasonKind, reasons
+from openpts.conformance.conformance import (
+    Conformance,
+    ReasonKind,
+    conformance_of,
+    count_line,
+    proofs,
+    reasons,
+)
 from openpts.conformance.table import CASES, CHECKS
 from openpts.evidence.finding import Finding, Status, met
 from openpts.record.manifest import People, RunState

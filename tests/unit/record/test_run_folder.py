@@ -19,6 +19,7 @@ from openpts._native import Histogram
 from openpts.errors import RecordError
 from openpts.procedures.extended.benchmarks import script as profile
 from openpts.procedures.pts.iops.script import standard_conditions
+from openpts.record import reader as reader_module
 from openpts.record.manifest import Manifest, People, RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
@@ -312,6 +313,21 @@ def test_no_run_folder_and_damaged_ones_are_told_apart(tmp_path: Path) -> None:
     (tmp_path / DATABASE_NAME).write_bytes(b"this is no database, but long enough to look at" * 50)
     with pytest.raises(RecordError, match="can't read"):
         read_run(tmp_path)
+
+
+def test_a_length_that_no_memory_holds_is_refused_in_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What SQLite ends with on some damaged lengths; which bytes do that depends on its version."""
+    folder = tmp_path / "run"
+    RunWriter.create(folder, manifest()).close()
+
+    def too_long(*_: object) -> object:
+        raise MemoryError
+
+    monkeypatch.setattr(reader_module, "rows_of", too_long)
+    with pytest.raises(RecordError, match="a value is larger than memory"):
+        read_run(folder)
 
 
 @pytest.mark.parametrize("version", [1, 2, 99])

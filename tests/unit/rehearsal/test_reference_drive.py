@@ -7,8 +7,15 @@ import pytest
 
 from openpts.device.block_device import BlockDevice, DeviceKind
 from openpts.errors import TargetError, UsageError
-from openpts.rehearsal.matching import Traits, matched_preset, traits_of
-from openpts.rehearsal.reference_drive import Subject, Wishes, subject_of, subject_of_disk
+from openpts.rehearsal.reference_drive import (
+    Subject,
+    Traits,
+    Wishes,
+    matched_preset,
+    subject_of,
+    subject_of_disk,
+    traits_of,
+)
 from openpts.system_files import SystemRoots
 
 SHEET = """

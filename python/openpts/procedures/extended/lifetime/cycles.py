@@ -8,8 +8,14 @@ from openpts.pages import cells
 from openpts.pages.model import Verdict
 from openpts.pages.printable import printable
 from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
-from openpts.procedures.extended.lifetime.forecast import Crossing, FittedLine
-from openpts.procedures.extended.lifetime.results import DriveCycle, Log, drive_cycle, wear_points
+from openpts.procedures.extended.lifetime.results import (
+    Crossing,
+    DriveCycle,
+    FittedLine,
+    Log,
+    drive_cycle,
+    wear_points,
+)
 from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.kit.standing import state_sentence
 from openpts.record.reader import Run

@@ -20,6 +20,7 @@ Reported
     them counts for which use.
 """
 
+import math
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -27,8 +28,8 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.extended.precon.conditions import DriveState, PreconConditions
-from openpts.procedures.extended.precon.trajectory import random_course
 from openpts.procedures.kit.benchmark_profile import ProfileRow
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.procedures.shared.benchmark.rows import (
@@ -50,10 +51,59 @@ from openpts.vocabulary.requests import (
     Request,
     Script,
     SetWriteCache,
+    SteadyStateChecked,
+    samples_in,
 )
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
-from openpts.vocabulary.stop import ByteAmount
+from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
 from openpts.vocabulary.workload import DEFAULT
+
+
+# LSI-PRE-01, 05
+def random_course(
+    conditions: PreconConditions, number: int, capacity_bytes: int, least_fills: float
+) -> Generator[Request, Answer, Outcome]:
+    """Tracked minutes, with what lies between them, until five of them are steady.
+
+    Not before ``least_fills`` user capacities are written: the plateau of a fresh drive is steady too.
+    """
+    history: list[float] = []
+    disturbed: set[int] = set()
+    written_bytes, elapsed_ns = 0, 0
+    while True:
+        steps = _round_steps(conditions, capacity_bytes, len(history) + 1)
+        samples = samples_in((yield Apply(Part.LOAD, number, steps)))
+        history.append(samples[-1].iops)
+        if samples[-1].standstills:
+            disturbed.add(len(history))
+        written_bytes += sum(sample.write.bytes for sample in samples)
+        elapsed_ns += sum(sample.elapsed_ns for sample in samples)
+        steady = False
+        if len(history) >= WINDOW_ROUNDS:
+            report = window_ending_at(history, len(history), disturbed)
+            yield SteadyStateChecked(Part.LOAD, len(history), (conditions.workload.title,), (report,))
+            steady = report.steady and written_bytes >= least_fills * capacity_bytes
+        if steady:
+            return Outcome(len(history), len(history))
+        if written_bytes >= conditions.drive_fills * capacity_bytes:
+            return Outcome(None, len(history), f"{conditions.drive_fills:g} x user capacity written")
+        if elapsed_ns >= conditions.longest_ns:
+            return Outcome(None, len(history), "the longest time elapsed")
+
+
+def _round_steps(conditions: PreconConditions, capacity_bytes: int, number: int) -> tuple[Step, ...]:
+    """The first tracked minute is a round by itself; before each other one lies the rest of its period.
+
+    That ends with its amount, if the amount is written before the time is over.
+    """
+    stimulus = conditions.stimulus(conditions.workload, tc=conditions.tc, qd=conditions.qd)
+    minute = Step(stimulus, Duration(conditions.minute_ns))
+    between_ns = conditions.tracking_period_ns - conditions.minute_ns
+    if number == 1 or between_ns <= 0:
+        return (minute,)
+    amount_bytes = max(1, math.ceil(conditions.tracking_fills * capacity_bytes))
+    return (Step(stimulus, FirstOf((Duration(between_ns), ByteAmount(amount_bytes)))), minute)
+
 
 _MINUTE_NS: Final = 60 * NS_PER_S
 _STATES: Final = tuple(DriveState)

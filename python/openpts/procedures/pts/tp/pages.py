@@ -10,7 +10,7 @@ from openpts.analysis.rounds import by_round, judge_window
 from openpts.pages import cells, ticks
 from openpts.pages.kit import NO_ROUND, Plot, PlotName, Required, page, values_of
 from openpts.pages.model import Axis, Cell, Column, Page, Repeat, Row, Series, Table, Verdict
-from openpts.procedures.pts.tp.lba_position import PositionBin, last_pass
+from openpts.procedures.pts.tp.results import PositionBin, last_pass
 from openpts.procedures.shared.interface_limit import interface_limit
 from openpts.procedures.shared.metric import METRICS
 from openpts.procedures.shared.preparation_page import preparation_page

@@ -1,6 +1,6 @@
 """Values that the kernel shows in files: what is read, how it is understood, and how often it is worth it.
 
-Whoever samples opens the files once and reads them from their beginning each time, so that no path is looked
+The sampler opens the files once and reads them from their beginning each time, so that no path is looked
 up and no program started while a drive is measured. One reading of a file may give many values.
 """
 
@@ -52,7 +52,7 @@ class Growth:
     _at_ns: int = 0
 
     def per_s(self, counters: Values, at_ns: int) -> dict[str, float]:
-        """Nothing of a counter that is new, or has gone back because it began anew."""
+        """Nothing of a counter that is new, or has gone back because it started again."""
         elapsed_s = (at_ns - self._at_ns) / NS_PER_S
         grown = {
             name: (value - self._before[name]) / elapsed_s

@@ -1,6 +1,6 @@
 """Other people's programs that openpts asks for help: by argument list, with a time limit, and no shell.
 
-Whoever calls one takes ``Run`` as an argument, so that a test can hand in answers that were recorded on
+Callers take ``Run`` as an argument, so that a test can hand in answers that were recorded on
 hardware that no test machine has.
 """
 
@@ -101,7 +101,7 @@ def run_program(command: Sequence[str], timeout_s: float, *, to_the_end: bool = 
 def _finish(
     process: "subprocess.Popen[str]", name: str, timeout_s: float, *, to_the_end: bool
 ) -> tuple[str, str]:
-    """Both outputs. An interrupt kills the program, or is raised anew when it has ended or was killed."""
+    """Both outputs. An interrupt kills the program, or is raised again when it has ended or was killed."""
     deadline_s = time.monotonic() + timeout_s
     interrupt: KeyboardInterrupt | None = None
     while True:

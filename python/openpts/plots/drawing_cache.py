@@ -32,7 +32,7 @@ def _kept_folder() -> Path | None:
         return None
     try:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    except RuntimeError:  # nobody's home
+    except RuntimeError:  # there is no home
         return None
     return folder / "openpts"
 

@@ -42,7 +42,7 @@ def data_checks(steps: Iterable[Step], target: TargetFacts, seed: int) -> tuple[
 
 def _told(data: ReducibleData) -> DataCheck:
     return DataCheck(
-        data, data.entropy_pct, 100 - data.duplicate_pct, 0, "told to the model: no bytes are made"
+        data, data.entropy_pct, 100 - data.duplicate_pct, 0, "given to the model: no bytes are made"
     )
 
 

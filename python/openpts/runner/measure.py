@@ -124,7 +124,7 @@ def measure(orders: Sequence[MeasurementOrder], emit: MeasurementListener) -> No
 
     Every target is open and every engine is ready before the first I/O is issued. Where an I/O fails,
     the other targets go on to their end. Raises OpenptsError; InterruptedRunError on Ctrl-C, after
-    what was measured until then was told.
+    what was measured until then was reported.
     """
     with ExitStack() as stack:
         # from the last exit to the first: engines end before their targets are closed

@@ -94,7 +94,7 @@ def lost_write_cache(then: WriteCacheReport, now: WriteCacheReport) -> Deviation
         clause="3.7",
         required=f"{then.required}, throughout",
         used=f"{then.actual} when the cycle began, {now.actual} at its end ({now.source})",
-        effect="nobody knows since when: figures with either cache are mixed",
+        effect="it is unknown since when: figures with either cache are mixed",
     )
 
 

@@ -55,7 +55,7 @@ SettlingListener = Callable[[SettlingStarted | Looked], None]
 def wait_until_settled(order: SettlingOrder, hear: SettlingListener) -> SettlingCourse:
     """Wait until the device has come to rest, or the rule's longest time is over.
 
-    Raises OpenptsError; InterruptedRunError on Ctrl-C, after what was seen until then was told.
+    Raises OpenptsError; InterruptedRunError on Ctrl-C, after what was seen until then was reported.
     """
     rule = order.rule
     with device_under_test(order.target, Consent(), for_writing=False) as device:

@@ -46,7 +46,7 @@ class DataCheck:
 
     ``compressed_pct`` if each piece is compressed by itself; ``distinct_pct`` if each is kept once. ``how``
     names what made the sample and what compressed it. ``sampled_bytes`` is 0 where no bytes are made, as on a
-    simulated drive: then the shares are what the model is told.
+    simulated drive: then the shares are what the model is given.
     """
 
     data: DataPattern

@@ -138,7 +138,7 @@ ROTATIONAL: Final = "rotational"
 
 
 def media_of(dut: Facts) -> str | None:
-    """What the facts of a drive say of its media; None where nobody tells."""
+    """What the facts of a drive say of its media; None where it is not reported."""
     return dut["media"].value if "media" in dut else None
 
 

@@ -29,7 +29,7 @@ class Change:
 class ChangeReport:
     """What became of a change; ``failure`` is empty if it holds.
 
-    ``found`` is None where nobody could read it, or where there is nothing to be put back.
+    ``found`` is None where it could not be read, or where there is nothing to restore.
     """
 
     key: str

@@ -129,7 +129,7 @@ class FioEngine:
             "elapsed": Fact("longest run time of a thread, in whole milliseconds", source),
             "mix": Fact("by chance for each I/O, not exact over a deck", source),
             "random_offsets": Fact("tausworthe64, another seed for each step and thread", source),
-            "sequences": Fact("begin anew with each step", source),
+            "sequences": Fact("start again with each step", source),
             "between_steps": Fact("a process ends and another starts: about 300 ms without I/O", source),
             "processor_shares": Fact(
                 "over the life of the process, its start and end included", "/proc/stat"

@@ -81,7 +81,8 @@ def _option(test: Procedure, parameter: Parameter) -> Callable[[Any], Any]:
             type_ = click.Choice(sorted(str(word) for word in words))
         case _:
             type_ = Values(parameter, kind)
-    return click.option(*declarations, type=type_, metavar=parameter.kind.metavar, help=help_text)
+    metavar, hidden = parameter.kind.metavar, parameter.rare
+    return click.option(*declarations, type=type_, metavar=metavar, help=help_text, hidden=hidden)
 
 
 def _kind(parameter: Parameter) -> inspect.Type:

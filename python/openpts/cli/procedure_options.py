@@ -31,7 +31,8 @@ PLAN_OPTION = click.option(
     "--plan",
     "plan_path",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="TOML or YAML file with any of these and more; options override it. See `openpts plan-schema`.",
+    help="TOML or YAML file with any of these, and with those that are rarely set; options override it. "
+    "See `openpts plan-schema`.",
 )
 QUICK_OPTION = click.option(
     "--quick",

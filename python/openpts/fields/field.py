@@ -56,7 +56,8 @@ class Parameter:
     """What an operator may set under ``name``: a field of the conditions, or what fields depend on.
 
     ``change`` and ``show`` are given where the value is not simply that of ``field``; ``show`` is the value
-    of conditions as on the command line, empty where there is none.
+    of conditions as on the command line, empty where there is none. ``rare``: it is for plan files; the
+    command line takes it as well, but its help does not list it.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Parameter:
     examples: Sequence[Any] = ()
     change: Change | None = None
     show: Callable[[Any], str] | None = None
+    rare: bool = False
 
     @property
     def option(self) -> str:
@@ -99,10 +101,10 @@ class Field:
     """One condition of a test.
 
     ``label`` is its name on the set-up page; empty where that page shows it elsewhere. ``help`` and ``kind``
-    make a parameter of it, under ``name`` if that is not the field's in the operator's unit; ``change`` and
-    ``show`` are those of the parameter. ``text`` words its value for the ledger, with the value in braces.
-    ``amount``: less of it is a shorter test. ``free`` says why a change is no deviation, where no rule of the
-    test has it.
+    make a parameter of it, under ``name`` if that is not the field's in the operator's unit; ``change``,
+    ``show`` and ``rare`` are those of the parameter. ``text`` words its value for the ledger, with the value
+    in braces. ``amount``: less of it is a shorter test. ``free`` says why a change is no deviation, where no
+    rule of the test has it.
     """
 
     label: str
@@ -116,6 +118,7 @@ class Field:
     text: str | Callable[[Any], str] = ""
     amount: bool = False
     free: str = ""
+    rare: bool = False
 
     def but(self, **changes: Any) -> Self:
         """The same condition as another test has it."""
@@ -164,4 +167,5 @@ def _of_field(name: str, field: Field) -> Parameter:
         field.examples,
         field.change,
         field.show,
+        field.rare,
     )

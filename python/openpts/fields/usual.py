@@ -29,27 +29,34 @@ SEQUENTIAL_TC: Final = Field(
     "Thread count of sequential workloads.",
     THREADS,
     text="TC {} in sequential workloads",
+    rare=True,
 )
 SEQUENTIAL_QD: Final = Field(
     "Queue depth (QD) of sequential workloads",
     "Queue depth of sequential workloads.",
     DEPTH,
     text="QD {} in sequential workloads",
+    rare=True,
 )
 TCS: Final = Field("Thread counts (TC)", text="TC {}")
 QDS: Final = Field("Queue depths (QD)", text="QD {}")
 BLOCK_SIZE: Final = Field("Block size", "Block size of the sequential transfers.", SIZE, examples=("128KiB",))
 SEQUENTIAL_BLOCK_SIZE: Final = Field("Block size of sequential accesses", kind=SIZE, examples=("128KiB",))
 RANDOM_BLOCK_SIZE: Final = Field("Block size of random accesses", kind=SIZE, examples=("4KiB",))
-PRECONDITION_BLOCK_SIZE: Final = Field("Pre-conditioning block size", "Block size of preconditioning.", SIZE)
+PRECONDITION_BLOCK_SIZE: Final = Field(
+    "Pre-conditioning block size", "Block size of preconditioning.", SIZE, rare=True
+)
 PRECONDITION_PASSES: Final = Field(
     "Pre-conditioning (x user capacity)", kind=PASSES, text="{} x user capacity", amount=True
 )
 PRECONDITION_TC: Final = Field(
-    "Pre-conditioning thread count (TC)", kind=THREADS, text=_demand_text("TC", " in preconditioning")
+    "Pre-conditioning thread count (TC)",
+    kind=THREADS,
+    text=_demand_text("TC", " in preconditioning"),
+    rare=True,
 )
 PRECONDITION_QD: Final = Field(
-    "Pre-conditioning queue depth (QD)", kind=DEPTH, text=_demand_text("QD", " in preconditioning")
+    "Pre-conditioning queue depth (QD)", kind=DEPTH, text=_demand_text("QD", " in preconditioning"), rare=True
 )
 MAX_ROUNDS: Final = Field("Rounds at most", "Give up after this many rounds.", ROUNDS, text=_rounds)
 TRACKING_PERIOD: Final = Field(
@@ -58,6 +65,7 @@ TRACKING_PERIOD: Final = Field(
     SECONDS,
     name="tracking_seconds",
     text="tracked minutes {} apart",
+    rare=True,
 )
 DRIVE_FILLS: Final = Field(
     "Ends after (x user capacity)",
@@ -74,6 +82,7 @@ STEADY_AFTER: Final = Field(
     "Don't end in steady state before this many times the user capacity are written.",
     PASSES,
     text="after {} x user capacity at the earliest",
+    rare=True,
 )
 HISTOGRAM: Final = Field(
     "Length of the response time histogram",

@@ -120,6 +120,16 @@ def test_workloads_by_name_and_in_words() -> None:
     assert used.stop_when_steady
 
 
+def test_what_is_rarely_set_is_taken_and_not_listed() -> None:
+    assert conditions("cbw", "--plateau-pct", "2").plateau_pct == 2
+    command = click.Command("cbw", params=[])
+    for option in options_of(PTS["cbw"]):
+        command = option(command)
+    shown = command.get_help(click.Context(command))
+    assert "--plateau-pct" not in shown
+    assert "--max-rounds" in shown
+
+
 def test_a_switch_can_be_turned_off() -> None:
     assert conditions("dirth", "--no-capture").capture is False
     assert conditions("dirth").capture is True

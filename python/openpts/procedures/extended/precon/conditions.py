@@ -65,6 +65,7 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
             "State restored with (x user capacity)",
             "Times the user capacity written to bring a state back that a row has disturbed.",
             PASSES,
+            rare=True,
         ),
     ]
     workload: Annotated[Workload, usual.ONE_WORKLOAD]
@@ -87,6 +88,7 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
             "Tracked minutes are no further apart than this many times the user capacity.",
             FILLS,
             name="tracking_drive_fills",
+            rare=True,
         ),
     ]
     steady_after_drive_fills: Annotated[
@@ -102,6 +104,7 @@ class PreconConditions(ProfileTestConditions, frozen=True, kw_only=True, tag_fie
             "Test file, at most (% of active range)",
             "Largest share of the active range that the test file may have.",
             percent(gt=0, le=100),
+            rare=True,
         ),
     ]
 

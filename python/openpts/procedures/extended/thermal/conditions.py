@@ -41,7 +41,13 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
         ),
     ] = None
     longest_cooling_ns: Annotated[
-        int, Field("Idle before the cold run, at most", "Idle at most this long to cool the drive.", SECONDS)
+        int,
+        Field(
+            "Idle before the cold run, at most",
+            "Idle at most this long to cool the drive.",
+            SECONDS,
+            rare=True,
+        ),
     ]
     look_ns: Annotated[
         int,
@@ -49,6 +55,7 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
             "From one look at the idle drive to the next",
             "Read the log of the idle drive at this interval.",
             SECONDS,
+            rare=True,
         ),
     ]
     load_ns: Annotated[
@@ -63,6 +70,7 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
             "A throttled run ends when stable for (min)",
             "End a run sooner when the drive throttles and its speed was stable for this many minutes.",
             count(2, 10_000),
+            rare=True,
         ),
     ]
     rest_ns: Annotated[
@@ -71,22 +79,35 @@ class ThermalConditions(ExtendedConditions, frozen=True, kw_only=True, tag_field
             "Idle before the warm run and the duty cycle",
             "Idle time before the warm run, and before the duty cycle.",
             SECONDS,
+            rare=True,
         ),
     ]
     busy_ns: Annotated[
         int,
         Field(
-            "Writes of the duty cycle", "Writes of the duty cycle from one idle time to the next.", SECONDS
+            "Writes of the duty cycle",
+            "Writes of the duty cycle from one idle time to the next.",
+            SECONDS,
+            rare=True,
         ),
     ]
     idle_ns: Annotated[
         int,
         Field(
-            "Idle time of the duty cycle", "Idle time of the duty cycle after each of its writes.", SECONDS
+            "Idle time of the duty cycle",
+            "Idle time of the duty cycle after each of its writes.",
+            SECONDS,
+            rare=True,
         ),
     ]
     duty_ns: Annotated[
-        int, Field("Length of the duty cycle", "Length of the duty cycle, busy and idle together.", SECONDS)
+        int,
+        Field(
+            "Length of the duty cycle",
+            "Length of the duty cycle, busy and idle together.",
+            SECONDS,
+            rare=True,
+        ),
     ]
     ambient_c: Annotated[
         float | None,

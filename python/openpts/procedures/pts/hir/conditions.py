@@ -50,6 +50,7 @@ IDLE_SECONDS: Final = Parameter(
     SECONDS,
     change=_with_unit,
     show=lambda conditions: readers.seconds_text(_unit_ns(conditions)),
+    rare=True,
 )
 
 
@@ -71,6 +72,7 @@ class IdleRecoveryConditions(Conditions, frozen=True, kw_only=True, tag_field="t
             "Length of one access A, and of one access C.",
             SECONDS,
             text="accesses of {}",
+            rare=True,
         ),
     ]
     cycles: Annotated[

@@ -85,11 +85,14 @@ class ProfileTestConditions(ExtendedConditions, frozen=True, kw_only=True):
     longest_pass_ns: Annotated[
         int,
         Field(
-            "Pass or warm-up of a row, at most", "Longest time of a pass and of a warm-up of a row.", SECONDS
+            "Pass or warm-up of a row, at most",
+            "Longest time of a pass and of a warm-up of a row.",
+            SECONDS,
+            rare=True,
         ),
     ]
     longest_pause_ns: Annotated[
-        int, Field("Pause between rows, at most", "Longest pause between rows.", SECONDS)
+        int, Field("Pause between rows, at most", "Longest pause between rows.", SECONDS, rare=True)
     ]
     impossible: Annotated[
         tuple[str, ...],

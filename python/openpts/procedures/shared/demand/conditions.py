@@ -59,6 +59,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "Pre-write at least this long before each round.",
             SECONDS,
             text="pre-writes of {} at the least",
+            rare=True,
         ),
     ]
     prewrite_longest_ns: Annotated[
@@ -68,6 +69,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "Pre-write at most this long before each round.",
             SECONDS,
             text="pre-writes of {} at the most",
+            rare=True,
         ),
     ]
     prewrite_capacity_pct: Annotated[
@@ -78,6 +80,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             percent(gt=0, le=100_000),
             text="{} % of the user capacity",
             amount=True,
+            rare=True,
         ),
     ]
     art_limit_ns: Annotated[
@@ -87,6 +90,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "The MaxIOPS point has an average response time below this.",
             MILLISECONDS,
             text="ART below {}",
+            rare=True,
         ),
     ]
     plateau_pct: Annotated[
@@ -96,12 +100,17 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "Take as MaxIOPS the point of least demand within this many per cent of the highest IOPS.",
             percent(ge=0, le=100),
             text="points within {} % of the highest IOPS",
+            rare=True,
         ),
     ]
     mid_points: Annotated[
         int,
         Field(
-            "MidIOPS points", "MidIOPS points between MaxIOPS and MinIOPS.", count(1, 47), text=_mid_points
+            "MidIOPS points",
+            "MidIOPS points between MaxIOPS and MinIOPS.",
+            count(1, 47),
+            text=_mid_points,
+            rare=True,
         ),
     ]
     histogram_prewrite_ns: Annotated[
@@ -111,6 +120,7 @@ class DemandConditions(Conditions, frozen=True, kw_only=True):
             "Length of the pre-writes of each histogram.",
             SECONDS,
             text="pre-writes of {}",
+            rare=True,
         ),
     ]
     histogram_ns: Annotated[int, usual.HISTOGRAM]

@@ -109,7 +109,7 @@ def _package_power(folder: Path) -> Fact:
                 kind = (read_text(name) or "of unknown kind").replace("_", " ")
                 parts.append(f"{limit_uw / _UW_PER_W:g} W {kind}")
         limits += [", ".join(parts)] if parts else []
-    source = f"{folder}/intel-rapl:*/constraint_*: processors of AMD tell none"
+    source = f"{folder}/intel-rapl:*/constraint_*: AMD processors report none"
     return Fact("; ".join(dict.fromkeys(limits)) or None, source)
 
 

@@ -41,7 +41,7 @@ class Reader:
     """``of`` gives the input of a seed, which is written to a file called ``name`` and given to ``read``.
 
     ``beside`` is a folder with what has to lie beside it; ``refuses`` are other errors than ours, which
-    who calls it turns into ours.
+    who calls it turns into ours. ``exit_codes`` are those of the errors that it may end with.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Reader:
     read: Callable[[Path], object]
     beside: Path | None = None
     refuses: tuple[type[Exception], ...] = ()
+    exit_codes: frozenset[int] = frozenset({2, 8})
 
 
 def from_texts(*texts: bytes) -> Inputs:
@@ -239,5 +240,6 @@ def readers(run: Path, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "YAML plan": Reader("plan.yaml", from_texts(*PLANS_YAML), plan_of),
         "description": Reader("drive.toml", from_texts(*DESCRIPTIONS), read_description),
         "simulated drive's name": Reader("name", from_texts(*URLS), of_words),
-        "preset": Reader("drive.toml", from_texts(*presets), preset),
+        # 3: a drive that is too small for the test
+        "preset": Reader("drive.toml", from_texts(*presets), preset, exit_codes=frozenset({2, 3, 8})),
     }

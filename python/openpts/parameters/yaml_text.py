@@ -1,10 +1,11 @@
 """YAML with places."""
 
 import re
+import warnings
 from typing import Any, Final
 
 from ruamel.yaml import YAML
-from ruamel.yaml.error import MarkedYAMLError, StringMark, YAMLError
+from ruamel.yaml.error import MarkedYAMLError, ReusedAnchorWarning, StringMark, YAMLError
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from openpts.parameters.source_position import Path, Place, PlacedError, PlacedText
@@ -17,7 +18,9 @@ def read_yaml(text: str) -> PlacedText:
     """Read a text of one document, without tags of its own and without aliases. Raises PlacedError."""
     yaml = YAML(typ="safe", pure=True)
     try:
-        node = yaml.compose(text)
+        with warnings.catch_warnings():  # an anchor that is given twice is as unused as the first: no aliases
+            warnings.simplefilter("ignore", ReusedAnchorWarning)
+            node = yaml.compose(text)
         reader = _Reader(yaml)
         content = {} if node is None else reader.value((), node)
     except MarkedYAMLError as error:

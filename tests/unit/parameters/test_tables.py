@@ -1,6 +1,7 @@
 """Each parameter of each test sets what it says, and nothing that it sets goes unsaid."""
 
 import itertools
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
@@ -18,11 +19,13 @@ from tests.unit.parameters.changed_values import CHANGED, changed_value
 # 13.2 (6.3), 14.2 (5.3): one at least, and no parameter gives fewer.
 ALLOWED = {"mid_points"}
 
-EACH = [
-    pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
-    for test in PTS.values()
-    for parameter in parameters_of(test.conditions).values()
-]
+
+def _each(tests: Iterable[Procedure]) -> list[Any]:
+    return [
+        pytest.param(test, parameter, id=f"{test.name}-{parameter.name}")
+        for test in tests
+        for parameter in parameters_of(test.conditions).values()
+    ]
 
 
 def _with(parameter: Parameter, value: Any, standard: Any) -> Any:
@@ -42,7 +45,7 @@ def test_every_field_is_described_and_every_offered_one_has_a_help(test: Procedu
         assert parameter.field in test.conditions.__struct_fields__
 
 
-@pytest.mark.parametrize(("test", "parameter"), EACH)
+@pytest.mark.parametrize(("test", "parameter"), _each(PTS.values()))
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_what_differs_from_the_standard_is_in_the_ledger_under_a_requirement(
     test: Procedure, parameter: Parameter, drive_class: DriveClass
@@ -71,7 +74,7 @@ def test_every_field_of_the_conditions_has_a_rule_or_a_reason_to_have_none(test:
     assert {rule.name for rule in test.rules} <= set(fields)
 
 
-@pytest.mark.parametrize(("test", "parameter"), EACH)
+@pytest.mark.parametrize(("test", "parameter"), _each(PROCEDURES.values()))
 @pytest.mark.parametrize("drive_class", list(DriveClass))
 def test_the_value_that_the_help_names_is_that_of_the_specification(
     test: Procedure, parameter: Parameter, drive_class: DriveClass

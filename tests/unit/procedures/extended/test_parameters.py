@@ -5,7 +5,6 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from openpts.cli.parameter_options import given_as_options, parameter_options
 from openpts.cli.procedure_options import chosen, help_of
 from openpts.fields.field import Parameter, parameters_of
 from openpts.parameters.overrides import Given, conditions_of
@@ -69,30 +68,6 @@ def test_a_short_look_says_what_of_it_is_short() -> None:
         ("30.00 s per step", "0.50 s per step"),
         ("zones: 16", "zones: 4"),
     ]
-
-
-@pytest.mark.parametrize(("test", "parameter"), EACH)
-@pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_the_value_that_the_help_names_is_the_standard(
-    test: Procedure, parameter: Parameter, drive_class: DriveClass
-) -> None:
-    standard = test.standard_conditions(drive_class, 1)
-    shown = parameter.shown(standard)
-    if not shown or shown in {"yes", "no"}:
-        return
-    options: dict[str, Any] = {f"parameter_{name}": None for name in parameters_of(test.conditions)}
-    option = next(one for one in _options(test) if one.name == f"parameter_{parameter.name}")
-    options[f"parameter_{parameter.name}"] = option.type_cast_value(None, shown)
-    assert conditions_of(given_as_options(test.conditions, options), standard) == standard
-
-
-def _options(test: Procedure) -> list[Any]:
-    def command() -> None:
-        pass
-
-    for option in parameter_options(test):
-        option(command)
-    return list(command.__click_params__)  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize("test", TESTS, ids=NAMES)

@@ -12,15 +12,11 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
-    active_range_text,
     data_text,
-    demand_text,
-    deviations_text,
     head_line,
-    segments_text,
 )
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.preparation_page import precondition_amount, preparation_page
+from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import (
@@ -37,12 +33,12 @@ from openpts.procedures.shared.rounds.secondary_pages import merged_tail_page, r
 from openpts.procedures.shared.rounds.words import (
     alerts,
     demand,
+    loop_setup_rows,
     not_steady,
     short_name,
     steady_rounds,
     summary_state,
     verification_record,
-    window_rounds,
 )
 from openpts.procedures.shared.steady_state_pages import (
     convergence_page,
@@ -194,32 +190,11 @@ def _section(run: Run, results: RoundTestResults, standing: Standing, report_dat
             report_date,
             bar="IOPS Test (REQUIRED) - Report Page",
             title="IOPS - Block Size x RW Mix Matrix",
-            setup=_setup_rows(run, results),
+            setup=loop_setup_rows(run, results, "IOPS Loop"),
             test=_test_rows(run, results),
         ),
         alerts=alerts(results, standing),
         pages=(*_evidence_pages(run, results), *_result_pages(run, results)),
-    )
-
-
-def _setup_rows(run: Run, results: RoundTestResults) -> Rows:
-    conditions = results.conditions
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
-        ("Pre Condition 1", f"SEQ {format_block_size(conditions.precondition_block_size_bytes)} W"),
-        (
-            "TOIO - TC/QD",
-            demand_text(
-                conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
-            ),
-        ),
-        ("Duration", precondition_amount(run)),
-        ("Pre Condition 2", "IOPS Loop"),
-        ("TOIO - TC/QD", demand(results)),
-        ("SS Rounds", window_rounds(results)),
-        ("Note", deviations_text(run)),
     )
 
 

@@ -13,12 +13,8 @@ from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
     active_range_amount_text,
-    active_range_text,
     data_text,
-    demand_text,
-    deviations_text,
     head_line,
-    segments_text,
 )
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.lat.conditions import LatencyConditions
@@ -36,7 +32,7 @@ from openpts.procedures.pts.lat.pages import (
 from openpts.procedures.shared.confidence_page import Applied, confidence_page
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
-from openpts.procedures.shared.preparation_page import precondition_amount, preparation_page
+from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
@@ -45,11 +41,11 @@ from openpts.procedures.shared.rounds.secondary_pages import art_cell, mrt_cell,
 from openpts.procedures.shared.rounds.words import (
     alerts,
     demand,
+    loop_setup_rows,
     not_steady,
     steady_rounds,
     summary_state,
     verification_record,
-    window_rounds,
 )
 from openpts.procedures.shared.steady_state_pages import convergence_page, steady_state_sentence
 from openpts.procedures.shared.window_page import window_of, window_page
@@ -138,32 +134,11 @@ def _section(
             report_date,
             bar="Latency Test (REQUIRED) - Report Page",
             title="LAT - Response Time OIO=1",
-            setup=_setup_rows(run, results),
+            setup=loop_setup_rows(run, results, "LAT Loop"),
             test=_test_rows(run, results, times),
         ),
         alerts=alerts(results, standing),
         pages=(*_evidence_pages(run, results), *_result_pages(run, results, times)),
-    )
-
-
-def _setup_rows(run: Run, results: RoundTestResults) -> Rows:
-    conditions = results.conditions
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
-        ("Pre Condition 1", f"SEQ {format_block_size(conditions.precondition_block_size_bytes)} W"),
-        (
-            "TOIO - TC/QD",
-            demand_text(
-                conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
-            ),
-        ),
-        ("Duration", precondition_amount(run)),
-        ("Pre Condition 2", "LAT Loop"),
-        ("TOIO - TC/QD", demand(results)),
-        ("SS Rounds", window_rounds(results)),
-        ("Note", deviations_text(run)),
     )
 
 

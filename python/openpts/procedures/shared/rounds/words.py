@@ -1,12 +1,21 @@
 """Words of the reports on tests of rounds: header fields, red lines, records."""
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS
-from openpts.procedures.kit.header_rows import data_text
+from openpts.procedures.kit.header import Rows
+from openpts.procedures.kit.header_rows import (
+    active_range_text,
+    data_text,
+    demand_text,
+    deviations_text,
+    segments_text,
+)
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.demand.results import DemandResults
+from openpts.procedures.shared.preparation_page import precondition_amount
 from openpts.procedures.shared.rounds.results import RoundTestResults
 from openpts.procedures.shared.steady_state_pages import rounds_reason
 from openpts.procedures.shared.tracking.rounds import TrackingResults
+from openpts.record.reader import Run
 from openpts.units import format_block_size
 from openpts.vocabulary.verdict import RoundPoint
 
@@ -37,6 +46,28 @@ def alerts(results: RoundTestResults, standing: Standing) -> tuple[str, ...]:
 def demand(results: RoundTestResults) -> str:
     """The header's fields TOIO - TC/QD."""
     return f"TC {results.conditions.tc} / QD {results.conditions.qd}"
+
+
+def loop_setup_rows(run: Run, results: RoundTestResults, loop: str) -> Rows:
+    """The ten set-up rows of a header whose second preconditioning is the test's own ``loop``."""
+    conditions = results.conditions
+    return (
+        ("Data Pattern", data_text(conditions)),
+        ("AR", active_range_text(conditions)),
+        ("AR Segments", segments_text(conditions)),
+        ("Pre Condition 1", f"SEQ {format_block_size(conditions.precondition_block_size_bytes)} W"),
+        (
+            "TOIO - TC/QD",
+            demand_text(
+                conditions.precondition_tc or conditions.tc, conditions.precondition_qd or conditions.qd
+            ),
+        ),
+        ("Duration", precondition_amount(run)),
+        ("Pre Condition 2", loop),
+        ("TOIO - TC/QD", demand(results)),
+        ("SS Rounds", window_rounds(results)),
+        ("Note", deviations_text(run)),
+    )
 
 
 def steady_rounds(results: RoundTestResults) -> str:

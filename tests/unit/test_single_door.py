@@ -49,6 +49,7 @@ WRITES_TO_DESCRIPTORS = {
     "device/listing/discovery.py": "a pipe",
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
+    "record/lasting_writer.py": "the size of a file without a name in a run folder",
     "runner/data_check.py": "a list of written places in the run folder",
 }
 WRITES_FILES_BY_NAME = {
@@ -76,6 +77,7 @@ MAKES_FOLDERS = {
     "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {
+    "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
 }
 OPENS_DATABASES = {

@@ -20,7 +20,14 @@ from openpts.cli.terminal import can_be_drawn_over
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError, UsageError
+from openpts.errors import (
+    InterruptedRunError,
+    LostRecordError,
+    OpenptsError,
+    RunFailedError,
+    UnwritableRecordError,
+    UsageError,
+)
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
@@ -212,7 +219,7 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
             return run_test(test, order, [note_folder, hear]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
-    except LostRecordError:
+    except (LostRecordError, UnwritableRecordError):
         raise
     except OpenptsError as error:
         if folders:

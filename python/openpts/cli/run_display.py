@@ -16,7 +16,7 @@ from openpts.cli.console import VisibleConsole
 from openpts.cli.log_lines import elapsed_text, event_lines, left_text, now_line, rate_text
 from openpts.cli.progress import RunProgress
 from openpts.cli.verdict_lines import most_verdicts, steady_state_lines
-from openpts.runner.events import Event, PurgeProgressed, Ticked
+from openpts.runner.events import Event, PurgeProgressed, RunPaused, Ticked
 
 _QUIET_S = 30.0
 _WITHOUT_A_RATE_S = 35.0  # a step that has just begun has none yet: many last for half a minute as well
@@ -38,7 +38,7 @@ class PlainLog:
             self.say(f"[{_clock(self.progress.elapsed_s)}] {line}")
 
     def _lines(self, event: Event) -> list[str]:
-        if isinstance(event, Ticked | PurgeProgressed):
+        if isinstance(event, Ticked | PurgeProgressed | RunPaused):
             waits = isinstance(event, Ticked) and not self.progress.has_rate
             quiet_s = _WITHOUT_A_RATE_S if waits else _QUIET_S
             if time.monotonic() - self._last_line_s < quiet_s:

@@ -4,14 +4,14 @@ import hashlib
 import os
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
 from pathlib import Path
-from typing import Self
+from typing import Final, Self
 
 import msgspec
 
-from openpts.errors import LostRecordError, RecordError
+from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
 from openpts.folder_files import make_empty_file
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.manifest import Manifest
@@ -28,6 +28,10 @@ CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
 
 Row = tuple[object, ...]
+
+# full; fails, which a quota and a write-protected disk look like too; is read-only
+_FOR_NOW: Final = frozenset({sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_READONLY})
+_PRIMARY_CODE: Final = 0xFF
 
 
 class RunWriter:
@@ -68,6 +72,20 @@ class RunWriter:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
         writer.update_manifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
         return writer
+
+    def copied_to(self, folder: Path) -> Self:
+        """A writer of a copy in a new folder, also of files without a name by now. Raises RecordError."""
+        try:
+            folder.mkdir()
+            make_empty_file(folder, DATABASE_NAME)
+        except OSError as error:
+            raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
+        with _as_record_error(folder):
+            connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._connection.backup(connection)
+        return type(self)(folder, connection)
 
     def update_manifest(self, **sections: object) -> None:
         """Replace sections of the manifest, all at once."""
@@ -149,10 +167,14 @@ class RunWriter:
             )
 
     def close(self) -> None:
-        """Fold the write-ahead log into the database, so that run.db alone is the whole record."""
+        """Fold the write-ahead log into the database, so that run.db alone is the whole record.
+
+        On a disk that is full or read-only the log stays beside it, and is read with it.
+        """
         with _as_record_error(self.folder), closing(self._connection):
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._check_files()  # before the log is removed, which SQLite leaves where run.db was replaced
+            with suppress(sqlite3.OperationalError):
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self.check_files()  # before the log is removed, which SQLite leaves where run.db was replaced
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:
@@ -168,9 +190,9 @@ class RunWriter:
                     self._connection.execute("ROLLBACK")
                 raise
             self._connection.execute("COMMIT")
-            self._check_files()
+            self.check_files()
 
-    def _check_files(self) -> None:
+    def check_files(self) -> None:
         """What was committed can be found: SQLite goes on with a file that has lost its name.
 
         It holds both open, so that no other file can have their numbers. Raises LostRecordError.
@@ -196,7 +218,9 @@ def _as_record_error(folder: Path) -> Iterator[None]:
         yield
     # the last two: an integer of more than 63 bits, a name that is no UTF-8
     except (sqlite3.Error, OverflowError, UnicodeEncodeError) as error:
-        raise RecordError(f"can't write the record in {folder}: {error}") from error
+        code = getattr(error, "sqlite_errorcode", None)
+        kind = UnwritableRecordError if code and code & _PRIMARY_CODE in _FOR_NOW else RecordError
+        raise kind(f"can't write the record in {folder}: {error}") from error
 
 
 def checksum_of(sections: Mapping[str, str]) -> str:

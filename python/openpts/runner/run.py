@@ -16,9 +16,10 @@ from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_part_bytes
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
+from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
@@ -172,7 +173,8 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         engine.check(steps)
         checks = data_checks(steps, device.facts, seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-        writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER)
+        stored = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER)
+        writer = LastingWriter(stored, largest_part_bytes(checked.plan, options.interval_ns))
         sampler = sampler_of(order.telemetry, device, engine, demand)
         driver = LiveDriver(engine, checked.preparation, writer, _to_all(listeners), device.health, sampler)
         driver.emit(RunStarted(checked.folder, manifest, checked.plan))
@@ -201,6 +203,7 @@ def _measure(run: _PreparedRun) -> None:
 def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
     test = run.checked.test
+    run.driver.pause.until_written()
     if test.part("findings"):
         run.driver.add_deviations(test.findings(stored_run(run.checked.folder)))
 

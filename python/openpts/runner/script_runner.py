@@ -10,7 +10,7 @@ from typing import Final
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
-from openpts.record.writer import RunWriter
+from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
@@ -26,6 +26,7 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.runner.preparation import Preparation
+from openpts.runner.record_pause import RecordPause
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
@@ -62,10 +63,11 @@ class LiveDriver:
 
     engine: Engine
     preparation: Preparation
-    writer: RunWriter
+    writer: LastingWriter
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
+    pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _unwritten: list[StepFinished] = field(default_factory=list)
     _not_entered: list[Deviation] = field(default_factory=list)
@@ -76,6 +78,9 @@ class LiveDriver:
     _entered: set[Deviation] = field(default_factory=set)
     _step_ended_ns: int | None = None
     _engine_clock_offset_ns: int | None = None
+
+    def __post_init__(self) -> None:
+        self.pause = RecordPause(self.writer, self.emit)
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -98,6 +103,7 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
+                self.pause.until_written()
                 if self._purges:
                     self._health_between_steps()
                 # a drive that is erasing may refuse a command, and then count that as an error
@@ -162,6 +168,7 @@ class LiveDriver:
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
+        self.pause.until_written()
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
         while True:
             samples = self._run_once(apply, may_repeat=repeats_left > 0)
@@ -206,6 +213,7 @@ class LiveDriver:
         if sample.standstills:
             self.emit(StoodStill(place, sample, may_repeat))
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
+        self._not_entered += self.pause.deviations(place, sample)
 
     def _places(self, cycle: int, apply: Apply) -> list[StepPlace]:
         """Steps that are asked for piece by piece, within one part and number, count on."""
@@ -260,6 +268,7 @@ class LiveDriver:
             self.add_deviations(entries)
             self._not_entered.clear()
         self.keep_telemetry()
+        self.pause.announce()
 
     def keep_telemetry(self) -> None:
         """Record the samples so far, once a step has set the engine's clock."""

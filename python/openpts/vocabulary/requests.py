@@ -38,8 +38,8 @@ class SetWriteCache:
 class Apply:
     """Carry out steps without idle time between them.
 
-    ``number`` counts from 1 within the phase (see there); a further request with the same phase and number goes
-    on with it. ``most`` is how many of this phase there will be at the most, None where only one is or nobody
+
+
     knows. ``may_fail``: a step that fails is a result. Its sample is then the last of the answer, and the
     script may ask for no more I/O. ``repeatable``: where openpts itself stood still in one of the steps, all
     of them may be carried out again, and only the last time counts.

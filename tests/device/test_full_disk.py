@@ -19,7 +19,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run as Record
 from openpts.record.reader import read_run
 from openpts.units import MIB, NS_PER_S, format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.device.openpts_process import start_openpts
 
 PATIENCE_S = 60
@@ -113,7 +113,7 @@ def test_a_full_disk_pauses_the_run_until_there_is_room(
     assert subject.process.returncode == 0, errors
     stored = read_run(disk / "r1")
     assert stored.manifest.state is RunState.COMPLETE
-    assert [step.place.number for step in stored.part(Part.ROUND)] == [
+    assert [step.place.number for step in stored.phase(Phase.ROUND)] == [
         number for number in range(1, ROUNDS + 1) for _ in range(2)
     ]
     (entry,) = (entry for entry in stored.ledger if "without I/O before round" in entry.used)
@@ -136,7 +136,7 @@ def test_a_run_that_is_stopped_on_a_full_disk_has_all_its_steps(tmpfs: Path, tmp
     assert subject.process.returncode == 130, errors
     stored = read_run(tmpfs / "r1")
     assert stored.manifest.state is RunState.INTERRUPTED
-    assert len(stored.part(Part.ROUND)) == 2 * subject.rounds_told
+    assert len(stored.phase(Phase.ROUND)) == 2 * subject.rounds_told
     assert f"{len(stored.steps)} steps are kept" in errors
 
 
@@ -155,7 +155,7 @@ def test_a_record_that_can_be_written_again_goes_on(
         subject.until("the run goes on")
         errors = subject.ended()
     assert subject.process.returncode == 0, errors
-    assert len(read_run(ext4 / "r1").part(Part.ROUND)) == 2 * ROUNDS
+    assert len(read_run(ext4 / "r1").phase(Phase.ROUND)) == 2 * ROUNDS
 
 
 def saved_record(errors: str) -> Record:
@@ -175,7 +175,7 @@ def test_a_file_system_that_stays_read_only_gets_a_record_elsewhere(
     assert "r1: Read-only file system; all of it is saved" in errors
     saved = saved_record(errors)
     assert saved.manifest.state is RunState.INTERRUPTED
-    assert len(saved.part(Part.ROUND)) == 2 * subject.rounds_told >= 2 * 3
+    assert len(saved.phase(Phase.ROUND)) == 2 * subject.rounds_told >= 2 * 3
     assert read_run(ext4 / "r1").steps == saved.steps[: len(read_run(ext4 / "r1").steps)]
 
 
@@ -185,7 +185,7 @@ def test_a_folder_that_is_removed_is_saved_elsewhere(tmpfs: Path, tmp_path: Path
         errors = subject.ended()
     assert subject.process.returncode == 8
     assert "run.db can't be found: No such file or directory; don't touch" in errors
-    assert len(saved_record(errors).part(Part.ROUND)) >= 2 * subject.rounds_told
+    assert len(saved_record(errors).phase(Phase.ROUND)) >= 2 * subject.rounds_told
 
 
 def test_a_folder_that_is_removed_in_a_pause_ends_it(tmpfs: Path, tmp_path: Path) -> None:
@@ -195,4 +195,4 @@ def test_a_folder_that_is_removed_in_a_pause_ends_it(tmpfs: Path, tmp_path: Path
         shutil.rmtree(tmpfs / "r1")
         errors = subject.ended()
     assert subject.process.returncode == 8
-    assert len(saved_record(errors).part(Part.ROUND)) >= 2 * subject.rounds_told
+    assert len(saved_record(errors).phase(Phase.ROUND)) >= 2 * subject.rounds_told

@@ -17,7 +17,7 @@ from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.writer import RunWriter
 from openpts.units import format_capacity
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import Sample
 
 
@@ -89,9 +89,9 @@ class LastingWriter:
         """As RunWriter does."""
         self._write(lambda writer: writer.add_step(place, sample))
 
-    def set_aside(self, cycle: int, part: Part, number: int) -> None:
+    def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
         """As RunWriter does."""
-        self._write(lambda writer: writer.set_aside(cycle, part, number))
+        self._write(lambda writer: writer.set_aside(cycle, phase, number))
 
     def try_again(self) -> str:
         """Write what waits and take the reserve again; why that can't be, empty if all is well again.

@@ -9,7 +9,7 @@ from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import Listener, RecordDelayed, RunGoesOn, RunPaused
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import StepPlace
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import Sample
 
 _POLL_S: Final = 1.0

@@ -16,7 +16,7 @@ from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_part_bytes
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.lasting_writer import LastingWriter
@@ -174,7 +174,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         checks = data_checks(steps, device.facts, seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
         stored = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER)
-        writer = LastingWriter(stored, largest_part_bytes(checked.plan, options.interval_ns))
+        writer = LastingWriter(stored, largest_program_bytes(checked.plan, options.interval_ns))
         sampler = sampler_of(order.telemetry, device, engine, demand)
         driver = LiveDriver(engine, checked.preparation, writer, _to_all(listeners), device.health, sampler)
         driver.emit(RunStarted(checked.folder, manifest, checked.plan))

@@ -13,7 +13,7 @@ from openpts.record.schema import PAGE_BYTES
 from openpts.runner import record_pause
 from openpts.runner.events import Event, RecordDelayed, RunGoesOn, RunPaused, StepFinished
 from openpts.units import NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import IoErrors, Sample
 from openpts.vocabulary.stimulus import Step
 from tests.unit.record.test_lasting_writer import Database
@@ -131,4 +131,4 @@ def test_the_lines_of_a_pause(bench: Callable[..., Bench], monkeypatch: pytest.M
         f"paused for 2.00 s, {reason}",
         "the record is written again: the run goes on after 5.00 s",
     ]
-    assert Part.ROUND in {event.place.part for event in subject.events if isinstance(event, StepFinished)}
+    assert Phase.ROUND in {event.place.phase for event in subject.events if isinstance(event, StepFinished)}

@@ -3,14 +3,13 @@
 Needs root: the record is in a small file system of its own.
 """
 
-import os
 import re
 import shutil
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -21,6 +20,7 @@ from openpts.record.reader import read_run
 from openpts.units import MIB, NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
 from tests.device.openpts_process import start_openpts
+from tests.support.full_disk import fill
 
 PATIENCE_S = 60
 PAUSE_S = 2.0
@@ -61,23 +61,6 @@ class Run:
         return max(map(int, re.findall(r"round (\d+) done", self.log)), default=0)
 
 
-def fill(folder: Path) -> None:
-    """Leave no byte."""
-    with (folder / "fill").open("ab", buffering=0) as file:
-        for size in (MIB, 4096, 1):
-            with suppress(OSError):
-                while True:
-                    file.write(bytes(size))
-    assert os.statvfs(folder).f_bavail == 0
-
-
-@pytest.fixture
-def tmpfs(attach: Callable[..., Path], mount: Callable[..., Path]) -> Path:
-    """16 MiB of memory."""
-    attach()  # it skips where it can't, and lets one test at a time
-    return mount("none", "-t", "tmpfs", "-o", "size=16m")
-
-
 @pytest.fixture
 def ext4(attach: Callable[..., Path], mount: Callable[..., Path], run: Callable[..., str]) -> Path:
     """24 MiB on a loop device."""
@@ -104,10 +87,10 @@ def test_a_full_disk_pauses_the_run_until_there_is_room(
 ) -> None:
     disk: Path = request.getfixturevalue(kind)
     with measuring(disk, tmp_path) as subject:
-        fill(disk)
+        filling = fill(disk)
         subject.until("the run pauses")
         time.sleep(PAUSE_S)
-        (disk / "fill").unlink()
+        filling.unlink()
         subject.until("the run goes on")
         errors = subject.ended()
     assert subject.process.returncode == 0, errors

@@ -47,9 +47,11 @@ def openpts(*arguments: str, cwd: Path, prefix: Sequence[str] = (), timeout_s: f
     return Ended(process.returncode, process.stdout, process.stderr)
 
 
-def start_openpts(*arguments: str, cwd: Path, **variables: str) -> subprocess.Popen[str]:
+def start_openpts(
+    *arguments: str, cwd: Path, prefix: Sequence[str] = (), **variables: str
+) -> subprocess.Popen[str]:
     return subprocess.Popen(
-        [*COMMAND, *arguments],
+        [*prefix, *COMMAND, *arguments],
         cwd=cwd,
         env=os.environ | variables,
         stdout=subprocess.PIPE,

@@ -3,13 +3,10 @@
 Needs root: the record is in a small file system of its own.
 """
 
-import re
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -19,46 +16,10 @@ from openpts.record.reader import Run as Record
 from openpts.record.reader import read_run
 from openpts.units import MIB, NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
-from tests.device.openpts_process import start_openpts
+from tests.device.short_run import ROUNDS, ShortRun, measuring
 from tests.support.full_disk import fill
 
-PATIENCE_S = 60
 PAUSE_S = 2.0
-ROUNDS = 8
-RUN = (
-    *("run", "iops", "file:x?size=64MiB", "--class", "client", "--precondition-passes", "1"),
-    *("--read-pcts", "0", "--block-sizes", "64KiB,4KiB", "--tracking", "RND 4KiB RW0", "--tc", "1"),
-    *("--qd", "4", "--step-seconds", "0.2", "--max-rounds", str(ROUNDS), "--no-report"),
-)
-
-
-class Run:
-    """A run whose lines are read as they come."""
-
-    def __init__(self, process: subprocess.Popen[str]) -> None:
-        self.process, self.lines = process, list[str]()
-
-    def until(self, word: str) -> None:
-        assert self.process.stdout is not None
-        for line in iter(self.process.stdout.readline, ""):
-            self.lines.append(line)
-            if word in line:
-                return
-        raise AssertionError(f"no {word!r} in:\n{self.log}")
-
-    def ended(self) -> str:
-        """What is said on the error channel, after the end."""
-        out, errors = self.process.communicate(timeout=PATIENCE_S)
-        self.lines.append(out)
-        return errors
-
-    @property
-    def log(self) -> str:
-        return "".join(self.lines)
-
-    @property
-    def rounds_told(self) -> int:
-        return max(map(int, re.findall(r"round (\d+) done", self.log)), default=0)
 
 
 @pytest.fixture
@@ -69,24 +30,12 @@ def ext4(attach: Callable[..., Path], mount: Callable[..., Path], run: Callable[
     return mount(device, "-o", "errors=remount-ro")
 
 
-@contextmanager
-def measuring(disk: Path, cwd: Path) -> Iterator[Run]:
-    """A run with its record on this disk, which has finished two rounds."""
-    with start_openpts(*RUN, "--out", str(disk / "r1"), cwd=cwd, TMPDIR=str(cwd)) as process:
-        try:
-            subject = Run(process)
-            subject.until("round 2 done")
-            yield subject
-        finally:
-            process.kill()
-
-
 @pytest.mark.parametrize("kind", ["tmpfs", pytest.param("ext4", marks=pytest.mark.slow)])
 def test_a_full_disk_pauses_the_run_until_there_is_room(
     kind: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     disk: Path = request.getfixturevalue(kind)
-    with measuring(disk, tmp_path) as subject:
+    with measuring(disk / "r1", tmp_path) as subject:
         filling = fill(disk)
         subject.until("the run pauses")
         time.sleep(PAUSE_S)
@@ -105,7 +54,7 @@ def test_a_full_disk_pauses_the_run_until_there_is_room(
     assert format_duration(gap_ns) in entry.used or gap_ns > 1.5 * NS_PER_S
 
 
-def stopped_in_its_pause(subject: Run) -> str:
+def stopped_in_its_pause(subject: ShortRun) -> str:
     subject.until("the run pauses")
     time.sleep(PAUSE_S)
     subject.process.send_signal(signal.SIGINT)
@@ -113,7 +62,7 @@ def stopped_in_its_pause(subject: Run) -> str:
 
 
 def test_a_run_that_is_stopped_on_a_full_disk_has_all_its_steps(tmpfs: Path, tmp_path: Path) -> None:
-    with measuring(tmpfs, tmp_path) as subject:
+    with measuring(tmpfs / "r1", tmp_path) as subject:
         fill(tmpfs)
         errors = stopped_in_its_pause(subject)
     assert subject.process.returncode == 130, errors
@@ -128,7 +77,7 @@ def test_a_record_that_can_be_written_again_goes_on(
 ) -> None:
     """Not full, but write-protected: each write to its files fails."""
     files = [ext4 / "r1" / name for name in ("run.db", "run.db-wal")]
-    with measuring(ext4, tmp_path) as subject:
+    with measuring(ext4 / "r1", tmp_path) as subject:
         run("chattr", "+i", *files)
         try:
             subject.until("the run pauses")
@@ -151,7 +100,7 @@ def test_a_file_system_that_stays_read_only_gets_a_record_elsewhere(
     ext4: Path, tmp_path: Path, run: Callable[..., str]
 ) -> None:
     device = Path(run("findmnt", "-n", "-o", "SOURCE", ext4)).name
-    with measuring(ext4, tmp_path) as subject:
+    with measuring(ext4 / "r1", tmp_path) as subject:
         Path(f"/sys/fs/ext4/{device}/trigger_fs_error").write_text("1")
         errors = stopped_in_its_pause(subject)
     assert subject.process.returncode == 8
@@ -163,7 +112,7 @@ def test_a_file_system_that_stays_read_only_gets_a_record_elsewhere(
 
 
 def test_a_folder_that_is_removed_is_saved_elsewhere(tmpfs: Path, tmp_path: Path) -> None:
-    with measuring(tmpfs, tmp_path) as subject:
+    with measuring(tmpfs / "r1", tmp_path) as subject:
         shutil.rmtree(tmpfs / "r1")
         errors = subject.ended()
     assert subject.process.returncode == 8
@@ -172,7 +121,7 @@ def test_a_folder_that_is_removed_is_saved_elsewhere(tmpfs: Path, tmp_path: Path
 
 
 def test_a_folder_that_is_removed_in_a_pause_ends_it(tmpfs: Path, tmp_path: Path) -> None:
-    with measuring(tmpfs, tmp_path) as subject:
+    with measuring(tmpfs / "r1", tmp_path) as subject:
         fill(tmpfs)
         subject.until("the run pauses")
         shutil.rmtree(tmpfs / "r1")

@@ -10,13 +10,13 @@ from typing import IO, Any, Final
 import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
-from openpts.cli.run_display import LiveDisplay, PlainLog
-from openpts.cli.terminal import can_be_drawn_over
+from openpts.cli.run_display import shown_on
 from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
@@ -229,12 +229,9 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
 
 @contextmanager
 def display_on(stream: IO[str]) -> Iterator[Listener]:
-    """A live panel on a terminal, a plain log anywhere else."""
-    if can_be_drawn_over(stream):
-        with LiveDisplay(stream) as display:
-            yield display.hear
-    else:
-        yield PlainLog(lambda line: click.echo(line, file=stream)).hear
+    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows."""
+    with heard_apart(shown_on(stream)) as hear:
+        yield hear
 
 
 def _what_is_kept(folders: Sequence[Path]) -> str:

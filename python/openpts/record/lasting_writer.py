@@ -4,6 +4,7 @@ Room for what runs when the disk gets full is reserved from the start. A run can
 full disk, and has its reserve back before it goes on.
 """
 
+import errno
 import os
 import secrets
 import tempfile
@@ -11,6 +12,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Final
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
 from openpts.record.health import HealthRecord, TelemetryPoint
@@ -19,6 +21,8 @@ from openpts.units import format_capacity
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import Sample
+
+_UNWRITABLE: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO})
 
 
 class Reserve:
@@ -30,7 +34,7 @@ class Reserve:
         self._descriptor: int | None = None
 
     def take(self) -> None:
-        """Take the space, unless it is held. Raises OSError; the disk is as full as before then."""
+        """Take the space, unless it is held. Raises OSError where there is none."""
         if self._descriptor is not None:
             return
         status = os.statvfs(self._folder)
@@ -39,9 +43,14 @@ class Reserve:
             # without a try, which would take the last free blocks from others for a moment
             needed = f"{format_capacity(free_bytes)} are free, {format_capacity(self.size_bytes)} are needed"
             raise OSError(0, f"the disk is full: {needed}")
-        with tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
-            os.posix_fallocate(file.fileno(), 0, self.size_bytes)
-            self._descriptor = os.dup(file.fileno())
+        try:
+            with tempfile.TemporaryFile(dir=self._folder, buffering=0) as file:
+                os.posix_fallocate(file.fileno(), 0, self.size_bytes)
+                self._descriptor = os.dup(file.fileno())
+        except OSError as error:
+            if error.errno in _UNWRITABLE:
+                raise
+            # such as 9p has no files without a name: that so much is free must do
 
     def release(self) -> bool:
         """Give the space back; whether any was held."""

@@ -1,7 +1,10 @@
 """A writer whose disk is full for a while: nothing is lost, nothing twice, and all in order."""
 
+import errno
+import os
 import sqlite3
 from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -147,4 +150,18 @@ def test_its_space_is_taken_and_given_back(tmp_path: Path) -> None:
     reserve.take()
     reserve.take()
     assert reserve.release()
+    assert not reserve.release()
+
+
+@pytest.mark.parametrize(("number", "is_taken"), [(errno.ENOENT, True), (errno.EROFS, False)])
+def test_a_file_system_without_nameless_files_is_used_without_a_reserve(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, number: int, is_taken: bool
+) -> None:
+    def refuse(*_arguments: int) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    reserve = Reserve(tmp_path, MIB)
+    with nullcontext() if is_taken else pytest.raises(OSError, match="Read-only"):
+        reserve.take()
     assert not reserve.release()

@@ -3,6 +3,7 @@
 Needs root: the record is in a small file system of its own.
 """
 
+import re
 import shutil
 import signal
 import time
@@ -16,6 +17,7 @@ from openpts.record.reader import Run as Record
 from openpts.record.reader import read_run
 from openpts.units import MIB, NS_PER_S, format_duration
 from openpts.vocabulary.phase import Phase
+from tests.device.openpts_process import openpts
 from tests.device.short_run import ROUNDS, ShortRun, measuring
 from tests.support.full_disk import fill
 
@@ -128,3 +130,18 @@ def test_a_folder_that_is_removed_in_a_pause_ends_it(tmpfs: Path, tmp_path: Path
         errors = subject.ended()
     assert subject.process.returncode == 8
     assert len(saved_record(errors).phase(Phase.ROUND)) >= 2 * subject.rounds_told
+
+
+def test_single_ios_that_a_full_disk_does_not_take_are_counted(tmpfs: Path, tmp_path: Path) -> None:
+    """The load goes on without them, and its figures are whole."""
+    (tmp_path / "x").write_bytes(bytes(16 * MIB))
+    fill(tmpfs, but_pages=16)
+    ended = openpts("io", "file:x", "--seconds", "1", "--json", "--capture", f"{tmpfs}/files", cwd=tmp_path)
+    assert ended.exit_code == 8
+    result = ended.json
+    assert (result["state"], result["elapsed_seconds"] >= 1) == ("complete", True)
+    lost, of = map(
+        int, re.findall(r"No space left on device.*; (\d+) of (\d+) I/Os are in no file", ended.stderr)[0]
+    )
+    assert lost <= of == result["total"]["ios"]
+    assert not list(tmpfs.rglob("*.partial"))

@@ -14,7 +14,7 @@ pytestmark = [needs_lab, pytest.mark.slow]
 
 SUSPENDED_S = 5
 """What the kernel waits in a suspend that ends where its tasks are frozen."""
-STEP_S = 1.0
+STEP_S, ROUNDS = 3.0, 5
 
 _SHORT = (
     "/dev/nvme0n1 --confirm-serial LABNVME0000 --precondition-passes 0.1 --read-pcts 0 --tc 1 --qd 4 "
@@ -28,7 +28,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("host-faults")
     log = folder / "clock.log"
     script = f"""
-        {OPENPTS} run iops {_SHORT} --class client --step-seconds {STEP_S} --max-rounds 3 \\
+        {OPENPTS} run iops {_SHORT} --class client --step-seconds {STEP_S} --max-rounds {ROUNDS} \\
             --out {folder}/clock > {log} 2>&1 &
         until grep -q 'WIPC done' {log}; do kill -0 $! || exit 10; sleep 0.1; done
         sleep 0.5
@@ -58,30 +58,31 @@ def clock(folder: Path) -> Run:
     return read_run(folder / "clock")
 
 
+def standstills_told_s(run: Run) -> list[float]:
+    told = [entry.used for entry in run.ledger if "did not run for" in entry.used]
+    return [float(used.rpartition("did not run for ")[2].removesuffix(" s")) for used in told]
+
+
 def test_a_step_of_the_clock_changes_no_duration(clock: Run) -> None:
     manifest = clock.manifest
     assert manifest.state is RunState.COMPLETE
     assert manifest.ended_at is not None
     assert manifest.ended_at < manifest.started_at, "the texts have the time of the day"
-    # those of a machine that is emulated, with others on its processors, end late
+    # what is emulated, with others on its processors, may end late, but not by hours
     for found in clock.phase(Phase.ROUND):
         assert STEP_S <= found.sample.elapsed_ns / NS_PER_S < STEP_S + 30
-        assert not found.sample.standstills
-    told = [entry for entry in clock.ledger if "did not run" in entry.used]
-    assert not [entry for entry in told if entry.used.startswith("round 1,")]
+    assert sum(standstills_told_s(clock)) < 60
     points = [point.t_ns for point in clock.sampled]
     assert 0 < max(points) - min(points) < 600 * NS_PER_S
 
 
 def test_a_round_in_which_the_machine_was_suspended_is_repeated(clock: Run, folder: Path) -> None:
     rounds = [(found.place.number, found.place.position) for found in clock.phase(Phase.ROUND)]
-    assert rounds == [(number, position) for number in (1, 2, 3) for position in (0, 1)]
-    (told, *_) = (entry for entry in clock.ledger if "did not run" in entry.used)
-    assert told.used.startswith("round 2, ")
-    assert "repeated" in told.effect
-    lasted_s = float(told.used.rpartition("did not run for ")[2].removesuffix(" s"))
-    assert lasted_s > SUSPENDED_S - 1
-    assert "openpts itself did not run for" in (folder / "clock.log").read_text()
+    assert rounds == [(number, position) for number in range(1, ROUNDS + 1) for position in (0, 1)]
+    assert not any(found.sample.standstills for found in clock.phase(Phase.ROUND))
+    assert max(standstills_told_s(clock)) > SUSPENDED_S - 1
+    (line, *_) = (line for line in (folder / "clock.log").read_text().splitlines() if "did not run" in line)
+    assert line.endswith("the steps are repeated when all of them have ended")
 
 
 def test_a_full_journal_leaves_the_cache_of_the_drive_as_it_is(folder: Path) -> None:

@@ -61,7 +61,7 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
         case RecordDelayed(folder, reason):
             return [
                 f"can't write the record in {folder}: {reason}; the run pauses before the next steps until "
-                "it can: free space, or stop the run"
+                "it can: free space or make it writable, or stop the run"
             ]
         case RunGoesOn(paused_ns):
             return [f"the record is written again: the run goes on after {format_duration(paused_ns)}"]

@@ -164,8 +164,8 @@ class LastingWriter:
                     self._reserve.release()
                     return
                 self.trouble = str(error.__cause__)
-            except LostRecordError:
-                self._waiting.popleft()  # the files have it, which have no names any more
+            except RecordError:
+                self._waiting.popleft()  # files without a name have it; what makes no sense is in none
                 raise
             else:
                 self._waiting.popleft()

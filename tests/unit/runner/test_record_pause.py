@@ -127,7 +127,8 @@ def test_the_lines_of_a_pause(bench: Callable[..., Bench], monkeypatch: pytest.M
         lines += event_lines(event, progress)
     reason = f"can't write the record in {subject.folder}: database or disk is full"
     assert [lines[0], lines[3], lines[6]] == [
-        f"{reason}; the run pauses before the next steps until it can: free space, or stop the run",
+        f"{reason}; the run pauses before the next steps until it can: "
+        "free space or make it writable, or stop the run",
         f"paused for 2.00 s, {reason}",
         "the record is written again: the run goes on after 5.00 s",
     ]

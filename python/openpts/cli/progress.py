@@ -160,7 +160,7 @@ def _bounded(phase: Phase, steps: Sequence[Step]) -> bool:
     return phase is not Phase.SATURATION and all(isinstance(step.stop, Duration) for step in steps)
 
 
-def _purge_or_pause(event: PurgeProgressed | RunPaused) -> str:
+def _phase_without_steps(event: PurgeProgressed | RunPaused) -> str:
     match event:
         case PurgeProgressed(None, text):
             return f"purge, {text}"
@@ -219,7 +219,8 @@ class RunProgress:
             case PurgeStarted():
                 self.phase, self.apply, self.judged, self.written_bytes = "purge", None, None, 0
             case PurgeProgressed() | RunPaused():
-                self.phase = _purge_or_pause(event)
+                self.phase = _phase_without_steps(event)
+                self.iops_now = self.bytes_per_s_now = 0.0
             case PurgeFinished(report):
                 self.phase = "purged"
                 self._ended_ns += report.duration_ns

@@ -135,7 +135,7 @@ def test_a_folder_that_is_removed_in_a_pause_ends_it(tmpfs: Path, tmp_path: Path
 def test_single_ios_that_a_full_disk_does_not_take_are_counted(tmpfs: Path, tmp_path: Path) -> None:
     """The load goes on without them, and its figures are whole."""
     (tmp_path / "x").write_bytes(bytes(16 * MIB))
-    fill(tmpfs, but_pages=16)
+    fill(tmpfs, but_pages=1)
     ended = openpts("io", "file:x", "--seconds", "1", "--json", "--capture", f"{tmpfs}/files", cwd=tmp_path)
     assert ended.exit_code == 8
     result = ended.json

@@ -7,10 +7,10 @@ from typing import Final
 
 from openpts.folder_files import read_file
 from openpts.pages.model import Report
-from openpts.pages.printable import printable
 from openpts.report.csv_files import FOLDER, csv_name
 from openpts.report.earlier_report import LINE, checksum_of
 from openpts.report.write import REPORT_NAME, SUMS_NAME
+from openpts.visible_text import visible_line
 
 _DOCUMENTS: Final = (".json", ".html", ".pdf")
 
@@ -52,11 +52,11 @@ def _faults(
         match = LINE.fullmatch(line)
         name = match[2] if match else ""
         if match is None or name in listed or name not in expected:
-            yield f"{sums}: line {number} does not belong to this report: {printable(line[:200])}"
+            yield f"{sums}: line {number} does not belong to this report: {visible_line(line[:200])}"
             continue
         listed.add(name)
         if not os.path.isfile(folder / name):  # noqa: PTH113 likewise
             yield f"{name} is missing"
         elif checksum_of(folder, name) != match[1]:
             yield f"{name} was changed: {sums} has another checksum"
-    yield from (f"{printable(name)} is not in {sums}" for name in found if name not in listed)
+    yield from (f"{visible_line(name)} is not in {sums}" for name in found if name not in listed)

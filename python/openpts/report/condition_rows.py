@@ -4,7 +4,6 @@ from collections.abc import Iterator
 
 from openpts.fields.conditions import Conditions
 from openpts.fields.field import fields_of
-from openpts.pages.printable import printable
 from openpts.vocabulary.condition_text import condition_text
 
 
@@ -13,5 +12,5 @@ def condition_rows(conditions: Conditions) -> Iterator[tuple[str, str]]:
     for name, field in fields_of(type(conditions)).items():
         value = getattr(conditions, name)
         if field.label and value is not None:
-            text = printable(value) if isinstance(value, str) else condition_text(name, value)
+            text = value if isinstance(value, str) else condition_text(name, value)
             yield field.label, text

@@ -6,7 +6,6 @@ from msgspec.structs import replace
 
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.pages.summary_table import key_values_table
 from openpts.procedures.kit.header import date_and_time
 from openpts.procedures.kit.standing import state_sentence
@@ -126,6 +125,6 @@ def _run_row(part: RunPart) -> Row:
             Cell(str(manifest.state), tone="" if manifest.state is RunState.COMPLETE else "fail"),
             Cell(str(count), float(count), link="conformance"),
             Cell(part.standing.requirements or "not a test of PTS"),
-            Cell(printable(manifest.test_id)),
+            Cell(manifest.test_id),
         ),
     )

@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from openpts.pages.model import Block, Cell, Column, Page, Report, Row, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.report.csv_files import csv_name
 
 
@@ -42,7 +41,7 @@ def _record_table(files: Sequence[RecordFile]) -> Table:
         columns=(Column("Bytes", width=0.5), Column("SHA-256", align="left", width=2)),
         rows=tuple(
             Row(
-                Cell(printable(file.name)),
+                Cell(file.name),
                 (Cell(f"{file.size_bytes:,}", float(file.size_bytes)), Cell(file.sha256)),
             )
             for file in files

@@ -16,7 +16,7 @@ from openpts.errors import RecordError
 from openpts.pages.kit import Required
 from openpts.pages.measure import Measured
 from openpts.pages.model import Figure, Page, Section, Table, Verdict
-from openpts.pages.printable import capitalised, fact_text, printable
+from openpts.pages.texts import capitalised, fact_text
 from openpts.plots.stacked_panels import with_aligned_panels
 from openpts.procedures.kit.header import KINDS, drive_name
 from openpts.procedures.kit.standing import Standing
@@ -223,7 +223,7 @@ def drive_items(run: Run) -> list[tuple[str, str]]:
         ("Drive", drive_name(run.manifest)),
         ("S/N, firmware", f"{fact_text(dut, 'serial')}, {fact_text(dut, 'firmware')}"),
         ("User capacity", format_capacity(target.user_capacity_bytes)),
-        ("Target", f"{printable(target.name)} - {KINDS[target.kind]}"),
+        ("Target", f"{target.name} - {KINDS[target.kind]}"),
         *simulation_items(run),
         ("Interface", fact_text(dut, "interface")),
     ]
@@ -243,7 +243,7 @@ def _failure_sentence(step: StepRecord) -> str:
     failure = step.sample.failure
     if failure is None:
         return f"{where} ({step.sample.step}) failed; the reason was not recorded."
-    what = printable(failure.operation)
+    what = failure.operation
     if failure.length_bytes:  # a flush has neither length nor place
         what += f" of {failure.length_bytes:,} bytes at offset {failure.offset_bytes:,}"
-    return f"{where} ({step.sample.step}): {what} failed: {printable(failure.reason)}"
+    return f"{where} ({step.sample.step}): {what} failed: {failure.reason}"

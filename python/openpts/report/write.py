@@ -15,7 +15,6 @@ import msgspec
 from openpts.errors import RecordError
 from openpts.folder_files import check_folder, open_file, write_files
 from openpts.pages.model import Report
-from openpts.pages.printable import printable
 from openpts.plots.svg import DrawingPool, draw_figures
 from openpts.plots.worker_processes import worker_processes
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME
@@ -31,6 +30,7 @@ from openpts.report.run_part import RunPart
 from openpts.report.short.build import short_report
 from openpts.report.sources import ReportSource
 from openpts.report.times import date_of
+from openpts.visible_text import visible_line
 
 SUMS_NAME = "SHA256SUMS"
 REPORT_NAME = "report"
@@ -241,4 +241,4 @@ def _record_file(prefix: str, folder: Path, path: Path) -> RecordFile:
             size_bytes = file.tell()
     except OSError as error:
         raise RecordError(f"can't read {path}: {error.strerror}") from error
-    return RecordFile(printable(f"{prefix}{name}"), size_bytes, digest.hexdigest())
+    return RecordFile(visible_line(f"{prefix}{name}"), size_bytes, digest.hexdigest())

@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_changes
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Table, Verdict
-from openpts.record.reader import read_run
+from openpts.record.reader import in_visible_texts, read_run
 from openpts.report.build import build_report
 from openpts.report.html import render_html
 from openpts.report.pdf import render_pdf
@@ -92,7 +92,8 @@ def test_a_hostile_preset_stays_text(reports: Reports) -> None:
     run = read_run(reports.folder("simulated"))
     hostile = replace(SIMULATION, preset=HOSTILE, summary=HOSTILE, model=HOSTILE, assumed=(HOSTILE,))
     target = replace(run.manifest.target, simulation=hostile)
-    report = build_report(replace(run, manifest=replace(run.manifest, target=target)), default_date(run))
+    read = in_visible_texts(replace(run, manifest=replace(run.manifest, target=target)))
+    report = build_report(read, default_date(run))
     html = render_html(report, {})
     assert "<script>alert" not in html
     assert "SIMULATED, preset &lt;script&gt;" in html

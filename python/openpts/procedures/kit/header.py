@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 
 from openpts.pages.model import Header, HeaderGroup, HeaderRow
-from openpts.pages.printable import NOT_REPORTED, brief, fact_text, person_text, printable, value_text
+from openpts.pages.texts import NOT_REPORTED, NOT_STATED, brief, fact_text, value_text
 from openpts.record.manifest import Manifest
 from openpts.units import format_capacity
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetKind, WriteCacheReport
@@ -35,8 +35,8 @@ def common_header(
         title=title,
         revision=manifest.conditions.drive_class.revision,
         vendor=brief(fact_text(manifest.dut, "manufacturer")),
-        model=brief(fact_text(manifest.dut, "model", printable(manifest.target.name))),
-        sponsor=brief(person_text(manifest.people.sponsor)),
+        model=brief(fact_text(manifest.dut, "model", manifest.target.name)),
+        sponsor=brief(manifest.people.sponsor or NOT_STATED),
         groups=(
             _group("Test Platform", "platform", _platform(manifest)),
             _group("Device Under Test", "dut", _device(manifest, cycle)),
@@ -48,7 +48,7 @@ def common_header(
 
 def drive_name(manifest: Manifest) -> str:
     """Manufacturer and model, as far as they are known; at the least the target's name."""
-    model = fact_text(manifest.dut, "model", printable(manifest.target.name))
+    model = fact_text(manifest.dut, "model", manifest.target.name)
     return f"{fact_text(manifest.dut, 'manufacturer', '')} {model}".strip()
 
 
@@ -58,7 +58,7 @@ def date_and_time(iso: str | None) -> str:
         return NOT_REPORTED
     date, _, time = iso.partition("T")
     utc = time.endswith(("Z", "+00:00"))
-    return f"{date} {time[:5]} UTC" if utc and len(time) > 5 else printable(iso)
+    return f"{date} {time[:5]} UTC" if utc and len(time) > 5 else iso
 
 
 def of_cycle(entries: Sequence[T], cycle: int) -> T | None:
@@ -70,12 +70,12 @@ def purge_method(purge: PurgeReport | None) -> str:
     """The header's field Purge Method."""
     if purge is None or not (purge.ran or purge.name):
         return NOT_RUN
-    return printable(purge.method) if purge.ran else f"{NOT_RUN} ({printable(purge.method)})"
+    return purge.method if purge.ran else f"{NOT_RUN} ({purge.method})"
 
 
 def write_cache(report: WriteCacheReport | None) -> str:
     """The header's field Write Cache: what was found, never what was asked for."""
-    return printable(report.actual) if report is not None else "unknown"
+    return report.actual if report is not None else "unknown"
 
 
 def first_known(key: str, *rooms: Facts) -> str:
@@ -99,7 +99,7 @@ def _platform(manifest: Manifest) -> Rows:
         ("Operating System", fact_text(host, "operating_system")),
         ("Test SW", fact_text(manifest.software, "test_software")),
         ("Test SW Info", _engine(manifest.engine)),
-        ("Test ID No.", printable(manifest.test_id)),
+        ("Test ID No.", manifest.test_id),
         ("HBA", first_known("hba", manifest.dut, host)),
         ("PCIe", first_known("pcie", manifest.dut, host)),
     )
@@ -115,7 +115,7 @@ def _device(manifest: Manifest, cycle: int) -> Rows:
     dut = manifest.dut
     return (
         ("Mfgr", fact_text(dut, "manufacturer")),
-        ("Model No.", fact_text(dut, "model", printable(manifest.target.name))),
+        ("Model No.", fact_text(dut, "model", manifest.target.name)),
         ("S/N", fact_text(dut, "serial")),
         ("Firmware ver", fact_text(dut, "firmware")),
         ("Capacity", format_capacity(manifest.target.user_capacity_bytes)),

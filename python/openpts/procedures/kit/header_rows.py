@@ -1,7 +1,7 @@
 """Fields of the common header that tests share: range, demand, data pattern, deviations (PTS Annex A)."""
 
 from openpts.fields.conditions import Conditions
-from openpts.pages.printable import brief, printable
+from openpts.pages.texts import brief
 from openpts.procedures.kit.header import of_cycle, write_cache
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
@@ -57,7 +57,7 @@ def head_line(run: Run, phase: Phase, *, demand: str = "", more: str = "") -> st
     return "  |  ".join(
         text
         for text in (
-            brief(printable(run.manifest.test_id)),
+            brief(run.manifest.test_id),
             conditions.drive_class.revision,
             write_cache(of_cycle(run.manifest.write_caches, 1)),
             demand,

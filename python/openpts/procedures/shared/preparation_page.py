@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Page, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
@@ -58,10 +57,10 @@ def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
     """Whether a purge was run before the cycle, and how far that is proven (PTS 3.2)."""
     purge = of_cycle(run.manifest.purges, cycle)
     if purge is None or not purge.ran:
-        instead = f" ({printable(purge.method)})" if purge is not None and purge.name else ""
+        instead = f" ({purge.method})" if purge is not None and purge.name else ""
         return Verdict(f"No purge was run before this test{instead}; PTS 3.2 requires one.", "fail")
     if not purge.samples:
-        return Verdict(f"Purge run ({printable(purge.method)}); its effect was not checked by reading back.")
+        return Verdict(f"Purge run ({purge.method}); its effect was not checked by reading back.")
     proven = purge.changed_samples == purge.samples
     gone = (
         "marked places read back without their mark"
@@ -69,7 +68,7 @@ def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
         else "pages that held data are empty"
     )
     return Verdict(
-        f"Purge run ({printable(purge.method)}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
+        f"Purge run ({purge.method}): {purge.changed_samples:,} of {purge.samples:,} {gone}.",
         "pass" if proven else "fail",
     )
 
@@ -80,7 +79,7 @@ def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     ran = purge is not None and (purge.ran or purge.name)
     items: list[tuple[str, str | Cell]] = [("Purge Method", purge_method(purge))]
     if purge is not None:
-        items.append(("Detail", printable(purge.detail) or "-"))
+        items.append(("Detail", purge.detail or "-"))
     if purge is not None and ran:
         items += [
             ("Started", date_and_time(purge.started_at)),
@@ -89,7 +88,7 @@ def purge_table(run: Run, page_id: str, cycle: int = 1) -> Table:
             *_further_proof(purge),
         ]
     cache = of_cycle(run.manifest.write_caches, cycle)
-    items.append(("Write cache required", printable(cache.required) if cache else "not recorded"))
+    items.append(("Write cache required", cache.required if cache else "not recorded"))
     items.append(("Write cache found", write_cache(cache)))
     return items_table(f"{page_id}-purge", "Purge and write cache", items)
 
@@ -102,19 +101,17 @@ def _further_proof(purge: PurgeReport) -> Iterator[tuple[str, str | Cell]]:
         looked_at = purge.samples + purge.other_samples
         yield "Blank afterwards (all zeros or ones)", f"{purge.blank_samples:,} of {looked_at:,} places"
     for name, fact in purge.status.items():
-        yield PURGE_STATUS_NAMES.get(name, printable(name)), _change(fact, purge.status_was(name))
+        yield PURGE_STATUS_NAMES.get(name, name), _change(fact, purge.status_was(name))
     for attempt in purge.attempts:
-        yield f"Not taken: {printable(attempt.method)}", printable(attempt.outcome)
+        yield f"Not taken: {attempt.method}", attempt.outcome
 
 
 def _change(after: Fact, before: str | None) -> str:
     """A fact with its place, and what it was before where that differs."""
     if after.value is None:
-        return f"not reported ({printable(after.source)})"
-    source = printable(after.source)
-    if before is not None:
-        source += f"; before: {printable(before)}"
-    return f"{printable(after.value)} ({source})"
+        return f"not reported ({after.source})"
+    was = "" if before is None else f"; before: {before}"
+    return f"{after.value} ({after.source}{was})"
 
 
 def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:

@@ -7,7 +7,7 @@ from typing import Final
 from openpts.advice.table import ADVICE
 from openpts.fields.conditions import Conditions as AnyTest
 from openpts.fields.field import fields_of
-from openpts.pages.printable import fact_text, printable
+from openpts.pages.texts import fact_text
 from openpts.procedures.kit.header import KINDS, first_known, of_cycle, purge_method, write_cache
 from openpts.record.manifest import Manifest
 from openpts.report.compare.contenders import ComparedRun, ComparedTest, RunComparison
@@ -128,7 +128,7 @@ def _software(key: str) -> _Read:
 
 def _simulation(manifest: Manifest) -> str:
     simulation = manifest.target.simulation
-    return "no" if simulation is None else printable(str(simulation))
+    return "no" if simulation is None else str(simulation)
 
 
 def _path(key: str) -> _Read:

@@ -9,7 +9,7 @@ from msgspec.structs import replace as with_fields
 
 from openpts.pages.model import Report, Verdict
 from openpts.procedures.extended.thermal.script import COLD
-from openpts.record.reader import Run
+from openpts.record.reader import Run, in_visible_texts
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.units import KIB
@@ -117,7 +117,9 @@ def test_the_idle_time_of_a_duty_cycle_has_no_speed(throttled: Run) -> None:
 def test_what_the_operator_states_can_do_nothing() -> None:
     """Cooling is any text: a terminal's escape, a line break, a direction of writing are written out."""
     hostile = "fan\x1b[31m\n\u202e<b>"
-    run = made_up_run("thermal", adjust=lambda conditions: with_fields(conditions, airflow=hostile))
+    run = in_visible_texts(
+        made_up_run("thermal", adjust=lambda conditions: with_fields(conditions, airflow=hostile))
+    )
     report = build_report(run, DATE)
     texts = [cell.text for table in report.tables().values() for row in table.rows for cell in row.cells]
     texts += [row.value for group in report.sections[0].header.groups for row in group.rows]

@@ -5,7 +5,7 @@ from typing import Any, Final
 from openpts.pages.facts_table import items_table
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Verdict
-from openpts.pages.printable import fact_text, printable
+from openpts.pages.texts import fact_text
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.procedures.extended.hdd.pages import RotationalRun, access_page, throughput_page, whole_rate
 from openpts.procedures.extended.hdd.results import ZoneRate, inner_to_outer, mean_bytes_per_s, rates_of
@@ -68,7 +68,7 @@ def _verdicts(measured: RotationalRun) -> tuple[Verdict, ...]:
     return (
         counted,
         Verdict(
-            f"Media: {printable(media) if media else 'not reported'}. This test is made for rotational "
+            f"Media: {media or 'not reported'}. This test is made for rotational "
             "disks: other media have no zones, and their figures depend on what was written before.",
             "fail",
         ),
@@ -149,7 +149,7 @@ def _preparation_page(run: Run) -> Page:
         "hdd-preparation-items",
         "Write cache, and time without I/O",
         [
-            ("Write cache required", printable(cache.required) if cache else "not recorded"),
+            ("Write cache required", cache.required if cache else "not recorded"),
             ("Write cache found", write_cache(cache)),
             ("Largest gap between steps", "n/a" if largest is None else gap_place(largest)),
         ],

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Block, Page, Verdict
-from openpts.pages.printable import capitalised
+from openpts.pages.texts import capitalised
 from openpts.procedures.extended.precon.conditions import DriveState
 from openpts.procedures.extended.precon.results import CourseResults
 from openpts.procedures.extended.precon.rows_pages import rows_pages

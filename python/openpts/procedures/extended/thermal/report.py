@@ -5,7 +5,7 @@ from typing import Any, Final
 from openpts.pages import cells
 from openpts.pages.measure import Measure, Subject, key_of, measured
 from openpts.pages.model import Cell, Section
-from openpts.pages.printable import printable
+from openpts.pages.texts import NOT_STATED
 from openpts.procedures.extended.thermal.conditions import ThermalConditions
 from openpts.procedures.extended.thermal.pages import course_page, duty_cycle_page, scatter_page
 from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
@@ -103,7 +103,7 @@ def _test_rows(measured: ThermalRun) -> Rows:
         ("Duty cycle", lengths[2]),
         ("Busy / idle", f"{format_duration(conditions.busy_ns)} / {format_duration(conditions.idle_ns)}"),
         ("Air", "not stated" if conditions.ambient_c is None else f"{conditions.ambient_c:g} °C, as stated"),
-        ("Cooling", printable(conditions.airflow) if conditions.airflow else "not stated"),
+        ("Cooling", conditions.airflow or NOT_STATED),
     )
 
 

@@ -8,7 +8,6 @@ from openpts.analysis.response_times import ResponseTimes, response_times
 from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
-from openpts.pages.printable import printable
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header
 from openpts.procedures.kit.header_rows import (
@@ -288,7 +287,7 @@ def _kernel_threads(run: Run) -> tuple[Verdict, ...]:
         return ()
     return (
         Verdict(
-            f"Kernel threads carry out the target's I/O ({printable(fact.value)}): each response time "
+            f"Kernel threads carry out the target's I/O ({fact.value}): each response time "
             "includes two hand-overs between threads, whose duration depends on the scheduler."
         ),
     )

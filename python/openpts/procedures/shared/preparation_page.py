@@ -5,17 +5,24 @@ from collections.abc import Iterator
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Cell, Page, Table, Verdict
-from openpts.procedures.kit.header import date_and_time, of_cycle, purge_method, write_cache
+from openpts.procedures.kit.header import (
+    date_and_time,
+    of_cycle,
+    precondition_amount,
+    precondition_samples,
+    purge_method,
+    write_cache,
+)
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import RoundTestResults
-from openpts.record.reader import Run, StepRecord
+from openpts.record.reader import Run
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.facts import Fact, PurgeReport
 from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
-from openpts.vocabulary.sample import Sample, StepState
+from openpts.vocabulary.sample import StepState
 
 
 def preparation_page(
@@ -36,21 +43,10 @@ def preparation_page(
     )
 
 
-def precondition_amount(run: Run, cycle: int = 1) -> str:
-    """Preconditioning as measured, in user capacities: ``2.00 x User Capacity``."""
-    written = sum(sample.write.bytes for sample in _precondition_samples(run, cycle))
-    capacity = run.manifest.target.user_capacity_bytes
-    return f"{written / capacity:.2f} x User Capacity" if capacity else "n/a (no capacity)"
-
-
 def loop_gap_ns(run: Run, cycle: int = 1) -> int | None:
     """Time without I/O between preconditioning and the first step of the rounds."""
     loop = run.phase(Phase.ROUND, cycle=cycle)
-    return loop[0].sample.gap_ns if loop and _precondition_samples(run, cycle) else None
-
-
-def _precondition_samples(run: Run, cycle: int) -> list[Sample]:
-    return [step.sample for step in run.phase(Phase.WIPC, cycle=cycle)]
+    return loop[0].sample.gap_ns if loop and precondition_samples(run, cycle) else None
 
 
 def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
@@ -118,7 +114,7 @@ def wipc_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """Workload independent preconditioning as measured (PTS 3.3, 7.3.2)."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, RoundConditions | DemandConditions)  # noqa: S101 only these have WIPC
-    samples = _precondition_samples(run, cycle)
+    samples = precondition_samples(run, cycle)
     title = "Workload Independent Pre-conditioning (WIPC)"
     stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
     if stimulus is None:
@@ -177,23 +173,20 @@ def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: st
 def gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """Time without I/O between preconditioning and loop, and the longest between steps."""
     gap_ns = loop_gap_ns(run, cycle)
-    largest = largest_gap(run)
     return items_table(
         f"{page_id}-gaps",
         "Time without I/O",
         [
             ("Gap WIPC to test loop", "n/a" if gap_ns is None else format_gap(gap_ns)),
-            ("Largest gap between steps", "n/a" if largest is None else gap_place(largest)),
+            ("Largest gap between steps", largest_gap(run)),
         ],
         note="Last completion of one step to first submission of the next; PTS 4 allows no pause.",
     )
 
 
-def largest_gap(run: Run) -> StepRecord | None:
-    """The step before which the device was left alone for longest."""
-    return max(run.with_gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
-
-
-def gap_place(step: StepRecord) -> str:
-    """The gap before a step, and which step that is."""
-    return f"{format_gap(step.sample.gap_ns or 0)} (before {step.place}: {step.sample.step})"
+def largest_gap(run: Run) -> str:
+    """The longest that the device was left alone before a step, and which step that is."""
+    step = max(run.with_gaps, key=lambda step: step.sample.gap_ns or 0, default=None)
+    return (
+        f"{format_gap(step.sample.gap_ns or 0)} (before {step.place}: {step.sample.step})" if step else "n/a"
+    )

@@ -12,8 +12,7 @@ from openpts.procedures.extended.thermal.phases import NAMES, Load, ThermalRun
 from openpts.procedures.extended.thermal.table import results_page
 from openpts.procedures.extended.thermal.words import highest_temperature_c, load_verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import active_range_amount_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, demand_text, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, state_page
 from openpts.record.reader import Run
@@ -93,9 +92,8 @@ def _test_rows(measured: ThermalRun) -> Rows:
         format_duration(load.length_ns) if (load := measured.loads.get(number)) else "NOT RUN"
         for number in NAMES
     ]
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(measured.run)),
+    return stimulus_rows(
+        measured.run,
         ("Test Stimulus", f"SEQ {format_block_size(conditions.block_size_bytes)} W"),
         ("TOIO - TC/QD", demand_text(conditions.tc, conditions.qd)),
         ("Cold run", lengths[0]),

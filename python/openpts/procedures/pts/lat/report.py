@@ -9,12 +9,7 @@ from openpts.pages.kit import PlotName, Required
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
-    data_text,
-    head_line,
-)
+from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.pts.lat.conditions import LatencyConditions
 from openpts.procedures.pts.lat.levels_page import levels_page
@@ -143,9 +138,8 @@ def _section(
 
 def _test_rows(run: Run, results: RoundTestResults, times: ResponseTimes | None) -> Rows:
     length = "NOT RUN" if times is None else format_duration(times.elapsed_ns)
-    return (
-        ("Data Pattern", data_text(results.conditions)),
-        ("AR & Amount", active_range_amount_text(run)),
+    return stimulus_rows(
+        run,
         ("Test Stimulus 1", "LAT Loop"),
         ("RW Mix", "Outer Loop"),
         ("Block Sizes", "Inner Loop"),

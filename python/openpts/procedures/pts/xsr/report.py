@@ -7,15 +7,13 @@ from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject
 from openpts.pages.model import Cell, Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import (
-    active_range_amount_text,
-    active_range_text,
-    data_text,
+from openpts.procedures.kit.header import (
+    Rows,
+    common_header,
     demand_text,
-    deviations_text,
     head_line,
-    segments_text,
+    setup_rows,
+    stimulus_rows,
 )
 from openpts.procedures.pts.xsr import pages as cross_stimulus_pages
 from openpts.procedures.pts.xsr import tables as cross_stimulus_tables
@@ -75,7 +73,7 @@ def report(run: Run) -> ReportContent:
                     report_date,
                     bar="Cross Stimulus Recovery Test (REQUIRED) - Report Page",
                     title=f"XSR - {' / '.join(_names(conditions))}",
-                    setup=_setup_rows(run, conditions),
+                    setup=_setup_rows(run),
                     test=_test_rows(run, conditions),
                 ),
                 alerts=(standing.red_line,) if standing.red_line else (),
@@ -165,32 +163,24 @@ def _average_cell(group: GroupSummary, conditions: CrossStimulusConditions) -> C
     return cells.number(group.bandwidth_bytes_per_s / MB, 1, note=note)
 
 
-def _setup_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
-    return (
-        ("Data Pattern", data_text(conditions)),
-        ("AR", active_range_text(conditions)),
-        ("AR Segments", segments_text(conditions)),
+def _setup_rows(run: Run) -> Rows:
+    return setup_rows(
+        run,
         ("Pre Condition 1", "none (purge only)"),
         ("TOIO - TC/QD", "-"),
         ("Duration", "-"),
         ("Pre Condition 2", "none"),
         ("TOIO - TC/QD", "-"),
         ("SS Rounds", _NO_STEADY_STATE),
-        ("Note", deviations_text(run)),
     )
 
 
 def _test_rows(run: Run, conditions: CrossStimulusConditions) -> Rows:
-    rows: list[tuple[str, str]] = [
-        ("Data Pattern", data_text(conditions)),
-        ("AR & Amount", active_range_amount_text(run)),
-    ]
+    rows: list[tuple[str, str]] = []
     for number, (name, group) in enumerate(zip(_names(conditions), conditions.groups, strict=True), start=1):
         rows.append((f"Test Stimulus {number}", f"{name} W, {format_duration(group.duration_ns)}"))
         rows.append(("TOIO - TC/QD", demand_text(group.tc, group.qd)))
-    rows.append(("RW Mix", "0/100"))
-    rows.append(("Steady State", _NO_STEADY_STATE))
-    return tuple(rows)
+    return stimulus_rows(run, *rows, ("RW Mix", "0/100"), ("Steady State", _NO_STEADY_STATE))
 
 
 def _figures(results: CrossStimulusResults) -> dict[str, Any]:

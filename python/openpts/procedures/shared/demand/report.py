@@ -10,8 +10,7 @@ from openpts.pages import cells
 from openpts.pages.measure import Measure, Measured, Subject, measured
 from openpts.pages.model import Page, Section, Verdict
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows, common_header
-from openpts.procedures.kit.header_rows import active_range_text, data_text, demand_text
+from openpts.procedures.kit.header import Rows, active_range_text, common_header, data_text, demand_text
 from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.demand.access_pattern_page import access_pattern_page
 from openpts.procedures.shared.demand.figures import demand_figures

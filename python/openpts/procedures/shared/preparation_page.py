@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
-from openpts.pages.model import Cell, Page, Table, Verdict
+from openpts.pages.model import Block, Cell, Page, Table, Verdict
 from openpts.procedures.kit.header import (
     date_and_time,
     of_cycle,
@@ -25,28 +25,23 @@ from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.sample import StepState
 
 
-def preparation_page(
-    run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
-) -> Page:
-    """What was done to the device before the rounds, and how long it was left alone in between."""
+def preparation_page(run: Run, page_id: str, title: str, *own: Block, cycle: int = 1) -> Page:
+    """The purge, the test's ``own`` blocks, and how long the device was left alone."""
     return Page(
         page_id,
         title,
-        (
-            purge_verdict(run, cycle),
-            purge_table(run, page_id, cycle),
-            wipc_table(run, page_id, cycle),
-            _loop_table(run, results, page_id, loop_name, cycle),
-            gaps_table(run, page_id, cycle),
-        ),
+        (purge_verdict(run, cycle), purge_table(run, page_id, cycle), *own, _gaps_table(run, page_id, cycle)),
         mandatory=True,
     )
 
 
-def loop_gap_ns(run: Run, cycle: int = 1) -> int | None:
-    """Time without I/O between preconditioning and the first step of the rounds."""
-    loop = run.phase(Phase.ROUND, cycle=cycle)
-    return loop[0].sample.gap_ns if loop and precondition_samples(run, cycle) else None
+def loop_preparation_page(
+    run: Run, results: RoundTestResults, page_id: str, title: str, *, loop_name: str, cycle: int = 1
+) -> Page:
+    """What was done to the device before the rounds, and how long it was left alone in between."""
+    wipc = wipc_table(run, page_id, cycle)
+    loop = _loop_table(run, results, page_id, loop_name, cycle)
+    return preparation_page(run, page_id, title, wipc, loop, cycle=cycle)
 
 
 def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
@@ -170,9 +165,10 @@ def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: st
     )
 
 
-def gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
+def _gaps_table(run: Run, page_id: str, cycle: int = 1) -> Table:
     """Time without I/O between preconditioning and loop, and the longest between steps."""
-    gap_ns = loop_gap_ns(run, cycle)
+    loop = run.phase(Phase.ROUND, cycle=cycle)
+    gap_ns = loop[0].sample.gap_ns if loop and precondition_samples(run, cycle) else None
     return items_table(
         f"{page_id}-gaps",
         "Time without I/O",

@@ -29,7 +29,7 @@ from openpts.procedures.pts.hir.pages import (
 )
 from openpts.procedures.pts.hir.results import SegmentSummary
 from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment, analyse_idle_recovery
-from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
+from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
     TrackedPhase,
@@ -108,16 +108,7 @@ def _pages(
         f"Thread Count = {conditions.tc}; Data Pattern = {data_text(conditions)} [11.2]."
     )
     return (
-        Page(
-            "hir-preparation",
-            "HIR Purge Report",
-            (
-                purge_verdict(run),
-                purge_table(run, "hir-preparation"),
-                gaps_table(run, "hir-preparation"),
-            ),
-            mandatory=True,
-        ),
+        preparation_page(run, "hir-preparation", "HIR Purge Report"),
         tracking_time_page(tracked, _PRECONDITIONING),
         tracking_window_page(tracked, _WINDOW, record),
         all_wait_states_page(results, "IOPS v Time for All Wait States"),

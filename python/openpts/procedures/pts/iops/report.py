@@ -11,7 +11,7 @@ from openpts.pages.model import Axis, Band, Cell, Column, Page, Row, Rule, Secti
 from openpts.procedures.kit.content import ReportContent
 from openpts.procedures.kit.header import Rows, common_header, head_line, stimulus_rows
 from openpts.procedures.kit.standing import Standing
-from openpts.procedures.shared.preparation_page import preparation_page
+from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import (
@@ -212,7 +212,7 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
     convergence = "IOPS Steady State Convergence Plot - All Block Sizes"
     window = "IOPS Steady State Measurement Window"
     return (
-        preparation_page(
+        loop_preparation_page(
             run,
             results,
             f"{PREFIX}-preparation",

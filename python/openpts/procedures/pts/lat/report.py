@@ -26,7 +26,7 @@ from openpts.procedures.pts.lat.pages import (
 from openpts.procedures.shared.confidence_page import Applied, confidence_page
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.procedures.shared.metric import MAX_LATENCY, METRICS
-from openpts.procedures.shared.preparation_page import preparation_page
+from openpts.procedures.shared.preparation_page import loop_preparation_page
 from openpts.procedures.shared.rounds.figures import analyse_cycle, round_figures
 from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.matrix_pages import Matrix
@@ -155,7 +155,7 @@ def _evidence_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
     """Preparation, convergence, window."""
     matrix = _matrix(run, results)
     return (
-        preparation_page(
+        loop_preparation_page(
             run,
             results,
             f"{PREFIX}-preparation",

@@ -30,7 +30,7 @@ from openpts.procedures.pts.wsat.pages import (
     iops_page,
     response_times_page,
 )
-from openpts.procedures.pts.wsat.tables import preparation_page, zones_page
+from openpts.procedures.pts.wsat.tables import stimulus_page, zones_page
 from openpts.procedures.shared.confidence_page import Applied, confidence_page, percentile_cell
 from openpts.procedures.shared.histogram_figures import times_figures
 from openpts.procedures.shared.metric import IOPS
@@ -256,7 +256,7 @@ def _pages(cycle: SaturationCycle, title: str) -> tuple[Page | None, ...]:
         return plot.named(cycle.prefix, f"WSAT {words}")
 
     return (
-        preparation_page(cycle.run, course, cycle.demand, cycle.number),
+        stimulus_page(cycle.run, course, cycle.demand, cycle.number),
         *(
             iops_page(
                 course,

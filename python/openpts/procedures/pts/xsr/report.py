@@ -27,7 +27,7 @@ from openpts.procedures.pts.xsr.pages import (
 from openpts.procedures.pts.xsr.results import CrossStimulusResults, GroupSummary, analyse_cross_stimulus
 from openpts.procedures.pts.xsr.tables import secondary_page, table_page
 from openpts.procedures.pts.xsr.words import group_name
-from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
+from openpts.procedures.shared.preparation_page import preparation_page
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.phase import Phase
@@ -102,16 +102,7 @@ def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) 
     conditions = _conditions(run)
     line = head_line(run, Phase.ACCESS_GROUP)
     return (
-        Page(
-            "xsr-preparation",
-            "XSR Purge Report",
-            (
-                purge_verdict(run),
-                purge_table(run, "xsr-preparation"),
-                gaps_table(run, "xsr-preparation"),
-            ),
-            mandatory=True,
-        ),
+        preparation_page(run, "xsr-preparation", "XSR Purge Report"),
         throughput_page(results, conditions),
         *(group_page(group, conditions) for group in results.groups),
         *(

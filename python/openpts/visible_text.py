@@ -32,14 +32,17 @@ def visible_line(text: str) -> str:
     return line if len(line) <= _LONGEST else f"{line[: _LONGEST - 3]}..."
 
 
-def with_texts(value: Any, change: Callable[[str], str]) -> Any:
-    """A value of dictionaries, lists and tuples with each of its texts changed, those of keys too."""
+def with_texts(value: Any, change: Callable[[str], str], *, keys: bool = False) -> Any:
+    """A value of dictionaries, lists and tuples with each of its texts changed; those of keys if wanted."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):
-        return {with_texts(key, change): with_texts(item, change) for key, item in value.items()}
+        return {
+            with_texts(key, change) if keys else key: with_texts(item, change, keys=keys)
+            for key, item in value.items()
+        }
     if isinstance(value, list | tuple):
-        return [with_texts(item, change) for item in value]
+        return [with_texts(item, change, keys=keys) for item in value]
     return value
 
 

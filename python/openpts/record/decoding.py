@@ -50,7 +50,7 @@ def rows_of(cursor: Cursor, table: str, kind: type[Decoded] | Any) -> Iterator[D
 
 def in_visible_lines(value: Decoded, kind: type[Decoded] | Any) -> Decoded:
     """The value, of that type, with each of its texts on one line on which nothing is invisible."""
-    return msgspec.convert(with_texts(msgspec.to_builtins(value), visible_line), type=kind)
+    return msgspec.convert(with_texts(msgspec.to_builtins(value), visible_line, keys=True), type=kind)
 
 
 def _reason(error: Exception) -> str:

@@ -183,7 +183,7 @@ def test_nothing_of_a_hostile_record_is_invisible(name: str) -> None:
     run = in_visible_texts(hostile(made_up_run(name)))
     texts_of_record = (run.manifest, run.ledger, run.health, run.sampled, [step.sample for step in run.steps])
     for value in (*texts_of_record, build_report(run, "2026-02-03T04:05:06Z")):
-        with_texts(msgspec.to_builtins(value), check)
+        with_texts(msgspec.to_builtins(value), check, keys=True)
 
 
 @pytest.mark.full_matrix(times=2)

@@ -197,7 +197,7 @@ def demand_text(tc: int, qd: int) -> str:
 def head_line(run: Run, phase: Phase, *, demand: str = "", more: str = "") -> str:
     """The line above the tables of a test: id, class, cache, T/Q, data pattern, AR, alignment (Plot 7-5).
 
-    ``part`` is the part of the run that the table is of, ``more`` further words of the test.
+    ``phase`` is that of the run that the table is of, ``more`` further words of the test.
     """
     conditions = run.manifest.conditions
     return "  |  ".join(

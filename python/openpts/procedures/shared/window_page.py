@@ -74,7 +74,7 @@ def window_page(window: Window, name: PlotName) -> Page:
             Series("Best linear fit", "row", (2,), _FIT_COLOR, style="fit"),
         ),
         alt=f"{metric.text(verdict.minimum)} to {metric.text(verdict.maximum)} {metric.unit} "
-        f"around an average of {metric.text(verdict.average)}. {_judgement(verdict).text}",
+        f"around an average of {metric.text(verdict.average)}. {judgement(verdict).text}",
         rules=(
             Rule("Average", verdict.average, "average"),
             Rule("110 % of average", verdict.band[1], "limit"),
@@ -83,7 +83,7 @@ def window_page(window: Window, name: PlotName) -> Page:
         bands=(Band("y", *verdict.band, "allowed"),),
         height_px=320,
     )
-    data = _determination_table(f"{name.id}-data", verdict, metric, window.conditions)
+    data = determination_table(f"{name.id}-data", verdict, metric, window.conditions)
     return page(name, plot.over(name, shown), *_judgements(verdict), *window.told, data, shown)
 
 
@@ -100,7 +100,7 @@ def _unjudged_page(window: Window, name: PlotName) -> Page:
     return page(name, verdict, table if window.values else None)
 
 
-def _judgement(verdict: SteadyStateReport) -> Verdict:
+def judgement(verdict: SteadyStateReport) -> Verdict:
     """The verdict by definition 2.1.24, with both figures and their limits."""
     outcome = "Steady State reached" if verdict.steady else "Steady State not reached"
     return Verdict(
@@ -112,10 +112,10 @@ def _judgement(verdict: SteadyStateReport) -> Verdict:
 
 def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
     if verdict.steady == verdict.inside_band:
-        return (_judgement(verdict),)
+        return (judgement(verdict),)
     inside = "inside" if verdict.inside_band else "outside"
     return (
-        _judgement(verdict),
+        judgement(verdict),
         Verdict(
             f"Range {inside} the ±10 % band of the verification record (7.3.4), but "
             f"{'steady' if verdict.steady else 'not steady'} by definition 2.1.24; the definition decides.",
@@ -123,7 +123,7 @@ def _judgements(verdict: SteadyStateReport) -> tuple[Verdict, ...]:
     )
 
 
-def _determination_table(table_id: str, verdict: SteadyStateReport, metric: Metric, conditions: str) -> Table:
+def determination_table(table_id: str, verdict: SteadyStateReport, metric: Metric, conditions: str) -> Table:
     """The Steady State determination data, both forms of the specification in one (PTS 7.3.4, Plot 8-3)."""
     low, high = verdict.band
     slope = cells.fixed(verdict.slope, 3 if metric.decimals is not None else 6)

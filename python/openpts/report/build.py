@@ -14,8 +14,9 @@ from openpts.procedures.kit.header import drive_name
 from openpts.record.reader import Run
 from openpts.report.cover_page import cover_page
 from openpts.report.executive_page import executive_page
-from openpts.report.files_page import RecordFile, files_page
+from openpts.report.files_page import files_page
 from openpts.report.merge import merged_page
+from openpts.report.record_files import RecordFile
 from openpts.report.run_part import RunPart, in_order, part_of
 from openpts.report.times import default_date
 
@@ -111,7 +112,8 @@ def undigested(
         stem=_stem(parts),
         paper=paper,
     )
-    return msgspec.structs.replace(report, back=(*report.back, files_page(report, files)))
+    test_ids = {part.folder: part.manifest.test_id for part in parts}
+    return msgspec.structs.replace(report, back=(*report.back, files_page(report, files, test_ids)))
 
 
 def _front(parts: Sequence[RunPart]) -> tuple[Page, ...]:

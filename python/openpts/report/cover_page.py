@@ -64,6 +64,7 @@ def _drive_table(part: RunPart) -> Table:
             *part.drive,
             ("Class", manifest.conditions.class_text),
             ("Test run", f"{date_and_time(manifest.started_at)} to {date_and_time(manifest.ended_at)}"),
+            *((("Simulated time", part.simulated_time),) if part.simulated_time else ()),
             ("Purge; write cache", purge_and_cache(manifest)),
             *host_items(manifest),
             ("Test ID No.", manifest.test_id),

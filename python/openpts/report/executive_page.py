@@ -44,7 +44,7 @@ def _drive_table(parts: Sequence[RunPart]) -> Table:
         "cover-drive",
         "Device and runs",
         [
-            *(item for item in parts[0].drive if item[0] != "Simulated time"),
+            *parts[0].drive,
             ("Class", _each_once(manifest.conditions.class_text for manifest in manifests)),
             ("Test runs", f"{len(parts)}, {date_and_time(begun)} to {date_and_time(ended)}"),
             ("Purge; write cache", _each_once(purge_and_cache(manifest) for manifest in manifests)),

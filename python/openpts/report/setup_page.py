@@ -153,7 +153,7 @@ def _parameters(manifest: Manifest) -> Table:
                 f"{cache.actual} (required {cache.required})" if cache else "unknown",
                 cache.source if cache else "-",
             ),
-            *((label, value, asked) for label, value in condition_rows(conditions)),
+            *((label, value, asked) for _, label, value in condition_rows(conditions)),
         ),
     )
 

@@ -38,15 +38,17 @@ def simulation_items(run: Run) -> list[tuple[str, str]]:
         return []
     return [
         ("Simulation", f"{_name_text(simulation)}, seed {simulation.seed}: {_size_text(simulation)}"),
-        ("Simulated time", f"{format_duration(_simulated_ns(run))}, from the first step to the last"),
         ("Assumed parameters", f"{len(simulation.assumed)}, see the set-up page"),
     ]
 
 
-def _simulated_ns(run: Run) -> int:
-    """Time that passed for the drive: its clock stands still between steps."""
+def simulated_time(run: Run) -> str:
+    """Time that passed for the drive, whose clock stands still between steps; empty for one that exists."""
+    if run.manifest.target.simulation is None:
+        return ""
     samples = [step.sample for step in run.steps]
-    return samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns if samples else 0
+    simulated_ns = samples[-1].started_ns + samples[-1].elapsed_ns - samples[0].started_ns if samples else 0
+    return f"{format_duration(simulated_ns)}, from the first step to the last"
 
 
 def simulation_tables(manifest: Manifest) -> tuple[Table, ...]:

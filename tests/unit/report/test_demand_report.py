@@ -1,38 +1,41 @@
 """Reports of CBW and DIRTH on a drive whose figures follow by hand: 100 us an I/O, at most 100,000 IOPS."""
 
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 from syrupy.assertion import SnapshotAssertion
 
 from openpts.pages.model import Figure, Page, Report, Section, Table
-from openpts.record.reader import read_run
+from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
-from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.facts import CaptureReport
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import ActiveRange
-from tests.support.page_words import words
-from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_demand
+from tests.support.made_up_demand import (
+    demand_run,
+    with_capture,
+    with_shares_off,
+    without_cpu,
+    without_shares,
+)
+from tests.support.made_up_run import ended_after
+from tests.support.page_transcript import transcript_of
 
 # Five tracking rounds of preconditioning: minute 1, then pairs of 29 minutes and a minute.
 WDPC_STEPS = 9
 ROUND_STEPS = 1 + 9
 
-Make = Callable[[SyntheticDemand], Report]
+DATE = "2025-01-15T04:02:00Z"
 
 
-@pytest.fixture
-def made(tmp_path: Path) -> Make:
-    def make(wanted: SyntheticDemand) -> Report:
-        run = read_run(write_synthetic_demand(tmp_path / "run", wanted))
-        return build_report(run, default_date(run))
+WHOLE = {test: demand_run(test) for test in ("cbw", "dirth")}
+CBW = WHOLE["cbw"]
 
-    return make
+
+def made(run: Run) -> Report:
+    return build_report(run, DATE)
 
 
 def section_of(report: Report) -> Section:
@@ -53,8 +56,8 @@ def rows(table: Table) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("drive_class", list(DriveClass))
-def test_the_header_shows_cache_and_range_of_the_client_option(made: Make, drive_class: DriveClass) -> None:
-    report = made(SyntheticDemand("cbw", drive_class, {"active_range": ActiveRange(0, 75)}))
+def test_the_header_shows_cache_and_range_of_the_client_option(drive_class: DriveClass) -> None:
+    report = made(demand_run("cbw", drive_class, active_range=ActiveRange(0, 75)))
     header = section_of(report).header
     assert header.revision == drive_class.revision
     ranges = [row.value for group in header.groups[2:] for row in group.rows if row.label == "AR"]
@@ -63,10 +66,9 @@ def test_the_header_shows_cache_and_range_of_the_client_option(made: Make, drive
 
 @pytest.mark.proves("PTS-CBW-29..32", "PTS-CBW-34..36", "PTS-CBW-62")
 @pytest.mark.proves("PTS-DIRTH-21..24", "PTS-DIRTH-26..28")
-def test_operating_points_are_those_of_the_hand(tmp_path: Path) -> None:
+def test_operating_points_are_those_of_the_hand() -> None:
     """1024 outstanding wait 10.24 ms; 16 are the fewest that get 100,000 IOPS."""
-    run = read_run(write_synthetic_demand(tmp_path / "run", SyntheticDemand("dirth")))
-    figures = summarise(run)
+    figures = summarise(demand_run("dirth"))
     expected_iops = {1: 10_000, 4: 40_000}
     for point in figures["operating_points"]:
         toio = point["tc"] * point["qd"]
@@ -88,8 +90,8 @@ def test_operating_points_are_those_of_the_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.proves("PTS-CBW-39", "PTS-CBW-58", "PTS-DIRTH-31", "PTS-DIRTH-50")
-def test_the_histogram_reaches_to_its_largest_response_time(made: Make) -> None:
-    report = made(SyntheticDemand("cbw"))
+def test_the_histogram_reaches_to_its_largest_response_time() -> None:
+    report = made(CBW)
     drawn = figure(report, "Plot 13-13")
     largest_ms = 0.16
     assert drawn.x.domain[1] >= largest_ms
@@ -102,50 +104,30 @@ def restless(part: Part) -> Callable[[Part, int], float]:
     return lambda of, number: 1.5 if of is part and number % 2 else 1.0
 
 
+CASES: dict[str, tuple[Run, list[str]]] = {
+    "shares that are off": (with_shares_off(CBW), ["cbw-pattern"]),
+    "shares not counted": (without_shares(CBW), ["cbw-pattern"]),
+    # 9 steps of preconditioning, 5 rounds of 10 steps, then pre-write and histogram in turn
+    "capture files": (CBW, ["cbw-10", "cbw-12", "cbw-14"]),
+    "a capture that lost some": (with_capture(CBW, "17 I/Os are in no file"), ["cbw-10"]),
+    "no CPU figures": (without_cpu(CBW), ["cbw-8"]),
+    "preconditioning never steady": (demand_run("cbw", factor=restless(Part.WDPC)), ["cbw-1"]),
+    "rounds never steady": (demand_run("dirth", factor=restless(Part.ROUND)), ["dirth-4"]),
+    "a histogram not completed": (ended_after(CBW, WDPC_STEPS + 5 * ROUND_STEPS + 1), ["cbw-10", "cbw-14"]),
+    "sizes that the device can't do": (demand_run("cbw", skipped_block_sizes_bytes=(512, 1536)), ["cbw-5"]),
+    "no point below the limit": (demand_run("cbw", latency_us=6_000), ["cbw-7", "cbw-12"]),
+    "several points between": (
+        demand_run("dirth", mid_points=2, qds=(32, 8, 2, 1)),
+        ["dirth-11.1", "dirth-12.1", "dirth-11.2", "dirth-12.2"],
+    ),
+}
+
+
 @pytest.mark.proves("PTS-CBW-33", "PTS-DIRTH-25")
-@pytest.mark.parametrize(
-    ("wanted", "pages"),
-    [
-        pytest.param(SyntheticDemand("cbw", moved=0.01), ["cbw-pattern"], id="shares that are off"),
-        pytest.param(SyntheticDemand("cbw", moved=None), ["cbw-pattern"], id="shares not counted"),
-        # 9 steps of preconditioning, 5 rounds of 10 steps, then pre-write and histogram in turn
-        pytest.param(SyntheticDemand("cbw"), ["cbw-10", "cbw-12", "cbw-14"], id="capture files"),
-        pytest.param(
-            SyntheticDemand("cbw", capture=CaptureReport("capture", files=1, lost="17 I/Os are in no file")),
-            ["cbw-10"],
-            id="a capture that lost some",
-        ),
-        pytest.param(SyntheticDemand("cbw", cpu=False), ["cbw-8"], id="no CPU figures"),
-        pytest.param(
-            SyntheticDemand("cbw", factor=restless(Part.WDPC)), ["cbw-1"], id="preconditioning never steady"
-        ),
-        pytest.param(
-            SyntheticDemand("dirth", factor=restless(Part.ROUND)), ["dirth-4"], id="rounds never steady"
-        ),
-        pytest.param(
-            SyntheticDemand("cbw", last_step=WDPC_STEPS + 5 * ROUND_STEPS + 1),
-            ["cbw-10", "cbw-14"],
-            id="a histogram not completed",
-        ),
-        pytest.param(
-            SyntheticDemand("cbw", changes={"skipped_block_sizes_bytes": (512, 1536)}),
-            ["cbw-5"],
-            id="sizes that the device can't do",
-        ),
-        pytest.param(
-            SyntheticDemand("cbw", latency_us=6_000), ["cbw-7", "cbw-12"], id="no point below the limit"
-        ),
-        pytest.param(
-            SyntheticDemand("dirth", changes={"mid_points": 2, "qds": (32, 8, 2, 1)}),
-            ["dirth-11.1", "dirth-12.1", "dirth-11.2", "dirth-12.2"],
-            id="several points between",
-        ),
-    ],
-)
-def test_what_a_page_says(
-    made: Make, snapshot: SnapshotAssertion, wanted: SyntheticDemand, pages: list[str]
-) -> None:
-    assert words(made(wanted), *pages) == snapshot
+@pytest.mark.parametrize("case", CASES)
+def test_what_is_on_a_page(case: str, transcript: SnapshotAssertion) -> None:
+    run, pages = CASES[case]
+    assert transcript_of(made(run), *pages) == transcript
 
 
 @pytest.mark.parametrize("test", ["cbw", "dirth"])
@@ -165,10 +147,8 @@ def test_what_a_page_says(
         WDPC_STEPS + 5 * ROUND_STEPS + 4,
     ],
 )
-def test_a_run_that_ended_anywhere_has_a_whole_report(
-    made: Make, test: str, state: StepState, last_step: int
-) -> None:
-    report = made(SyntheticDemand(test, last_step=last_step, last_state=state))
+def test_a_run_that_ended_anywhere_has_a_whole_report(test: str, state: StepState, last_step: int) -> None:
+    report = made(ended_after(WHOLE[test], last_step, state))
     section = section_of(report)
     assert section.alerts[0].startswith(state.name)
     mandatory = [page.title for page in section.pages if page.mandatory]
@@ -182,25 +162,25 @@ def test_a_run_that_ended_anywhere_has_a_whole_report(
         assert not any(drawn.kind == "bars" for drawn in report.figures())
 
 
-def test_a_piece_of_a_minute_is_told_but_not_plotted(made: Make) -> None:
-    """192.038 GB, a tenth of the capacity, take 491.257 s at 50,000 I/Os of 7,818.24 bytes a second."""
-    report = made(SyntheticDemand("cbw", limit_iops=50_000))
+def test_a_piece_of_a_minute_is_told_but_not_plotted() -> None:
+    """27.488 GB, a tenth of the capacity, take 319.623 s at 11,000 I/Os of 7,818.24 bytes a second."""
+    report = made(demand_run("cbw", limit_iops=11_000))
     drawn = figure(report, "Plot 13-6")
     table = report.tables()[drawn.table_id]
     pieces = [cell for row in table.rows for cell in row.cells[:5] if cell.note]
-    assert [cell.note for cell in pieces] == ["in 11.257 s"] * 5
+    assert [cell.note for cell in pieces] == ["in 19.623 s"] * 5
     assert all(cell.value is None for cell in pieces)
 
 
-def test_a_thread_count_has_one_colour_in_all_plots(made: Make) -> None:
-    report = made(SyntheticDemand("dirth"))
+def test_a_thread_count_has_one_colour_in_all_plots() -> None:
+    report = made(WHOLE["dirth"])
     drawn = [figure(report, number) for number in ("Plot 14-7", "Plot 14-8", "Plot 14-9")]
     colors = [{series.label: series.color for series in one.series} for one in drawn]
     assert colors[0] == colors[1] == colors[2]
     assert set(colors[0]) == {"TC 1", "TC 4", "TC 32"}
 
 
-def test_each_round_s_pre_writes_have_a_colour(made: Make) -> None:
-    drawn = figure(made(SyntheticDemand("cbw")), "Plot 13-6")
+def test_each_round_s_pre_writes_have_a_colour() -> None:
+    drawn = figure(made(CBW), "Plot 13-6")
     assert [series.label for series in drawn.series] == [f"Round {number}" for number in range(1, 6)]
     assert len({series.color for series in drawn.series}) == 5

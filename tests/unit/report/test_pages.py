@@ -9,8 +9,8 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.procedures.registry import PTS
 from openpts.report.build import build_report
-from tests.support.made_up_run import made_up_run
-from tests.support.page_words import transcript_of
+from tests.support.made_up_run import telling_run
+from tests.support.page_transcript import transcript_of
 
 
 @pytest.mark.proves("PTS-PRG-04", "PTS-HDR-03..08", "PTS-SSV-01..07", "PTS-FLOW-04", "PTS-GEN-11")
@@ -22,4 +22,4 @@ from tests.support.page_words import transcript_of
 @pytest.mark.proves("PTS-DIRTH-53")
 @pytest.mark.parametrize("name", PTS)
 def test_what_is_on_the_pages(name: str, transcript: SnapshotAssertion) -> None:
-    assert transcript_of(build_report(made_up_run(name), "2026-02-03T04:05:06Z")) == transcript
+    assert transcript_of(build_report(telling_run(name), "2026-02-03T04:05:06Z")) == transcript

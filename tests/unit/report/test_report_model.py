@@ -19,7 +19,7 @@ from openpts.vocabulary.part import Part, StepPlace
 from openpts.vocabulary.sample import NOTHING, IoFailure
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
-from tests.support.page_words import transcript_of
+from tests.support.page_transcript import transcript_of
 from tests.support.report_cases import CASES, Reports
 from tests.support.synthetic_run import Synthetic, write_synthetic_run
 

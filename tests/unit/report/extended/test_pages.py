@@ -24,7 +24,7 @@ from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import flat_rate, made_up_run
-from tests.support.page_words import transcript_of
+from tests.support.page_transcript import transcript_of
 from tests.unit.procedures.pts.trace.player import Rate
 from tests.unit.report.extended.known_drives import ByState, Cached, Rates, counting, thermal_run, wearing_run
 

@@ -1,6 +1,6 @@
-"""What pages of a report say, for a snapshot: sentences and titles alone, or everything that is on them."""
+"""All that is on pages of a report, in lines for a snapshot."""
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 
 from openpts.pages.model import Axis, Cell, Figure, Page, Report, Section, Table, Verdict
 
@@ -8,33 +8,8 @@ _MOST_ROWS = 20
 """Of a longer table the first and the last rows stand for all."""
 
 
-def words(report: Report, *page_ids: str, rows_of: Collection[str] = ()) -> str:
-    """The red lines of the report and, in their order, what these pages say."""
-    pages = [page for page in report.pages() if page.id in page_ids]
-    assert len(pages) == len(page_ids), [page.id for page in report.pages()]
-    lines = [f"! {alert}" for alert in report.alerts()]
-    return "\n".join([*lines, *(line for page in pages for line in _of_page(page, rows_of))])
-
-
-def _of_page(page: Page, rows_of: Collection[str]) -> Iterator[str]:
-    yield f"# {page.title}"
-    for block in page.blocks:
-        match block:
-            case Verdict():
-                yield f"[{block.tone}] {block.text}"
-            case Figure():
-                yield f"figure {block.number}: {block.title}"
-            case Table():
-                yield f"table {block.title} | {block.note}"
-                if block.id in rows_of:
-                    yield from (
-                        f"  {row.head.text}: {', '.join(cell.text for cell in row.cells)}"
-                        for row in block.rows
-                    )
-
-
 def transcript_of(report: Report, *page_ids: str) -> str:
-    """Cover, headers and pages of the tests, or these pages: plots with axes, series and marks, and tables."""
+    """Cover, headers and pages of the tests, or these pages: plots with axes and series, tables."""
     lines = [f"! {alert}" for alert in report.alerts()]
     if page_ids:
         pages = {page.id: page for page in report.pages()}

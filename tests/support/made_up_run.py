@@ -63,7 +63,7 @@ def flat_rate(_stimulus: Stimulus, _part: Part, _number: int) -> float:
 
 
 def telling_rate(stimulus: Stimulus, part: Part, number: int) -> float:
-    """Other for each size, mix and wait state, so that no figure can stand in for another; level in rounds."""
+    """Other for each size, mix and wait state: no figure can stand in for another. Level in rounds."""
     gain = 100 * number if part is Part.WAIT_STATE else 0
     return 2e9 * (1 + stimulus.read_pct / 100) / (stimulus.block_size_bytes + 96_000) + gain
 

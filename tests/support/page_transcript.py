@@ -13,9 +13,10 @@ def transcript_of(report: Report, *page_ids: str) -> str:
     lines = [f"! {alert}" for alert in report.alerts()]
     if page_ids:
         pages = {page.id: page for page in report.pages()}
-        return "\n".join([*lines, *(line for name in page_ids for line in _page(pages[name]))]) + "\n"
+        return "\n".join([*lines, *(line for name in page_ids for line in lines_of(pages[name]))]) + "\n"
+    lines += [f"{report.title} | {report.subtitle} | {report.footer}"]
     lines += [f"pages before and behind: {', '.join(_name(page) for page in (*report.front, *report.back))}"]
-    lines += _page(report.front[0])
+    lines += lines_of(report.front[0])
     return "\n".join([*lines, *(line for section in report.sections for line in _section(section))]) + "\n"
 
 
@@ -25,14 +26,15 @@ def _section(section: Section) -> Iterator[str]:
     for group in header.groups:
         yield f"{group.title}: {'; '.join(f'{row.label} = {row.value}' for row in group.rows)}"
     for page in section.pages:
-        yield from _page(page)
+        yield from lines_of(page)
 
 
 def _name(page: Page) -> str:
     return f"{page.id} (mandatory)" if page.mandatory else page.id
 
 
-def _page(page: Page) -> Iterator[str]:
+def lines_of(page: Page) -> Iterator[str]:
+    """A page in lines."""
     yield f"\n# {_name(page)}: {page.title}"
     for block in page.blocks:
         match block:

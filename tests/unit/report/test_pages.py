@@ -13,7 +13,9 @@ from tests.support.made_up_run import telling_run
 from tests.support.page_transcript import transcript_of
 
 
-@pytest.mark.proves("PTS-PRG-04", "PTS-HDR-03..08", "PTS-SSV-01..07", "PTS-FLOW-04", "PTS-GEN-11")
+@pytest.mark.proves(
+    "PTS-PRG-04", "PTS-PRE-04", "PTS-HDR-03..08", "PTS-SSV-01..07", "PTS-FLOW-04", "PTS-GEN-11"
+)
 @pytest.mark.proves("PTS-RPT-03", "PTS-RPT-04", "PTS-IOPS-20", "PTS-IOPS-26..29", "PTS-IOPS-31")
 @pytest.mark.proves("PTS-IOPS-33..35", "PTS-IOPS-37", "PTS-TP-22..23", "PTS-LAT-16", "PTS-LAT-24")
 @pytest.mark.proves("PTS-LAT-27..28", "PTS-LAT-30", "PTS-LAT-32..36", "PTS-LAT-38", "PTS-WSAT-09")

@@ -23,7 +23,7 @@ from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.part import Part
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
-from tests.support.made_up_run import flat_rate, made_up_run
+from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
 from tests.support.page_transcript import transcript_of
 from tests.unit.procedures.pts.trace.player import Rate
 from tests.unit.report.extended.known_drives import ByState, Cached, Rates, counting, thermal_run, wearing_run
@@ -178,6 +178,7 @@ CASES: dict[str, Callable[[], Run]] = {
     "fill, one step": lambda: cut(made_up_run("fill", rate=Cached()), 1),
     "fill, 110 steps": lambda: cut(made_up_run("fill", rate=Cached()), 110),
     "fill, nothing written": lambda: without_io(made_up_run("fill", rate=Cached())),
+    "hdd": lambda: made_up_run("hdd", rate=telling_rate),
     "lifetime": lambda: wearing_run(None),
     "lifetime, coarse log": lambda: wearing_run(
         [{"percentage_used_pct": float(used)} for used in (3, 3, 3, 4, 4, 3)], 5

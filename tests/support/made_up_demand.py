@@ -10,7 +10,7 @@ from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares, Sample
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run, with_intervals, with_samples
@@ -22,13 +22,13 @@ def demand_run(
     *,
     latency_us: float = 100,
     limit_iops: float = 100_000,
-    factor: Callable[[Part, int], float] = lambda _part, _number: 1.0,
+    factor: Callable[[Phase, int], float] = lambda _phase, _number: 1.0,
     **changes: Any,
 ) -> Run:
     """With nine operating points; ``factor`` multiplies the rate, ``changes`` are those of the conditions."""
 
-    def rate(stimulus: Stimulus, part: Part, number: int) -> float:
-        return min(stimulus.toio / latency_us * 1e6, limit_iops) * factor(part, number)
+    def rate(stimulus: Stimulus, phase: Phase, number: int) -> float:
+        return min(stimulus.toio / latency_us * 1e6, limit_iops) * factor(phase, number)
 
     def cpu(step: StepRecord) -> Sample:
         assert step.sample.step.stimulus is not None

@@ -14,7 +14,7 @@ def transcript_of(report: Report, *page_ids: str) -> str:
     if page_ids:
         pages = {page.id: page for page in report.pages()}
         return "\n".join([*lines, *(line for name in page_ids for line in lines_of(pages[name]))]) + "\n"
-    lines += [f"{report.title} | {report.subtitle} | {report.footer}"]
+    lines += [f"{report.title} | {report.subtitle} | {report.footer.partition('  |  ')[0]}"]
     lines += [f"pages before and behind: {', '.join(_name(page) for page in (*report.front, *report.back))}"]
     lines += lines_of(report.front[0])
     return "\n".join([*lines, *(line for section in report.sections for line in _section(section))]) + "\n"

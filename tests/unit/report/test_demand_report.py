@@ -10,7 +10,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import ActiveRange
 from tests.support.made_up_demand import (
@@ -100,8 +100,8 @@ def test_the_histogram_reaches_to_its_largest_response_time() -> None:
     assert sum(value for value in counted if value is not None) == 100_000 * 600
 
 
-def restless(part: Part) -> Callable[[Part, int], float]:
-    return lambda of, number: 1.5 if of is part and number % 2 else 1.0
+def restless(phase: Phase) -> Callable[[Phase, int], float]:
+    return lambda of, number: 1.5 if of is phase and number % 2 else 1.0
 
 
 CASES: dict[str, tuple[Run, list[str]]] = {
@@ -111,8 +111,8 @@ CASES: dict[str, tuple[Run, list[str]]] = {
     "capture files": (CBW, ["cbw-10", "cbw-12", "cbw-14"]),
     "a capture that lost some": (with_capture(CBW, "17 I/Os are in no file"), ["cbw-10"]),
     "no CPU figures": (without_cpu(CBW), ["cbw-8"]),
-    "preconditioning never steady": (demand_run("cbw", factor=restless(Part.WDPC)), ["cbw-1"]),
-    "rounds never steady": (demand_run("dirth", factor=restless(Part.ROUND)), ["dirth-4"]),
+    "preconditioning never steady": (demand_run("cbw", factor=restless(Phase.WDPC)), ["cbw-1"]),
+    "rounds never steady": (demand_run("dirth", factor=restless(Phase.ROUND)), ["dirth-4"]),
     "a histogram not completed": (ended_after(CBW, WDPC_STEPS + 5 * ROUND_STEPS + 1), ["cbw-10", "cbw-14"]),
     "sizes that the device can't do": (demand_run("cbw", skipped_block_sizes_bytes=(512, 1536)), ["cbw-5"]),
     "no point below the limit": (demand_run("cbw", latency_us=6_000), ["cbw-7", "cbw-12"]),

@@ -19,7 +19,7 @@ from openpts.report.pdf import render_pdf
 from openpts.report.summary import summarise
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import ended_after, made_up_run
@@ -45,8 +45,8 @@ def run_of(
     large_reads: Sequence[int] = READS[LARGE],
     large_writes: Sequence[int] = WRITES[LARGE],
 ) -> Run:
-    def rate(stimulus: Stimulus, part: Part, number: int) -> Fraction:
-        if part is not Part.ROUND:
+    def rate(stimulus: Stimulus, phase: Phase, number: int) -> Fraction:
+        if phase is not Phase.ROUND:
             return Fraction(1000)
         size = stimulus.block_size_bytes
         reads, writes = (large_reads, large_writes) if size == LARGE else (READS[SMALL], WRITES[SMALL])

@@ -4,7 +4,7 @@ import pytest
 
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_demand import demand_run, with_capture, with_shares_off
 
@@ -42,8 +42,8 @@ def test_no_point_below_the_limit_and_none_between(test: str, limit: str, middle
 def test_preconditioning_that_never_got_steady_is_entered(test: str, rule_id: str, clause: str) -> None:
     """Minutes of 1 and 2 in turn: the last five are 1 2 1 2 1, whose range is 1 of 1.4 on average."""
 
-    def restless(part: Part, number: int) -> float:
-        return 0.5 if part is Part.WDPC and number % 2 else 1.0
+    def restless(phase: Phase, number: int) -> float:
+        return 0.5 if phase is Phase.WDPC and number % 2 else 1.0
 
     entries = found(demand_run(test, factor=restless))
     assert set(entries) == {rule_id}
@@ -61,7 +61,7 @@ def test_preconditioning_of_too_few_rounds_to_judge_is_entered() -> None:
 def test_fewer_points_between_than_asked_for_are_no_deviation() -> None:
     """TC 4 / QD 1 and TC 1 / QD 4 are all that lies between 10,000 and 100,000 IOPS."""
     run = demand_run("cbw", mid_points=3)
-    assert len(run.part(Part.HISTOGRAM)) == 4
+    assert len(run.phase(Phase.HISTOGRAM)) == 4
     assert findings(run) == ()
 
 

@@ -9,14 +9,14 @@ from openpts.procedures.extended.thermal.script import COLD
 from openpts.procedures.shared.benchmark.profiles import SHORT
 from openpts.record.reader import Run
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
 
 BLOCK_BYTES = 131_072
 ROWS = len(SHORT.rows)
-Values = Callable[[Part, int, int], Mapping[str, float]]
-"""What a log says by part, number, and how often it was read there before."""
+Values = Callable[[Phase, int, int], Mapping[str, float]]
+"""What a log says by phase, number, and how often it was read there before."""
 
 
 class Cached:
@@ -26,10 +26,10 @@ class Cached:
         self.steps = 0
         self.burst = (0, 0)
 
-    def __call__(self, stimulus: Stimulus, part: Part, number: int) -> float:
+    def __call__(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
         if stimulus.random_pct:
             return 100_000 / number
-        if part is Part.FILL:
+        if phase is Phase.FILL:
             self.steps += 1
             rate = 2000 if self.steps <= 20 else 500 if self.steps <= 70 else 250
             return rate * 1e6 / BLOCK_BYTES
@@ -47,12 +47,12 @@ class ByState:
     def __init__(self) -> None:
         self.begun: set[int] = set()
 
-    def __call__(self, stimulus: Stimulus, part: Part, number: int) -> float:
-        if part is Part.LOAD:
+    def __call__(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if phase is Phase.LOAD:
             first = number not in self.begun
             self.begun.add(number)
             return 6000 if first and number != 3 else 2000
-        if part is Part.CONDITIONING or stimulus.read_pct:
+        if phase is Phase.CONDITIONING or stimulus.read_pct:
             return 100_000
         state = (number - 1) // ROWS
         return ((230e3, 200e3, 50e3) if stimulus.random_pct else (300e3, 250e3, 25e3))[state]
@@ -64,8 +64,8 @@ class Rates:
     def __init__(self) -> None:
         self.seen: dict[int, int] = {}
 
-    def __call__(self, _stimulus: Stimulus, part: Part, number: int) -> float:
-        if part is not Part.PROFILE:
+    def __call__(self, _stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if phase is not Phase.PROFILE:
             return 1000
         self.seen[number] = self.seen.get(number, -1) + 1
         return 1000 + 10 * self.seen[number]
@@ -75,7 +75,7 @@ def wearing_run(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
     """``log`` None: one that grows by 0.7 % of the life a cycle, told in whole per cent, at a WAF of 1.5."""
     reads = count()
 
-    def health(_part: Part, _number: int) -> HealthReading:
+    def health(_phase: Phase, _number: int) -> HealthReading:
         done = next(reads)
         if log is not None:
             return HealthReading("a log", log[min(done, len(log) - 1)])
@@ -90,7 +90,7 @@ def wearing_run(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
             },
         )
 
-    def rate(stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         return 8000 if stimulus.operations.write else 16_000
 
     return made_up_run(
@@ -99,22 +99,22 @@ def wearing_run(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
 
 
 def thermal_run(values: Values) -> Run:
-    read: dict[tuple[Part, int], int] = {}
+    read: dict[tuple[Phase, int], int] = {}
 
-    def health(part: Part, number: int) -> HealthReading:
-        before = read.get((part, number), 0)
-        read[part, number] = before + 1
-        return HealthReading("NVMe log page 02h", values(part, number, before))
+    def health(phase: Phase, number: int) -> HealthReading:
+        before = read.get((phase, number), 0)
+        read[phase, number] = before + 1
+        return HealthReading("NVMe log page 02h", values(phase, number, before))
 
-    def rate(_stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def rate(_stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         return 10_000
 
     return made_up_run("thermal", rate=rate, health=health)
 
 
-def counting(part: Part, number: int, before: int) -> Mapping[str, float]:
+def counting(phase: Phase, number: int, before: int) -> Mapping[str, float]:
     """The cold run warms the drive by 2 K a minute; it throttles for 30 s of each from the fourth on."""
-    if (part, number) == (Part.LOAD, COLD):
+    if (phase, number) == (Phase.LOAD, COLD):
         return {
             "temperature_c": 40.0 + 2 * before,
             "throttled_s": float(max(0, before - 3) * 30),

@@ -20,7 +20,7 @@ from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.vocabulary.data import DataCheck, ReducibleData
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import flat_rate, made_up_run, telling_rate
@@ -31,7 +31,7 @@ from tests.unit.report.extended.known_drives import ByState, Cached, Rates, coun
 DATE = "2026-02-03T04:05:06Z"
 
 
-def compressing(stimulus: Stimulus, _part: Part, _number: int) -> float:
+def compressing(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
     """Random bytes take the flash's 10,000 I/Os a second; what is half as long goes twice as fast, to 4 x.
 
     A share w of writes makes a mix of 100,000 reads a second slower: w = 5 % leaves a third.
@@ -49,7 +49,7 @@ def with_sample(run: Run) -> Run:
 def drifting_entropy() -> Run:
     visits: dict[int, int] = {}
 
-    def drifting(stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def drifting(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         """Slower by 10 % on each level's second visit, and by 4 % with writes: the cost is not proven."""
         visits[stimulus.read_pct] = visits.get(stimulus.read_pct, 0) + 1
         rate = 100_000 if stimulus.read_pct == 100 else 96_000
@@ -83,7 +83,7 @@ def precon(rate: Rate | None = None, **conditions: object) -> Run:
 def precon_cut(elapsed_s: float | None) -> Run:
     """A run that ended with the first step of random writes, after so many seconds of it if not whole."""
     whole = precon()
-    first = next(at for at, step in enumerate(whole.steps) if step.place.part is Part.LOAD)
+    first = next(at for at, step in enumerate(whole.steps) if step.place.phase is Phase.LOAD)
     last = whole.steps[first]
     if elapsed_s is not None:
         part = with_changes(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
@@ -100,8 +100,8 @@ def precon_fresh_alone() -> Run:
 def restless_precon() -> Run:
     calls = iter(range(10**6))
 
-    def restless(_stimulus: Stimulus, part: Part, _number: int) -> float:
-        return 50_000.0 * (1 + next(calls) // 2 % 2) if part is Part.LOAD else 100_000.0
+    def restless(_stimulus: Stimulus, phase: Phase, _number: int) -> float:
+        return 50_000.0 * (1 + next(calls) // 2 % 2) if phase is Phase.LOAD else 100_000.0
 
     return made_up_run("precon", rate=restless)
 
@@ -129,18 +129,18 @@ def unmeasured_row() -> Run:
     run = profiles("crystaldiskmark-demo")
     steps = []
     for step in run.steps:
-        of_row = (step.place.part, step.place.number) == (Part.PROFILE, 2)
+        of_row = (step.place.phase, step.place.number) == (Phase.PROFILE, 2)
         sample = with_changes(step.sample, state=StepState.INTERRUPTED) if of_row else step.sample
         steps.append(replace(step, sample=sample))
     return replace(run, steps=tuple(steps))
 
 
-def tired(stimulus: Stimulus, part: Part, number: int) -> float:
+def tired(stimulus: Stimulus, phase: Phase, number: int) -> float:
     """A load leaves 37 % of random writes and 90 % of everything else."""
     fresh = {(0, 0): 20_000, (0, 100): 25_000, (100, 0): 200_000, (100, 100): 500_000}[
         stimulus.random_pct, int(stimulus.read_pct)
     ]
-    if part is Part.LOAD:
+    if phase is Phase.LOAD:
         return 80_000
     share = 1.0 if number == 1 else 0.37 if (stimulus.random_pct, stimulus.read_pct) == (100, 0) else 0.9
     return fresh * share
@@ -156,8 +156,8 @@ def sustained(*claims: Claim, **rated: str) -> Run:
     return replace(run, manifest=replace(run.manifest, dut=run.manifest.dut | facts))
 
 
-def before(run: Run, part: Part) -> Run:
-    return cut(run, next(n for n, step in enumerate(run.steps) if step.place.part is part))
+def before(run: Run, phase: Phase) -> Run:
+    return cut(run, next(n for n, step in enumerate(run.steps) if step.place.phase is phase))
 
 
 def interrupted_lifetime() -> Run:
@@ -170,7 +170,7 @@ CASES: dict[str, Callable[[], Run]] = {
     "entropy": lambda: with_sample(made_up_run("entropy", rate=compressing)),
     "entropy, cost within the drift": drifting_entropy,
     "entropy, ended early": lambda: cut(
-        made_up_run("entropy", rate=compressing), lambda step: step.place.part is Part.CONDITIONING
+        made_up_run("entropy", rate=compressing), lambda step: step.place.phase is Phase.CONDITIONING
     ),
     "fill": lambda: made_up_run("fill", rate=Cached()),
     "fill, level": lambda: made_up_run("fill"),
@@ -212,8 +212,8 @@ CASES: dict[str, Callable[[], Run]] = {
         made_up_run("sustained", rate=tired), lambda step: step.place.number == 1
     ),
     "thermal": lambda: thermal_run(counting),
-    "thermal, before the load": lambda: before(thermal_run(counting), Part.LOAD),
-    "thermal, before the rest": lambda: before(thermal_run(counting), Part.REST),
+    "thermal, before the load": lambda: before(thermal_run(counting), Phase.LOAD),
+    "thermal, before the rest": lambda: before(thermal_run(counting), Phase.REST),
 }
 
 

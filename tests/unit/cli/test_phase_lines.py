@@ -1,4 +1,4 @@
-"""What the log says at the end of each part of each test: the figures of that part and no others."""
+"""What the log says at the end of each phase of each test: the figures of that phase and no others."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +18,7 @@ from openpts.procedures.registry import PTS
 from openpts.runner.events import CycleEnded, Event, RunStarted, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.units import KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -60,7 +60,7 @@ def lines_of(conditions: Conditions, *events: Event) -> list[str]:
     return log_of(RunStarted(Path("r"), replace(manifest(), conditions=conditions), ()), *events)[2:]
 
 
-def part(name: Part, number: int, *samples: Sample, most: int | None = None) -> list[Event]:
+def phase(name: Phase, number: int, *samples: Sample, most: int | None = None) -> list[Event]:
     steps = tuple(sample.step for sample in samples)
     return [
         StepsStarted(1, Apply(name, number, steps, most)),
@@ -101,27 +101,27 @@ PRECON = precon.standard_conditions(DriveClass.ENTERPRISE, 1)
 CASES: dict[str, tuple[Conditions, list[Event]]] = {
     "a round of throughput": (
         standard("tp", tracking=(tracked(SteadyFigure.THROUGHPUT),)),
-        part(Part.ROUND, 2, *IN_A_ROUND),
+        phase(Phase.ROUND, 2, *IN_A_ROUND),
     ),
     "a round of latency": (
         standard("lat", tracking=(tracked(SteadyFigure.MEAN_LATENCY),)),
-        part(Part.ROUND, 2, *IN_A_ROUND),
+        phase(Phase.ROUND, 2, *IN_A_ROUND),
     ),
     # the target of the record holds 1 GB
     "saturation": (
         saturation(),
         [
-            *part(Part.SATURATION, 1, MINUTE, most=13),
-            *part(Part.SATURATION, 2, BETWEEN, MINUTE, most=13),
-            SteadyStateJudged(Part.SATURATION, 5, ("RND 4 KiB RW0",), JUDGED),
+            *phase(Phase.SATURATION, 1, MINUTE, most=13),
+            *phase(Phase.SATURATION, 2, BETWEEN, MINUTE, most=13),
+            SteadyStateJudged(Phase.SATURATION, 5, ("RND 4 KiB RW0",), JUDGED),
             ended(Outcome(None, 13, "4 drive fills"), "RND 4 KiB RW0"),
         ],
     ),
     "saturation in pieces, told at the tracked minute": (
         saturation(),
         [
-            *part(Part.SATURATION, 2, measured(LONG, 100_000, 1, 9, 1740)),
-            *part(Part.SATURATION, 2, MINUTE),
+            *phase(Phase.SATURATION, 2, measured(LONG, 100_000, 1, 9, 1740)),
+            *phase(Phase.SATURATION, 2, MINUTE),
         ],
     ),
     "a single round is no plural": (
@@ -130,30 +130,30 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
     ),
     "thirty minutes on the way to an amount, one of them tracked": (
         saturation(),
-        [event for _ in range(30) for event in part(Part.SATURATION, 5, MINUTE)],
+        [event for _ in range(30) for event in phase(Phase.SATURATION, 5, MINUTE)],
     ),
     # 400,000 writes of 4,096 bytes in 4 s
     "an amount in pieces, at its mean rate": (
         saturation(),
-        part(Part.WIPC, 1, measured(step(), 300_000, 1, 9, 1), measured(step(), 100_000, 1, 9, 3)),
+        phase(Phase.WIPC, 1, measured(step(), 300_000, 1, 9, 1), measured(step(), 100_000, 1, 9, 3)),
     ),
     "a wait state without its idle times": (
         saturation(),
-        part(
-            Part.WAIT_STATE,
+        phase(
+            Phase.WAIT_STATE,
             2,
             *(measured(step(), 5000, 1, 8, 5), idle(10)),
             *(measured(step(), 9000, 1, 3, 5), idle(10)),
             *(measured(step(), 7500, 1, 4, 5), idle(10)),
         ),
     ),
-    "a return to baseline": (saturation(), part(Part.RETURN_TO_BASELINE, 10, *TWO_STEPS)),
-    "a histogram": (saturation(), part(Part.HISTOGRAM, 10, *TWO_STEPS)),
+    "a return to baseline": (saturation(), phase(Phase.RETURN_TO_BASELINE, 10, *TWO_STEPS)),
+    "a histogram": (saturation(), phase(Phase.HISTOGRAM, 10, *TWO_STEPS)),
     "an access group": (
         standard("xsr", groups=()),
         [
-            *part(
-                Part.ACCESS_GROUP,
+            *phase(
+                Phase.ACCESS_GROUP,
                 1,
                 *(
                     measured(step(SEQUENTIAL, 1024 * KIB, 0, 1, 32), 14_400_000, 32, slowest, 4 * 3600)
@@ -167,9 +167,9 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
     "a round of demand": (
         standard("cbw", workload=WRITES, tcs=(32, 1), qds=(32, 1)),
         [
-            *part(Part.ROUND_PREWRITE, 2, measured(step(tc=32, qd=32), 244_141, 1, 1, 300), most=25),
-            *part(
-                Part.ROUND,
+            *phase(Phase.ROUND_PREWRITE, 2, measured(step(tc=32, qd=32), 244_141, 1, 1, 300), most=25),
+            *phase(
+                Phase.ROUND,
                 2,
                 measured(step(tc=32, qd=32), 41_000, 25, 80),
                 measured(step(tc=1, qd=1), 900, 1, 2),
@@ -179,40 +179,47 @@ CASES: dict[str, tuple[Conditions, list[Event]]] = {
     ),
     "no I/O": (
         saturation(),
-        [event for name in (Part.HISTOGRAM, Part.WAIT_STATE, Part.WDPC) for event in part(name, 1, NO_IO)],
+        [
+            event
+            for name in (Phase.HISTOGRAM, Phase.WAIT_STATE, Phase.WDPC)
+            for event in phase(name, 1, NO_IO)
+        ],
     ),
     # 60,000 x 128 KiB in 60 s
     "a load in pieces": (
         SUSTAINED,
-        [*part(Part.LOAD, 3, BUSY, idle(120)), *part(Part.LOAD, 3, BUSY, idle(120))],
+        [*phase(Phase.LOAD, 3, BUSY, idle(120)), *phase(Phase.LOAD, 3, BUSY, idle(120))],
     ),
-    "a rest in pieces": (saturation(), [*part(Part.REST, 1, idle(60)), *part(Part.REST, 1, idle(60))]),
-    "a drive cycle": (saturation(), part(Part.DRIVE_CYCLE, 7, WRITTEN, READ)),
-    "short figures": (SUSTAINED, part(Part.PROFILE, 1, BUSY, measured(step(), 300_000, 1, 9, 30))),
+    "a rest in pieces": (saturation(), [*phase(Phase.REST, 1, idle(60)), *phase(Phase.REST, 1, idle(60))]),
+    "a drive cycle": (saturation(), phase(Phase.DRIVE_CYCLE, 7, WRITTEN, READ)),
+    "short figures": (SUSTAINED, phase(Phase.PROFILE, 1, BUSY, measured(step(), 300_000, 1, 9, 30))),
     # a pause, a warm-up that counts for nothing, three passes: 1,000 x 1 MiB a second is the best
     "a row of a benchmark": (
         profile.standard_conditions(DriveClass.CLIENT, 1),
-        part(
-            Part.PROFILE,
+        phase(
+            Phase.PROFILE,
             1,
             idle(5),
             *(measured(step(SEQUENTIAL, 1024 * KIB, 100, 1, 8), ios, 1, 2) for ios in (9000, 1000, 500, 700)),
             most=20,
         ),
     ),
-    "a row in a state": (PRECON, part(Part.PROFILE, 21, *[measured(IN_A_STATE, 50_000, 1, 2)] * 3, most=21)),
-    "a row without I/O": (PRECON, part(Part.PROFILE, 7, *[measured(IN_A_STATE, 0, 0, 0)] * 3, most=21)),
+    "a row in a state": (
+        PRECON,
+        phase(Phase.PROFILE, 21, *[measured(IN_A_STATE, 50_000, 1, 2)] * 3, most=21),
+    ),
+    "a row without I/O": (PRECON, phase(Phase.PROFILE, 7, *[measured(IN_A_STATE, 0, 0, 0)] * 3, most=21)),
 }
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_what_is_told_of_a_part(case: str, snapshot: SnapshotAssertion) -> None:
+def test_what_is_told_of_a_phase(case: str, snapshot: SnapshotAssertion) -> None:
     conditions, events = CASES[case]
     assert "\n".join(lines_of(conditions, *events)) == snapshot
 
 
-def test_every_part_has_a_line() -> None:
+def test_every_phase_has_a_line() -> None:
     conditions = msgspec.structs.replace(ENTERPRISE, max_rounds=7)
-    for name in Part:
-        told = lines_of(conditions, *part(name, 1, complete(step())))[-1]
-        assert (" at 1.00 s: " if name in {Part.LOAD, Part.REST} else " done") in told
+    for name in Phase:
+        told = lines_of(conditions, *phase(name, 1, complete(step())))[-1]
+        assert (" at 1.00 s: " if name in {Phase.LOAD, Phase.REST} else " done") in told

@@ -49,7 +49,8 @@ def lines_of(page: Page) -> Iterator[str]:
 def _figure(figure: Figure) -> Iterator[str]:
     axes = [figure.x, figure.y, *([figure.y2] if figure.y2 else [])]
     yield f"{figure.number} {figure.kind} of {figure.table_id}: {figure.title}"
-    yield f"  {' / '.join(_axis(axis) for axis in axes)} | {figure.alt}"
+    zoom = f" | zoomed with {figure.zoom_group}" * bool(figure.zoom_group)
+    yield f"  {' / '.join(_axis(axis) for axis in axes)} | {figure.alt}{zoom}"
     parts = (
         ("series", [f"{one.label or '-'} ({one.style}{', bold' * one.emphasis})" for one in figure.series]),
         ("rules", [f"{one.label} at {one.axis} {one.value:.6g}" for one in figure.rules]),

@@ -224,6 +224,7 @@ def numbers(table: Table) -> set[float]:
     return {value for value in (*heads, *(cell.value for cell in cells)) if value is not None}
 
 
+@pytest.mark.proves("PTS-IOPS-24..25", "PTS-TP-20..21", "PTS-LAT-25..26", "PTS-FLOW-05")
 @pytest.mark.full_matrix(times=2)
 @pytest.mark.parametrize("edge", ["25 rounds, not steady", "40 rounds, not steady"])
 @pytest.mark.parametrize("name", ["iops", "tp", "lat", "hir", "cbw", "dirth"])

@@ -12,7 +12,7 @@ from typing import Final, Self
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
-from openpts.folder_files import make_empty_file
+from openpts.folder_files import make_empty_file, write_files
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
@@ -23,6 +23,9 @@ from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, Step
 DATABASE_NAME = "run.db"
 CAPTURE_FOLDER = "capture"
 """Holds the files of single I/Os, where a test keeps them."""
+
+INPUT_FOLDER = "input"
+"""Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
 
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
@@ -37,8 +40,9 @@ _PRIMARY_CODE: Final = 0xFF
 class RunWriter:
     """The one writer of a run folder; each step is one transaction, synced before it counts."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection) -> None:
+    def __init__(self, folder: Path, connection: sqlite3.Connection, inputs: Mapping[str, bytes]) -> None:
         self.folder = folder
+        self._inputs = inputs
         self._connection = connection
         # a file system that can't share memory has no log beside the database
         names = (DATABASE_NAME, f"{DATABASE_NAME}-wal")
@@ -54,12 +58,22 @@ class RunWriter:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
 
     @classmethod
-    def create(cls, folder: Path, manifest: Manifest, *, expected: str | None = None) -> Self:
-        """Make the folder and its database. Raises RecordError if it holds more than ``expected``."""
+    def create(
+        cls,
+        folder: Path,
+        manifest: Manifest,
+        *,
+        expected: str | None = None,
+        inputs: Mapping[str, bytes] | None = None,
+    ) -> Self:
+        """Make the folder, its database and its copies of ``inputs``, by their names.
+
+        Raises RecordError if the folder holds more than ``expected``.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             cls.check_free(folder, expected=expected)
-            make_empty_file(folder, DATABASE_NAME)
+            _make_files(folder, inputs or {})
             connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
             with _as_record_error(folder):
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
@@ -67,7 +81,7 @@ class RunWriter:
                 connection.execute("PRAGMA synchronous = FULL")
                 connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
                 connection.executescript(TABLES)
-            writer = cls(folder, connection)
+            writer = cls(folder, connection, inputs or {})
         except OSError as error:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
         writer.update_manifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
@@ -77,7 +91,7 @@ class RunWriter:
         """A writer of a copy in a new folder, also of files without a name by now. Raises RecordError."""
         try:
             folder.mkdir()
-            make_empty_file(folder, DATABASE_NAME)
+            _make_files(folder, self._inputs)
         except OSError as error:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
         with _as_record_error(folder):
@@ -85,7 +99,7 @@ class RunWriter:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._connection.backup(connection)
-        return type(self)(folder, connection)
+        return type(self)(folder, connection, self._inputs)
 
     def update_manifest(self, **sections: object) -> None:
         """Replace sections of the manifest, all at once."""
@@ -206,6 +220,11 @@ class RunWriter:
                 ) from error
             if not os.path.samestat(found, made):
                 raise LostRecordError(_lost(self.folder / name, "is not the file that this run created"))
+
+
+def _make_files(folder: Path, inputs: Mapping[str, bytes]) -> None:
+    make_empty_file(folder, DATABASE_NAME)
+    write_files(folder, {f"{INPUT_FOLDER}/{name}": raw for name, raw in inputs.items()})
 
 
 def _lost(path: Path, what: str) -> str:

@@ -44,7 +44,7 @@ class Database:
 
 
 def lasting(folder: Path) -> tuple[LastingWriter, Database]:
-    stored = RunWriter.create(folder, manifest())
+    stored = RunWriter.create(folder, manifest(), inputs={"plan.toml": b"test = 'iops'"})
     return LastingWriter(stored, RESERVE_BYTES), Database(stored)
 
 
@@ -116,6 +116,7 @@ def test_what_waits_at_the_end_is_saved_elsewhere(tmp_path: Path, monkeypatch: p
         writer.close()
     assert numbers(read_run(tmp_path / "run")) == [0]
     saved = read_run(Path(str(raised.value).rpartition(" in ")[2]))
+    assert (saved.folder / "input/plan.toml").read_bytes() == b"test = 'iops'"
     assert numbers(saved) == [0, 1]
     assert saved.manifest.state is RunState.INTERRUPTED
 
@@ -137,12 +138,13 @@ def test_there_is_no_run_without_a_reserve(tmp_path: Path) -> None:
 def test_the_reserve_has_no_name_and_ends_with_the_run(tmp_path: Path) -> None:
     writer, _ = lasting(tmp_path / "run")
     assert {path.name for path in (tmp_path / "run").iterdir()} == {
+        "input",
         DATABASE_NAME,
         f"{DATABASE_NAME}-shm",
         f"{DATABASE_NAME}-wal",
     }
     writer.close()
-    assert {path.name for path in (tmp_path / "run").iterdir()} == {DATABASE_NAME}
+    assert {path.name for path in (tmp_path / "run").iterdir()} == {"input", DATABASE_NAME}
 
 
 def test_its_space_is_taken_and_given_back(tmp_path: Path) -> None:

@@ -37,17 +37,20 @@ pub struct Configuration {
 pub struct Resumed {
     /// Sessions so far: data that they wrote are not written again.
     pub interruptions: u32,
-    /// Each thread's streams, as a [step](super::StepResult::streams) left them.
-    pub streams: Vec<Carried>,
+    /// Each thread's streams, as a [step](super::StepResult::streams) left them; `None` before the first.
+    pub streams: Option<Vec<Carried>>,
 }
 
 impl Resumed {
-    /// With the streams as [`streams_json`] has written them.
+    /// With the streams as [`streams_json`] has written them; empty before the first step.
     ///
     /// # Errors
     /// If the text is none of these.
     pub fn parse(interruptions: u32, streams: &str) -> Result<Self, EngineError> {
-        let streams = serde_json::from_str(streams).map_err(|_| EngineError::OtherStreams)?;
+        let streams = match streams {
+            "" => None,
+            text => Some(serde_json::from_str(text).map_err(|_| EngineError::OtherStreams)?),
+        };
         Ok(Self { interruptions, streams })
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::barrier::Barrier;
 use super::collector::{Collector, Links, Wishes};
-use super::configuration::{CaptureOrder, Configuration, Resumed};
+use super::configuration::{CaptureOrder, Configuration};
 use super::cpu::CpuSnapshot;
 use super::error::{EngineError, NO_CAPTURE};
 use super::progress::Progress;
@@ -236,11 +236,9 @@ impl Session {
 /// Where each thread's streams begin.
 fn streams_of(configuration: &Configuration, threads: usize) -> Result<Vec<Carried>, EngineError> {
     let seed = configuration.seed;
-    match &configuration.resumed {
+    match configuration.resumed.as_ref().and_then(|resumed| resumed.streams.as_ref()) {
         None => Ok((0..).map(|thread| Carried::new(seed, thread)).take(threads).collect()),
-        Some(Resumed { streams, .. })
-            if streams.len() == threads && streams.iter().all(|stream| stream.is_of(seed)) =>
-        {
+        Some(streams) if streams.len() == threads && streams.iter().all(|stream| stream.is_of(seed)) => {
             Ok(streams.clone())
         }
         Some(_) => Err(EngineError::OtherStreams),

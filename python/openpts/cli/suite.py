@@ -33,8 +33,9 @@ from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PTS, procedure_of
-from openpts.record.reader import stored_run
-from openpts.record.suite import Suite, SuiteEntry, read_suite, write_suite
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_manifest, stored_run
+from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.events import Listener
 from openpts.runner.resumed_run import Resumption
@@ -141,12 +142,25 @@ def resume_suite(
             f"can't resume {folder}: an openpts made it that did not keep what resuming needs; resume the "
             "run folders in it, or run the suite again"
         )
-    suite = replace(suite, ordered=replace(suite.ordered, target=target or suite.ordered.target))
-    parts = [_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries]
-    if all(entry.state in DONE for entry in suite.entries):
+    suite = replace(
+        suite,
+        ordered=replace(suite.ordered, target=target or suite.ordered.target),
+        entries=tuple(_as_recorded(folder, entry) for entry in suite.entries),
+    )
+    if suite.ended_at is not None and all(entry.state in DONE for entry in suite.entries):
         raise RecordError(f"{folder} has come to its end: no test is left to resume")
+    parts = [_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries]
     runner = _runner(folder, replace(suite, ended_at=None), stream, keep_going=True, no_report=no_report)
     _run_parts(runner, parts, stream, as_json=as_json)
+
+
+def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
+    """The state of a test, which may have come to its end just before the suite was killed."""
+    run_folder = folder / entry.folder
+    if entry.state in DONE or not (run_folder / DATABASE_NAME).exists():
+        return entry
+    is_complete = read_manifest(run_folder).state is RunState.COMPLETE
+    return replace(entry, state=SuiteState.COMPLETE, reason=None) if is_complete else entry
 
 
 def _part_again(

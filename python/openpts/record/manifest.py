@@ -52,11 +52,11 @@ class Attempt:
     """One process's work on the run; the first begins it, each further one resumes it.
 
     ``steps`` are those recorded before it, set aside or not. ``went_on_at`` is where in the script a resumed
-    one began, in words; ``idle_ns`` the time without I/O before it, None where the drive was purged or is
-    simulated; ``power_cycles`` those of the drive meanwhile, None where its log does not say. ``set_aside``
-    are purges of the attempt before whose cycle was begun again. ``ended_at``, ``end`` and ``reason`` are
-    those of the run's manifest for the last attempt, which has None; RUNNING: it was killed, or lost its
-    power, some time after ``ended_at``, when its last step ended.
+    one began, in words; ``idle_ns`` the time without I/O before it, None where no step came before or the
+    drive is simulated; ``power_cycles`` those of the drive meanwhile, None where its log does not say.
+    ``set_aside`` are purges in it, or before it, whose cycle was begun again. ``ended_at``, ``end`` and
+    ``reason`` are those of the run's manifest for the last attempt, which has None; RUNNING: it was killed,
+    or lost its power, some time after ``ended_at``, when its last step ended, or it began.
     """
 
     started_at: str

@@ -4,7 +4,7 @@ import gc
 import hashlib
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -225,12 +225,12 @@ def record_files(parts: Sequence[RunPart]) -> list[RecordFile]:
 
 
 def _check_captures(folder: Path) -> None:
-    """Refuse a link in the place of the captures."""
-    try:
-        with suppress(FileNotFoundError):
-            check_folder(folder, CAPTURE_FOLDER)
-    except OSError as error:
-        raise RecordError(f"can't read {folder / CAPTURE_FOLDER}: {error.strerror}") from error
+    """Refuse a link in the place of the captures, of which each attempt at a run has its own folder."""
+    for path in sorted(folder.glob(f"{CAPTURE_FOLDER}*")):
+        try:
+            check_folder(folder, path.name)
+        except OSError as error:
+            raise RecordError(f"can't read {path}: {error.strerror}") from error
 
 
 def _record_file(prefix: str, folder: Path, path: Path) -> RecordFile:

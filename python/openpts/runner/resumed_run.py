@@ -6,8 +6,10 @@ the purge and the end of the rounds; or from the round that was cut, if the oper
 is made for it. A simulated drive is brought back to its state by repeating in virtual time what it did.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Final
 
 from openpts.engine.contract import CapturingEngine
@@ -26,7 +28,7 @@ from openpts.units import NS_PER_S, format_capacity, format_duration
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, TargetFacts
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
+from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
 from openpts.vocabulary.sample import Sample
 
 _IDENTITY: Final = ("serial", "model", "firmware")
@@ -45,13 +47,17 @@ class Resumption:
 
 @dataclass(frozen=True, slots=True)
 class ResumedRun:
-    """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger."""
+    """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
+
+    ``healed`` is what had to be put back on the drive before it.
+    """
 
     run: Run
     cut: Cut
     last: LastStep
     begun: Attempt
     entries: tuple[Deviation, ...]
+    healed: tuple[str, ...]
 
     @property
     def number(self) -> int:
@@ -91,6 +97,7 @@ class ResumedRun:
             write_caches=past.write_caches,
             cycles=past.cycles,
             attempts=(*manifest.attempts[:-1], earlier, self.begun),
+            healed=(*manifest.healed, *self.healed),
         )
         return writer, past
 
@@ -98,18 +105,20 @@ class ResumedRun:
     def _clock_ns(self) -> int:
         """What the engine's clock would show now; virtual time has been brought back to where it was."""
         idle_ns = self.begun.idle_ns
-        return 0 if idle_ns is None or not self.last.steps else self.last.ended_ns + idle_ns
+        return 0 if idle_ns is None else self.last.ended_ns + idle_ns
 
     def bring_back(
         self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, driver: LiveDriver
     ) -> None:
         """The device as it was where the run goes on, as far as it can be brought back to that."""
         if device.facts.simulation is not None:
+            samples = {step.place: step.sample for step in self.run.steps}
             for answered in self.cut.kept:
-                _repeat(answered, engine, preparation, self.run)
+                stored = [samples[place] for place in answered.places]
+                _repeat(answered, stored, engine, preparation, self.run.folder)
             return
         driver.add_deviations(self.entries)
-        if not isinstance(self.cut.next, Purge):
+        if isinstance(self.cut.next, Apply | ReadHealth):
             driver.restore_write_cache()
 
 
@@ -125,11 +134,9 @@ def resumed_run(
     _refuse_other_device(manifest, now)
     _refuse_other_platform(wanted, manifest.attempts[-1], now.attempts[-1])
     cut = cut_of(script, run, _goes_on(test, wanted))
-    if cut is None:
-        raise RecordError(f"{run.folder} has all of its steps: nothing is left to resume")
     last = last_step(run.folder)
     simulated = now.target.simulation is not None
-    idle_ns = None if simulated else _since_ns(last.stored_at)
+    idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
     begun = replace(
         now.attempts[-1],
         steps=last.steps,
@@ -138,7 +145,7 @@ def resumed_run(
         power_cycles=power_cycles_since(run.health, health),
     )
     entries = () if simulated else tuple(_entries(test, wanted, cut, begun))
-    return ResumedRun(run, cut, last, begun, entries)
+    return ResumedRun(run, cut, last, begun, entries, now.healed)
 
 
 def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
@@ -147,10 +154,8 @@ def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
     return GoesOn.PHASE if test.resumes or wanted.accept_interruption else GoesOn.CYCLE
 
 
-def _since_ns(stored_at: str | None) -> int:
+def _since_ns(stored_at: str) -> int:
     """How long ago the last step was stored; a clock that was set back counts as no time."""
-    if stored_at is None:
-        return 0
     since_s = (datetime.now(UTC) - datetime.fromisoformat(stored_at)).total_seconds()
     return max(0, round(since_s * NS_PER_S))
 
@@ -182,13 +187,13 @@ def _refuse_other_platform(wanted: Resumption, then: Attempt, now: Attempt) -> N
     """Raises UsageError where host or software is another and that was not accepted."""
     if not wanted.accept_other_host and now.host != then.host:
         raise UsageError(
-            f"the run began on host {then.host}, and this is {now.host}: resume it there, or accept that "
-            "with --accept-other-host, which the report discloses"
+            f"can't resume {wanted.run.folder} here: it ran on host {then.host}, and this is {now.host}; "
+            "resume it there, or accept another host with --accept-other-host, which the report discloses"
         )
     if not wanted.accept_other_version and (others := _other_software(then, now)):
         raise UsageError(
-            f"the run began with {others}: resume it with the same, or accept that with "
-            "--accept-other-version, which the report discloses"
+            f"can't resume {wanted.run.folder}: it ran with {others}; resume it with the same, or accept "
+            "other versions with --accept-other-version, which the report discloses"
         )
 
 
@@ -201,7 +206,8 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     """The entries of a run that goes on on a drive that exists."""
     then = wanted.run.manifest.attempts[-1]
     entries = []
-    if wanted.accept_interruption and not test.resumes and cut.steps and not isinstance(cut.next, Purge):
+    in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
+    if wanted.accept_interruption and not test.resumes and in_cycle:
         cycles = "an unknown number of" if begun.power_cycles is None else str(begun.power_cycles)
         length = format_duration(begun.idle_ns or 0)
         entries.append(
@@ -228,7 +234,13 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     return entries
 
 
-def _repeat(answered: Answered, engine: CapturingEngine, preparation: Preparation, run: Run) -> None:
+def _repeat(
+    answered: Answered,
+    stored: Sequence[Sample],
+    engine: CapturingEngine,
+    preparation: Preparation,
+    folder: Path,
+) -> None:
     """Carry out again what the record has of a simulated drive, and hold the figures against it.
 
     Raises RecordError if they are others: another version computed them.
@@ -240,13 +252,12 @@ def _repeat(answered: Answered, engine: CapturingEngine, preparation: Preparatio
             preparation.write_cache(enabled)
         case Apply(steps=steps):
             engine.submit(steps)
-            kept = [step.sample for step in run.steps if step.place in set(answered.places)]
-            for sample in kept:
+            for sample in stored:
                 while (again := engine.poll(_POLL_S)) is None:
                     pass
                 if _figures(again) != _figures(sample):
                     raise RecordError(
-                        f"can't resume {run.folder}: this version of openpts computes other figures of "
+                        f"can't resume {folder}: this version of openpts computes other figures of "
                         f"{sample.step} than its record has; run the test again"
                     )
         case _:

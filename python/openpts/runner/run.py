@@ -286,7 +286,8 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         sampler = sampler_of(order.telemetry, device, engine, demand)
         emit = _to_all(listeners)
         driver = LiveDriver(engine, checked.preparation, writer, emit, device.health, sampler, past)
-        driver.emit(RunStarted(checked.folder, manifest, checked.plan))
+        resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
+        driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
         for healing in device.healed:
             driver.emit(Healed(healing))
         yield _PreparedRun(checked, engine, driver)
@@ -303,13 +304,13 @@ def _measure(run: _PreparedRun) -> None:
     )
     driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
     resumed = checked.resumed
-    begins = Occasion.BEFORE if resumed is None else Occasion.RESUMED
+    if resumed is not None:
+        resumed.bring_back(device, run.engine, checked.preparation, driver)
+    begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
         environment_kept(driver, driver.writer, device.host_settings, begins),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):
-        if resumed is not None:
-            resumed.bring_back(device, run.engine, checked.preparation, driver)
         driver.drive(checked.script())
 
 

@@ -256,10 +256,16 @@ class LiveDriver:
                 self.emit(IoHangs(hanging))
 
     def _on_clock(self, sample: Sample) -> Sample:
-        """The sample on the clock of the whole run, which goes on while nothing measures."""
+        """The sample on the clock of the whole run, which goes on while nothing measures.
+
+        The first of an attempt has the time since the last one of the attempt before as its gap.
+        """
         shift_ns = self.past.clock_ns
         if not shift_ns:
             return sample
+        if sample.gap_ns is None and self._step_ended_ns is not None:
+            gap_ns = sample.started_ns + shift_ns - self._step_ended_ns
+            sample = structs.replace(sample, gap_ns=gap_ns)
         standstills = tuple(
             structs.replace(standstill, started_ns=standstill.started_ns + shift_ns)
             for standstill in sample.standstills

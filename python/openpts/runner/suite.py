@@ -46,14 +46,17 @@ class SuiteRunner:
     _failures: list[str] = field(default_factory=list)
 
     def run(self, parts: Sequence[SuitePart]) -> None:
-        """Run all parts, as far as they can run.
+        """Run all parts, as far as they can run, and report on those that ended without their report.
 
         Raises the error that ended the suite, or RunFailedError at its end if a test failed on the way.
         """
         try:
             for index, part in enumerate(parts):
-                if self.suite.entries[index].state not in DONE:
+                entry = self.suite.entries[index]
+                if entry.state not in DONE:
                     self._run_part(index, _after_the_first(part) if index else part)
+                elif not entry.reports:
+                    self._report(index, self.folder / entry.folder)
         finally:
             self._set(replace(self.suite, ended_at=datetime.now(UTC).isoformat(timespec="seconds")))
             self._report_on_all()

@@ -21,7 +21,7 @@ RECORD_PATTERNS: Final = (
     DATABASE_NAME,
     f"{DATABASE_NAME}-wal",  # only of a run that was killed, or that still goes on
     f"{INPUT_FOLDER}/*",
-    f"{CAPTURE_FOLDER}/*",
+    f"{CAPTURE_FOLDER}*/*",  # one for each attempt at the run
 )
 SUITE_FILES: Final = (SUITE_NAME, INDEX_NAME)
 
@@ -39,8 +39,8 @@ class RecordFile:
 def record_files(folders: Sequence[Path]) -> list[RecordFile]:
     """What belongs to the records of run folders. Raises RecordError for what can't be read, or is a link."""
     for folder in folders:
-        for name in (CAPTURE_FOLDER, INPUT_FOLDER):
-            _check_folder(folder, name)
+        for path in (*folder.glob(f"{CAPTURE_FOLDER}*"), folder / INPUT_FOLDER):
+            _check_folder(folder, path.name)
     files = [
         (folder, path)
         for folder in folders

@@ -15,6 +15,8 @@ from openpts.runner.events import Listener
 from openpts.runner.run import Order, run_test
 
 _SEVERAL: Final = 2
+DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})
+"""What a resumed suite leaves as it is; a run that failed can be resumed alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,7 @@ class SuitePart:
 
 @dataclass(slots=True)
 class SuiteRunner:
-    """Runs the parts and reports the state of each after every change.
+    """Runs the parts of ``suite`` that are not done, and reports the state of each after every change.
 
     ``display`` shows one test while it runs, ``publish`` takes the suite in its current state, ``report``
     makes the reports of a run folder, or of all of the suite's, and returns their names. ``keep_going``:
@@ -44,18 +46,17 @@ class SuiteRunner:
     _failures: list[str] = field(default_factory=list)
 
     def run(self, parts: Sequence[SuitePart]) -> None:
-        """Run all parts, as far as they can run.
+        """Run all parts, as far as they can run, and report on those that ended without their report.
 
         Raises the error that ended the suite, or RunFailedError at its end if a test failed on the way.
         """
-        entries = (
-            SuiteEntry(part.test.name, part.test.title, part.test.section or 0, f"{number}-{part.test.name}")
-            for number, part in enumerate(parts, start=1)
-        )
-        self._set(replace(self.suite, entries=tuple(entries)))
         try:
             for index, part in enumerate(parts):
-                self._run_part(index, _after_the_first(part) if index else part)
+                entry = self.suite.entries[index]
+                if entry.state not in DONE:
+                    self._run_part(index, _after_the_first(part) if index else part)
+                elif not entry.reports:
+                    self._report(index, self.folder / entry.folder)
         finally:
             self._set(replace(self.suite, ended_at=datetime.now(UTC).isoformat(timespec="seconds")))
             self._report_on_all()
@@ -103,6 +104,20 @@ class SuiteRunner:
     def _set(self, suite: Suite) -> None:
         self.suite = suite
         self.publish(suite)
+
+
+def entries_of(parts: Sequence[SuitePart]) -> tuple[SuiteEntry, ...]:
+    """The parts of a suite that begins, with the conditions that each is to have."""
+    return tuple(
+        SuiteEntry(
+            part.test.name,
+            part.test.title,
+            part.test.section or 0,
+            f"{number}-{part.test.name}",
+            conditions=part.order.wanted_conditions(part.test),
+        )
+        for number, part in enumerate(parts, start=1)
+    )
 
 
 def _after_the_first(part: SuitePart) -> SuitePart:

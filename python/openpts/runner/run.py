@@ -15,6 +15,7 @@ from openpts.engine.options import NativeOptions
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
+from openpts.ownership import folder_claimed, new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
@@ -119,9 +120,10 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
+    run_id = new_run_id()
     with (
         terminate_as_interrupt(),
-        device_under_test(order.target, order.consent, for_writing=True) as device,
+        device_under_test(order.target, order.consent, for_writing=True, run_id=run_id) as device,
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
     ):
@@ -175,10 +177,11 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER)
         sampler = sampler_of(order.telemetry, device, engine, demand)
         driver = LiveDriver(engine, checked.preparation, writer, _to_all(listeners), device.health, sampler)
-        driver.emit(RunStarted(checked.folder, manifest, checked.plan))
-        for healing in device.healed:
-            driver.emit(Healed(healing))
-        yield _PreparedRun(checked, engine, driver)
+        with folder_claimed(checked.folder, device.owner):
+            driver.emit(RunStarted(checked.folder, manifest, checked.plan))
+            for healing in device.healed:
+                driver.emit(Healed(healing))
+            yield _PreparedRun(checked, engine, driver)
 
 
 def _measure(run: _PreparedRun) -> None:

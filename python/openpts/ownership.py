@@ -14,7 +14,7 @@ import struct
 import time
 import uuid
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from hashlib import sha256
@@ -79,37 +79,30 @@ class RunOwner:
             process_started_ticks=int(words[_STARTED_AT]) if len(words) > _STARTED_AT else 0,
             boot_id=read_text(roots.proc / "sys/kernel/random/boot_id") or "",
             host=os.uname().nodename,
-            target=target,
+            target=printable(target),
             names=tuple(names),
             version=version("openpts"),
         )
 
     def __str__(self) -> str:
         folder = "" if self.folder is None else f", folder {self.folder}"
-        text = f"run {self.run_id} (process {self.pid} on {self.host}, since {self.since}{folder})"
-        return printable(text)
+        return printable(f"run {self.run_id} (process {self.pid} on {self.host}, since {self.since}{folder})")
 
 
 def read_owner(path: Path) -> RunOwner | None:
-    """The latest owner in a file; None if there is none, or only the beginning of one."""
+    """The latest owner in a regular file; None if there is none, or only the beginning of one."""
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with path.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - _MOST_BYTES))
+            return _latest(file.read(_MOST_BYTES))
     except OSError:
         return None
-    try:
-        return _latest(fd)
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
 
 
-def _latest(fd: int) -> RunOwner | None:
-    for line in reversed(os.pread(fd, _MOST_BYTES, 0).split(b"\n")):
-        try:
+def _latest(content: bytes) -> RunOwner | None:
+    for line in reversed(content.split(b"\n")):
+        with suppress(msgspec.DecodeError):  # a power cut came in the middle of it
             return msgspec.json.decode(line, type=RunOwner)
-        except msgspec.DecodeError:
-            continue  # a power cut came in the middle of it
     return None
 
 
@@ -144,18 +137,13 @@ def holder_of(name: str, folder: Path) -> str | None:
     """The owner of a target by one of its names, in words, if that is another process; takes no lock."""
     if name in _HELD:
         return None
-    path = _path(name, folder)
     try:
-        fd = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        with _path(name, folder).open("rb") as file:
+            answer = fcntl.fcntl(file, fcntl.F_OFD_GETLK, _WHOLE_FILE)
+            is_free = _FLOCK.unpack(answer)[0] == fcntl.F_UNLCK
+            return None if is_free else str(_latest(file.read(_MOST_BYTES)) or NO_OWNER)
     except OSError:
         return None
-    try:
-        held = _FLOCK.unpack(fcntl.fcntl(fd, fcntl.F_OFD_GETLK, _WHOLE_FILE))[0] != fcntl.F_UNLCK
-        return str(_latest(fd) or NO_OWNER) if held else None
-    except OSError:
-        return None
-    finally:
-        os.close(fd)
 
 
 def _path(name: str, folder: Path) -> Path:
@@ -224,7 +212,7 @@ def folder_claimed(folder: Path, owner: RunOwner, *, again: bool = False) -> Ite
     the earlier claims stay in the file. The owner's claims of drives name the folder from now on. Raises
     RecordError if the folder was claimed for another run, or is still in use.
     """
-    owner = replace(owner, folder=str(folder.resolve()))
+    owner = replace(owner, folder=printable(str(folder.resolve())))
     path = folder / CLAIM_NAME
     try:
         fd = _claim_of_before(path, owner) if again else _new_claim(path)
@@ -255,15 +243,15 @@ def _new_claim(path: Path) -> int:
 
 def _claim_of_before(path: Path, owner: RunOwner) -> int:
     check_files(path.parent, [path.name])
-    before = read_owner(path)
-    if before is None or before.run_id != owner.run_id:
-        raise RecordError(f"{path.parent} belongs to {before or NO_OWNER}, not to run {owner.run_id}")
+    before = read_owner(path)  # none if the run was killed before it had written it
+    if before is not None and before.run_id != owner.run_id:
+        raise RecordError(f"{path.parent} belongs to {before}, not to run {owner.run_id}")
     try:
-        return _locked(os.open(path, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC))
+        return _locked(os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666))
     except BlockingIOError as error:
         raise RecordError(
-            f"{path.parent} is in use by {before}, or by a program that it has started: wait until it ends, "
-            f"or stop it; see fuser -v {path}"
+            f"{path.parent} is in use by {before or NO_OWNER}, or by a program that it has started: wait "
+            f"until it ends, or stop it; see fuser -v {path}"
         ) from error
 
 

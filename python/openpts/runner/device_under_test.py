@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
+from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
@@ -98,6 +100,18 @@ class DeviceUnderTest(Protocol):
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
         """What of it and of the host can be sampled while the engine works, that was made for ``demand``."""
+
+
+@contextmanager
+def drive_kept(text: str) -> Iterator[None]:
+    """Keep a drive claimed as long as the block lasts, also between runs; nothing else is kept."""
+    target = None if names_simulated(text) else parse_target(text)
+    if not isinstance(target, BlockTarget):
+        yield
+        return
+    roots = SystemRoots()
+    with drive_claimed(BlockDevice.of_node(target.path, roots), None, roots):
+        yield
 
 
 @contextmanager

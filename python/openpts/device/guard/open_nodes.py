@@ -138,7 +138,7 @@ def _claims(descriptor: Path, text: str, files: frozenset[Inode], roots: SystemR
         yield from _of_character_device(status, leads_to, text, roots)
     elif status.inode in files:
         yield Claim(ClaimKind.OPEN, text, inode=status.inode)
-    elif (name := owned_name(leads_to)) is not None:
+    elif stat.S_ISREG(status.mode) and (name := owned_name(leads_to)) is not None:
         owner = read_owner(descriptor)
         is_owner = owner is not None and descriptor.parents[1].name == str(owner.pid)
         also = "" if is_owner else f", and {text}"

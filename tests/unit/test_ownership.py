@@ -2,16 +2,19 @@
 
 import json
 import os
+import random
 import subprocess
 import time
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import replace
+from multiprocessing import get_context
 from pathlib import Path
 
 import pytest
 
+from openpts import ownership
 from openpts.errors import RecordError
 from openpts.ownership import (
     CLAIM_NAME,
@@ -25,9 +28,11 @@ from openpts.ownership import (
     owned_name,
     read_owner,
 )
+from openpts.programs import run_program
 from openpts.system_files import SystemRoots
 from tests.support.processes import die, dies, in_process, living
 
+KILLS = 100
 NAME = "nqn.2014-08.org.nvmexpress:uuid:4f1d0c5e"
 
 
@@ -215,8 +220,6 @@ def test_a_name_has_one_owner_among_all_processes(tmp_path: Path) -> None:
 
 def _in_other_process(function) -> object:
     """A fork has the names of its parent in its memory, unlike any real second process."""
-    from openpts import ownership  # noqa: PLC0415
-
     ownership._HELD.clear()
     return function()
 
@@ -257,3 +260,41 @@ def test_names_of_files_are_legible_and_tell_all_names_apart() -> None:
 def cleanup():
     with ExitStack() as stack:
         yield stack
+
+
+def test_programs_that_erase_a_drive_inherit_the_claim_and_others_do_not(tmp_path: Path) -> None:
+    look = ("ls", "-l", "/proc/self/fd")
+    with owned(NAME, _owner(), tmp_path):
+        assert ".owner" in run_program(look, 10, to_the_end=True).stdout
+        assert ".owner" not in run_program(look, 10).stdout
+    assert ".owner" not in run_program(look, 10, to_the_end=True).stdout
+
+
+def _contend(folder: Path) -> None:
+    """Own the name again and again, and say so if another process was there meanwhile."""
+    ownership._HELD.clear()
+    inside, me = folder / "inside", str(os.getpid())
+    while True:
+        with suppress(BlockingIOError), owned(NAME, _owner(), folder / "locks"):
+            inside.write_text(me)
+            time.sleep(random.random() / 500)  # a place to be killed at
+            word = "turn" if inside.read_text() == me else "loss"
+            (folder / f"{word}-{me}-{time.monotonic_ns()}").touch()
+
+
+def test_of_many_that_are_killed_at_random_never_two_own_a_drive(tmp_path: Path) -> None:
+    context, generator = get_context("fork"), random.Random(7)
+    contenders = []
+    for _ in range(KILLS):
+        while len(contenders) < 4:
+            contenders.append(context.Process(target=_contend, args=(tmp_path,)))
+            contenders[-1].start()
+        time.sleep(generator.random() / 50)
+        killed = contenders.pop(generator.randrange(4))
+        killed.kill()
+        killed.join()
+    for process in contenders:
+        process.kill()
+        process.join()
+    assert not list(tmp_path.glob("loss-*"))
+    assert len(list(tmp_path.glob("turn-*"))) > KILLS / 2

@@ -177,9 +177,10 @@ def owned(name: str, owner: RunOwner, folder: Path | None) -> Iterator[None]:
     if held is None:
         held = _Held(_unlocked_note(name) if folder is None else _locked_note(_path(name, folder)))
         _HELD[name] = held
-        _say(held.fd, owner)
     held.uses += 1
     try:
+        if held.uses == 1:
+            _say(held.fd, owner)
         yield
     finally:
         held.uses -= 1

@@ -16,6 +16,7 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
+from openpts.ownership import folder_claimed, new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.kit.ledger import deviations, shortened
@@ -208,9 +209,10 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
+    run_id = new_run_id() if order.resumes is None else order.resumes.run_id
     with (
         terminate_as_interrupt(),
-        device_under_test(order.target, order.consent, for_writing=True) as device,
+        device_under_test(order.target, order.consent, for_writing=True, run_id=run_id) as device,
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
     ):
@@ -281,19 +283,30 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         engine.check(steps)
         checks = data_checks(steps, device.facts, seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-        if checked.resumed is None:
-            writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER, inputs=order.inputs)
-            past = Past()
-        else:
-            writer, past = checked.resumed.reopened(manifest)
         sampler = sampler_of(order.telemetry, device, engine, demand)
         emit = _to_all(listeners)
-        driver = LiveDriver(engine, checked.preparation, writer, emit, device.health, sampler, past)
-        resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
-        driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
-        for healing in device.healed:
-            driver.emit(Healed(healing))
-        yield _PreparedRun(checked, engine, driver)
+        with _record_of(checked, manifest, order.inputs) as (writer, past):
+            driver = LiveDriver(engine, checked.preparation, writer, emit, device.health, sampler, past)
+            resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
+            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
+            for healing in device.healed:
+                driver.emit(Healed(healing))
+            yield _PreparedRun(checked, engine, driver)
+
+
+@contextmanager
+def _record_of(
+    checked: _CheckedRun, manifest: Manifest, inputs: Mapping[str, bytes]
+) -> Iterator[tuple[RunWriter, Past]]:
+    """The record, begun or gone on with; its folder is claimed as long as the block lasts."""
+    folder, owner = checked.folder, checked.device.owner
+    if checked.resumed is None:
+        writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
+        with folder_claimed(folder, owner):
+            yield writer, Past()
+    else:
+        with folder_claimed(folder, owner, again=True):
+            yield checked.resumed.reopened(manifest)
 
 
 def _measure(run: _PreparedRun) -> None:

@@ -17,6 +17,7 @@ from openpts.record.writer import RunWriter
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
+    Event,
     IoHangs,
     Listener,
     PurgeFinished,
@@ -79,7 +80,10 @@ class Past:
 
 @dataclass(slots=True)
 class LiveDriver:
-    """One run of one script. What it measures is in the record before the next judgement but one."""
+    """One run of one script. What it measures is in the record before the next judgement but one.
+
+    Listeners hear of a step when it is in the record, and of all that follows from it after that.
+    """
 
     engine: Engine
     preparation: Preparation
@@ -89,7 +93,7 @@ class LiveDriver:
     sampler: Sampler
     past: Past = field(default_factory=Past)
     _hangs: HangWatch = field(default_factory=HangWatch)
-    _unwritten: list[StepFinished] = field(default_factory=list)
+    _waiting: list[Event] = field(default_factory=list)
     _not_entered: list[Deviation] = field(default_factory=list)
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
@@ -125,6 +129,7 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
+                self._write_down()
                 if self._purges:
                     self._health_between_steps()
                 # a drive that is erasing may refuse a command, and then count that as an error
@@ -146,8 +151,9 @@ class LiveDriver:
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
-                self.emit(SteadyStateJudged(phase, number, names, reports))
+                self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
+                self._write_down()
                 if self._write_caches:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
@@ -232,12 +238,10 @@ class LiveDriver:
 
     def _keep(self, place: StepPlace, sample: Sample, *, may_repeat: bool) -> None:
         self._note_end(sample)
-        finished = StepFinished(place, sample)
-        self._unwritten.append(finished)
+        self._waiting.append(StepFinished(place, sample))
         self._place = replace(place, position=place.position + 1)
-        self.emit(finished)
         if sample.standstills:
-            self.emit(StoodStill(place, sample, may_repeat))
+            self._tell(StoodStill(place, sample, may_repeat))
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
 
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
@@ -288,15 +292,25 @@ class LiveDriver:
                 if sample is not None:
                     sample = self._on_clock(sample)
                     self._note_end(sample)
-                    self._unwritten.append(StepFinished(place, sample))
+                    self._waiting.append(StepFinished(place, sample))
                     place = replace(place, position=place.position + 1)
 
+    def _tell(self, event: Event) -> None:
+        """At once, or when the steps that it follows from are in the record."""
+        if self._waiting:
+            self._waiting.append(event)
+        else:
+            self.emit(event)
+
     def _write_down(self) -> None:
-        while self._unwritten:
-            finished = self._unwritten[0]
-            self.writer.add_step(finished.place, finished.sample)
-            self._unwritten.pop(0)
-            if entries := error_deviations(finished.place, finished.sample):
+        while self._waiting:
+            event = self._waiting[0]
+            if isinstance(event, StepFinished):
+                self.writer.add_step(event.place, event.sample)
+            self._waiting.pop(0)
+            if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
+                self.emit(event)
+            if isinstance(event, StepFinished) and (entries := error_deviations(event.place, event.sample)):
                 self.add_deviations(entries)
         if entries := tuple(self._not_entered):
             self.add_deviations(entries)

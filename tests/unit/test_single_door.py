@@ -51,6 +51,7 @@ WRITES_TO_DESCRIPTORS = {
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
     "ownership.py": "files with an owner",
+    "record/lasting_writer.py": "the size of a file without a name in a run folder",
     "runner/data_check.py": "a file in memory, given its size",
 }
 WRITES_FILES_BY_NAME = {
@@ -79,6 +80,7 @@ MAKES_FOLDERS = {
     "runner/resource_check.py": "for a capture",
 }
 MAKES_TEMPORARY_FILES = {
+    "record/lasting_writer.py": "a file without a name in a run folder, which holds space",
     "report/pdf.py": "a folder of its own",
 }
 OPENS_DATABASES = {

@@ -10,16 +10,23 @@ from typing import IO, Any, Final
 import click
 
 from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
-from openpts.cli.run_display import LiveDisplay, PlainLog
-from openpts.cli.terminal import can_be_drawn_over
+from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError, UsageError
+from openpts.errors import (
+    InterruptedRunError,
+    LostRecordError,
+    OpenptsError,
+    RunFailedError,
+    UnwritableRecordError,
+    UsageError,
+)
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
@@ -201,7 +208,7 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
             return run_test(test, order, [note_folder, hear]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
-    except LostRecordError:
+    except (LostRecordError, UnwritableRecordError):
         raise
     except OpenptsError as error:
         if folders:
@@ -211,12 +218,9 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
 
 @contextmanager
 def display_on(stream: IO[str]) -> Iterator[Listener]:
-    """A live panel on a terminal, a plain log anywhere else."""
-    if can_be_drawn_over(stream):
-        with LiveDisplay(stream) as display:
-            yield display.hear
-    else:
-        yield PlainLog(lambda line: click.echo(line, file=stream)).hear
+    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows."""
+    with heard_apart(shown_on(stream)) as hear:
+        yield hear
 
 
 def _what_is_kept(folders: Sequence[Path]) -> str:

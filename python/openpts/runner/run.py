@@ -18,10 +18,11 @@ from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
 from openpts.ownership import folder_claimed, new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.health import Occasion
+from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest, Ordered, People, RunState
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
@@ -297,16 +298,18 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
 @contextmanager
 def _record_of(
     checked: _CheckedRun, manifest: Manifest, inputs: Mapping[str, bytes]
-) -> Iterator[tuple[RunWriter, Past]]:
+) -> Iterator[tuple[LastingWriter, Past]]:
     """The record, begun or gone on with; its folder is claimed as long as the block lasts."""
     folder, owner = checked.folder, checked.device.owner
+    reserve_bytes = largest_program_bytes(checked.plan, checked.options.interval_ns)
     if checked.resumed is None:
-        writer = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
+        stored = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
         with folder_claimed(folder, owner):
-            yield writer, Past()
+            yield LastingWriter(stored, reserve_bytes), Past()
     else:
         with folder_claimed(folder, owner, again=True):
-            yield checked.resumed.reopened(manifest)
+            stored, past = checked.resumed.reopened(manifest)
+            yield LastingWriter(stored, reserve_bytes), past
 
 
 def _measure(run: _PreparedRun) -> None:
@@ -333,6 +336,7 @@ def _measure(run: _PreparedRun) -> None:
 def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
     test = run.checked.test
+    run.driver.pause.until_written()
     if test.part("findings"):
         run.driver.add_deviations(test.findings(stored_run(run.checked.folder)))
 

@@ -13,7 +13,7 @@ from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
-from openpts.record.writer import RunWriter
+from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
@@ -30,6 +30,7 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.runner.preparation import Preparation
+from openpts.runner.record_pause import RecordPause
 from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
@@ -87,11 +88,12 @@ class LiveDriver:
 
     engine: Engine
     preparation: Preparation
-    writer: RunWriter
+    writer: LastingWriter
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
     past: Past = field(default_factory=Past)
+    pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[Event] = field(default_factory=list)
     _not_entered: list[Deviation] = field(default_factory=list)
@@ -107,6 +109,7 @@ class LiveDriver:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
         self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
         self._cycles, self._entered = list(self.past.cycles), set(self.past.ledger)
+        self.pause = RecordPause(self.writer, self.emit)
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -130,6 +133,7 @@ class LiveDriver:
         match request:
             case Purge():
                 self._write_down()
+                self.pause.until_written()
                 if self._purges:
                     self._health_between_steps()
                 # a drive that is erasing may refuse a command, and then count that as an error
@@ -201,6 +205,7 @@ class LiveDriver:
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
+        self.pause.until_written()
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
         while True:
             samples = self._run_once(apply, may_repeat=repeats_left > 0)
@@ -243,6 +248,7 @@ class LiveDriver:
         if sample.standstills:
             self._tell(StoodStill(place, sample, may_repeat))
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
+        self._not_entered += self.pause.deviations(place, sample)
 
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
         while True:
@@ -316,6 +322,7 @@ class LiveDriver:
             self.add_deviations(entries)
             self._not_entered.clear()
         self.keep_telemetry()
+        self.pause.announce()
 
     def keep_telemetry(self) -> None:
         """Record the samples so far, once a step has set the engine's clock."""

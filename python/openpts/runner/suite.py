@@ -1,13 +1,13 @@
 """All tests one after the other on one target, each with its own purge, preconditioning and run folder."""
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
+from contextlib import AbstractContextManager, ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError
+from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RecordError, RunFailedError
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
@@ -106,7 +106,8 @@ class SuiteRunner:
     def _change(self, index: int, **changes: object) -> None:
         entries = list(self.suite.entries)
         entries[index] = replace(entries[index], **changes)  # type: ignore[arg-type]
-        self._set(replace(self.suite, entries=tuple(entries)))
+        with suppress(RecordError):  # of a disk that is full now; the next change writes all of it
+            self._set(replace(self.suite, entries=tuple(entries)))
 
     def _set(self, suite: Suite) -> None:
         self.suite = suite

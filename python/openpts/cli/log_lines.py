@@ -52,8 +52,13 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case Healed(healing):
             return [healing.text]
-        case RunStarted(folder, manifest, plan):
-            return [_order_line(manifest, plan), f"run folder {folder}", *_tuning_lines(manifest.tuning)]
+        case RunStarted(folder, manifest, plan, resumes_at):
+            return [
+                _order_line(manifest, plan),
+                f"run folder {folder}",
+                *_tuning_lines(manifest.tuning),
+                *([f"resumes at {resumes_at}"] if resumes_at else []),
+            ]
         case PurgeStarted() | PurgeProgressed() | RunPaused():
             return [progress.phase]
         case PurgeFinished(report):

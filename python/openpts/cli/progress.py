@@ -211,7 +211,7 @@ class RunProgress:
     def hear(self, event: Event) -> None:
         """Take in one event."""
         match event:
-            case RunStarted(_, manifest, plan):
+            case RunStarted(_, manifest, plan, _):
                 self.conditions = manifest.conditions
                 self.capacity_bytes = manifest.target.user_capacity_bytes
                 self.simulated = manifest.target.simulation is not None

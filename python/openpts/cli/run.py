@@ -9,7 +9,7 @@ from typing import IO, Any, Final
 
 import click
 
-from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
 from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
@@ -17,7 +17,6 @@ from openpts.cli.procedure_options import Choices, choices_of, help_of, options_
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
 from openpts.cli.run_display import shown_on
-from openpts.device.guard.consent import Consent
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import (
@@ -156,12 +155,6 @@ def order_of(
     choices: Choices,
     *,
     purge: str | None = None,
-    confirm_serial: str | None,
-    confirm_device_path: str | None,
-    erase_signatures: bool,
-    overwrite_file: bool,
-    confirm_namespace: tuple[Path, ...],
-    confirm_members: tuple[str, ...],
     operator: str | None,
     auditor: str | None,
     sponsor: str | None,
@@ -173,6 +166,7 @@ def order_of(
     scenario: str | None,
     tune: bool,
     describe: Path | None,
+    **consent: Any,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineArgs(io_path=io_path, cpus=cpus)
@@ -185,14 +179,7 @@ def order_of(
             quick_on_simulated(choices, parse_simulated_target(target)) if on_simulated else choices.adjust
         ),
         admit=choices.admit,
-        consent=Consent(
-            confirm_serial=confirm_serial,
-            confirm_device_path=confirm_device_path,
-            overwrite_file=overwrite_file,
-            erase_signatures=erase_signatures,
-            confirm_namespaces=confirm_namespace,
-            confirm_members=confirm_members,
-        ),
+        consent=consent_of(**consent),
         purge_choice=choices.purge(purge),
         people=choices.people(People(operator, auditor, sponsor)),
         command_line=tuple(sys.argv[1:]),
@@ -240,4 +227,7 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     steps = len(read_run(folders[0]).steps)
-    return f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them"
+    return (
+        f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them, "
+        f"`openpts resume {folders[0]}` goes on"
+    )

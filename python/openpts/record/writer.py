@@ -3,17 +3,18 @@
 import hashlib
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import astuple, fields
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final, Self
 
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError, UnwritableRecordError
-from openpts.folder_files import make_empty_file, write_files
-from openpts.record.health import HealthRecord, TelemetryPoint
+from openpts.folder_files import check_files, make_empty_file, read_file, write_files
+from openpts.record.health import HealthRecord, Occasion, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
@@ -86,6 +87,23 @@ class RunWriter:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
         writer.update_manifest(**{field.name: getattr(manifest, field.name) for field in fields(manifest)})
         return writer
+
+    @classmethod
+    def reopen(cls, folder: Path) -> Self:
+        """Go on with the record of a run that was cut off. Raises RecordError if it can't be written."""
+        try:
+            check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm")])
+            with _as_record_error(folder):
+                connection = sqlite3.connect(
+                    f"{(folder / DATABASE_NAME).absolute().as_uri()}?mode=rw", uri=True, isolation_level=None
+                )
+                connection.execute("PRAGMA journal_mode = WAL")
+                connection.execute("PRAGMA synchronous = FULL")
+            paths = sorted((folder / INPUT_FOLDER).glob("*"))
+            inputs = {path.name: read_file(folder, f"{INPUT_FOLDER}/{path.name}") for path in paths}
+        except OSError as error:
+            raise RecordError(f"can't write {folder / DATABASE_NAME}: {error.strerror}") from error
+        return cls(folder, connection, inputs)
 
     def copied_to(self, folder: Path) -> Self:
         """A writer of a copy in a new folder, also of files without a name by now. Raises RecordError."""
@@ -179,6 +197,27 @@ class RunWriter:
                 "UPDATE step SET state = ? WHERE cycle = ? AND part = ? AND number = ? AND state = ?",
                 (REPEATED, cycle, phase, number, StepState.COMPLETE),
             )
+
+    def set_aside_after(self, steps: int, health: Collection[int]) -> None:
+        """Let all steps behind so many count for nothing, and all readings during the test but ``health``.
+
+        These are positions among all readings.
+        """
+        with self._transaction() as connection:
+            connection.execute(
+                "UPDATE step SET state = :repeated WHERE step_id IN (SELECT step_id FROM step"
+                " WHERE state != :repeated ORDER BY step_id LIMIT -1 OFFSET :steps)",
+                {"repeated": REPEATED, "steps": steps},
+            )
+            found = connection.execute(
+                "SELECT position, occasion FROM health_reading ORDER BY position"
+            ).fetchall()
+            aside = [
+                (Occasion.SET_ASIDE, position)
+                for place, (position, occasion) in enumerate(found)
+                if occasion == Occasion.DURING and place not in health
+            ]
+            connection.executemany("UPDATE health_reading SET occasion = ? WHERE position = ?", aside)
 
     def close(self) -> None:
         """Fold the write-ahead log into the database, so that run.db alone is the whole record.
@@ -300,6 +339,8 @@ def _step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
         "failure_offset_bytes": failure.offset_bytes if failure else None,
         "failure_length_bytes": failure.length_bytes if failure else None,
         "failure_reason": failure.reason if failure else None,
+        "streams": sample.streams,
+        "stored_at": datetime.now(UTC).isoformat(timespec="milliseconds"),
     }
 
 

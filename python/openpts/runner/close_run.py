@@ -67,10 +67,17 @@ def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:
 
 
 @contextmanager
-def environment_kept(driver: LiveDriver, writer: LastingWriter, host: Callable[[], Facts]) -> Iterator[None]:
-    """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends."""
-    writer.update_manifest(host_before=host(), telemetry=driver.sampler.facts)
-    driver.health(Occasion.BEFORE)
+def environment_kept(
+    driver: LiveDriver, writer: LastingWriter, host: Callable[[], Facts], begins: Occasion
+) -> Iterator[None]:
+    """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends.
+
+    What ``begins`` is the whole run or an attempt that goes on with it; the host before is that of the first.
+    """
+    if begins is Occasion.BEFORE:
+        writer.update_manifest(host_before=host())
+    writer.update_manifest(telemetry=driver.sampler.facts)
+    driver.health(begins)
     try:
         with driver.sampler.running():
             yield

@@ -26,11 +26,15 @@ class Healed:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run folder exists and the device is ours; ``plan`` is the longest that this run can get."""
+    """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
+
+    ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
+    """
 
     folder: Path
     manifest: Manifest
     plan: tuple[PlannedApply, ...]
+    resumes_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,9 +153,11 @@ def interval_ns(minute_ns: int) -> int:
 
 
 def captured(
-    options: NativeOptions, steps: Sequence[Step], folder: Path, target: TargetFacts
+    options: NativeOptions, steps: Sequence[Step], folder: Path, target: TargetFacts, attempt: int
 ) -> NativeOptions:
     """The options with a capture in the run folder, which is made, if any step is to be captured.
+
+    Each attempt at the run has a folder of its own: the files of one are written once.
 
     Raises RecordError if it can't be made.
     """
@@ -165,7 +167,7 @@ def captured(
     ]
     if not granules:
         return options
-    files = folder / CAPTURE_FOLDER
+    files = folder / (CAPTURE_FOLDER if attempt == 1 else f"{CAPTURE_FOLDER}-{attempt}")
     try:
         files.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -238,6 +238,14 @@ class ArrayDevice:
             return HealthReading("the array was not created again after its purge")
         return self._opened.health()
 
+    def fault(self) -> str | None:
+        """See the protocol."""
+        return self._device.fault()
+
+    def put_back(self) -> str | None:
+        """See the protocol; an array that was not created again after its purge has no cache."""
+        return None if self._opened is None else self._opened.put_back()
+
     def host_settings(self) -> Facts:
         """See the protocol."""
         return {} if self._opened is None else self._opened.host_settings()

@@ -22,7 +22,13 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Manifest, People
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
-from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
+from openpts.runner.close_run import (
+    closing_record,
+    environment_kept,
+    kept_capture,
+    place_for_capture,
+    put_back_on_failure,
+)
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
@@ -192,6 +198,7 @@ def _measure(run: _PreparedRun) -> None:
     )
     driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
     with (
+        put_back_on_failure(device),
         environment_kept(driver, driver.writer, device.host_settings),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):

@@ -172,6 +172,14 @@ class SimulatedDevice:
             self.drive.smart(), has_flash=self.drive.has_flash, limits_c=self.preset.limits_c
         )
 
+    def fault(self) -> str | None:
+        """See the protocol: it stays as it is."""
+        return None
+
+    def put_back(self) -> str | None:
+        """See the protocol: it is gone when the run ends."""
+        return None
+
     def host_settings(self) -> Facts:
         """See the protocol."""
         return {}

@@ -193,7 +193,7 @@ def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(
             cache.require(False)
             found.error = NvmeCommandError("gone")
 
-    with pytest.raises(TargetError, match="could not be set back to what it was: gone"):
+    with pytest.raises(TargetError, match="could not be set back to WCE: gone"):
         go_away()
     (entry,) = journal.entries()
     assert entry.found == {"state": "WCE"}

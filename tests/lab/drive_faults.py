@@ -7,9 +7,9 @@ from pathlib import Path
 from openpts.record.reader import Run, read_run
 from tests.lab.machine import OPENPTS, in_lab
 
-SHORT = (
-    "--tc 1 --qd 4 --step-seconds 2 --max-rounds 1 --precondition-passes 0.2 --block-sizes 64KiB,4KiB "
-    "--read-pcts 100,0 --tracking 'RND 4KiB RW0' --purge none --no-report"
+ONE_ROUND = (
+    "--tc 1 --qd 4 --max-rounds 1 --precondition-passes 0.2 --block-sizes 64KiB,4KiB --read-pcts 100,0 "
+    "--tracking 'RND 4KiB RW0' --purge none --no-report"
 )
 NVME = "/dev/nvme0n1 --confirm-serial LABNVME0000"
 
@@ -18,7 +18,7 @@ NVME = "/dev/nvme0n1 --confirm-serial LABNVME0000"
 SHELL = f"""
 begin() {{
   name=$1; shift
-  {OPENPTS} run iops "$@" {SHORT} --out $name > $name.log 2> $name.complaint & run=$!
+  {OPENPTS} run iops {ONE_ROUND} "$@" --out $name > $name.log 2> $name.complaint & run=$!
 }}
 until_log() {{ until grep -q "$2" $1.log; do [ -e /proc/$run ] || exit 90; sleep 0.1; done; }}
 ended() {{ wait $run; echo $? > $1.status; }}
@@ -55,7 +55,7 @@ class Left:
         return (self.folder / what).read_text()
 
 
-def left_by(folder: Path, *drives: str, script: str, timeout_s: int = 600) -> None:
+def left_by(folder: Path, *drives: str, script: str, timeout_s: int = 1500) -> None:
     """Carry out the script on a machine with these drives, with the functions of SHELL."""
     prelude = (
         f"cd {folder}; export OPENPTS_STATE={folder}/state PYTHONPATH={os.environ.get('PYTHONPATH', '')}"

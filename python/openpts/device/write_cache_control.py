@@ -86,6 +86,8 @@ class WriteCacheControl:
         if self._entry is None or device is None:
             return
         try:
+            if not device.folder.exists():
+                raise TargetError("the drive has gone away")
             self._put_back(self._entry, device)
         except (OSError, NvmeCommandError, TargetError, JournalError) as error:
             raise TargetError(

@@ -221,14 +221,21 @@ class LiveDriver:
         ]
 
     def _failure_text(self, place: StepPlace, sample: Sample) -> str:
-        reasons = (failure_text(sample, self.preparation.sector_bytes), self.preparation.fault())
+        fault = self.preparation.fault()
+        if sample.failure is None and fault is not None:
+            return f"{place}: {fault}"
+        reasons = (failure_text(sample, self.preparation.sector_bytes), fault)
         return f"{place}: {'; '.join(filter(None, reasons))}"
 
     def _check_device(self) -> None:
         """Raise RunFailedError, with the engine stopped, if the device is no longer what it was."""
-        if (fault := self.preparation.fault()) is not None:
-            self._stop()
-            raise RunFailedError(f"{self._place}: {fault}")
+        if (fault := self.preparation.fault()) is None:
+            return
+        self._stop()
+        for cut in self._unwritten:
+            if cut.sample.state is not StepState.COMPLETE:
+                raise RunFailedError(self._failure_text(cut.place, cut.sample))
+        raise RunFailedError(f"{self._place}: {fault}")
 
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
         faulty = False

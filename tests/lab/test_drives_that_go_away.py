@@ -16,7 +16,7 @@ from tests.lab.machine import OPENPTS, needs_lab
 pytestmark = [needs_lab, pytest.mark.slow]
 
 LONG = "--step-seconds 60"  # they end when the drive has gone
-PULLED = ("nvme", "scsi", "yanked")
+PULLED = ("nvme", "scsi", "yanked", "vanished")
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         script=f"""
         node_of() {{ lsblk -dno NAME,SERIAL | sed -n "s/^\\([^ ]*\\) *$1\\$/\\/dev\\/\\1/p"; }}
         until_there() {{ until [ -b "$(node_of $1)" ]; do sleep 0.2; done; }}
-        writes_to() {{ cut -c 1- /sys/block/$(basename $(node_of $1))/stat | awk '{{print $5}}'; }}
+        writes_to() {{ awk '{{print $5}}' /sys/block/$(basename $(node_of $1))/stat; }}
         # exchanged NAME OURS ITS-SERIAL OTHER ITS-SERIAL: during a run on OURS
         exchanged() {{
           what_is $1-other-before sha256sum < $(node_of $5)
@@ -63,6 +63,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         exchanged scsi scsi0 LABSCSI0000 scsi1 LABSCSI0001
         begin yanked $(node_of LABNVME0001) --confirm-serial LABNVME0001 {LONG}
         until_log yanked 'WIPC done'; lab-yank $(basename $(node_of LABNVME0001) n1); ended yanked
+        # served by NVMe over TCP, and its server is gone: the kernel gives it up after five seconds
+        modprobe nvme-tcp || exit 10
+        {OPENPTS} sim serve --json --nvme-tcp 127.0.0.1:4420 --serial VANISHES --vanish-after 1500 \
+          'client-qlc?capacity=200MB' > served & server=$!
+        until [ -s served ]; do sleep 0.2; done
+        connect=$(sed -n 's/.*"connect": "\\([^"]*\\)".*/\\1/p' served)
+        $connect --ctrl-loss-tmo=5 --reconnect-delay=1 || exit 11
+        until_there VANISHES
+        begin vanished $(node_of VANISHES) --confirm-serial VANISHES {LONG}; ended vanished
+        kill $server; wait
         """,
     )
     return folder
@@ -83,7 +93,7 @@ def test_the_run_ends_and_its_record_is_honest(folder: Path, name: str) -> None:
     assert last.sample.state is not StepState.COMPLETE
 
 
-@pytest.mark.parametrize("name", ["nvme", "yanked"])
+@pytest.mark.parametrize("name", ["nvme", "yanked", "vanished"])
 def test_a_cache_that_could_not_be_set_back_is_named_in_the_record(folder: Path, name: str) -> None:
     reason = Left(folder, name).run.manifest.state_reason
     assert reason is not None

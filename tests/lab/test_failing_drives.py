@@ -130,7 +130,10 @@ def test_bad_sectors_end_the_preconditioning_where_they_are(folder: Path) -> Non
 @pytest.mark.parametrize(
     ("name", "fault"),
     [
-        ("shrinks", f"part has {SECTORS * 256:,} bytes now, and had {SECTORS * 512:,} when the test began"),
+        (
+            "shrinks",
+            f"/dev/dm-0 has {SECTORS * 256:,} bytes now, and had {SECTORS * 512:,} when the test began",
+        ),
         ("read-only", "/dev/nvme0n1 has become read-only: see dmesg"),
     ],
 )

@@ -24,7 +24,7 @@ PART = "/dev/mapper/part --confirm-device-path /dev/mapper/part"
 LONG = "--step-seconds 60"  # they end when the fault is there
 SECTORS = 262144
 FIRST_BAD, BAD = 8192, 64  # of 52,428 sectors that preconditioning writes, in up to four streams
-FAULTS = ("read-once", "write-for-ever", "bad-sectors", "shrinks", "read-only")
+FAULTS = ("read-once", "read-for-ever", "write-once", "write-for-ever", "bad-sectors", "shrinks", "read-only")
 
 
 @pytest.fixture(scope="module")
@@ -48,6 +48,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         what_is cache-before nvme get-feature /dev/nvme0 -f 6
         begin read-once {NVME} {LONG}
         until_log read-once 'WIPC done'; lab-ctl fail nvme0 read once; ended read-once
+        begin read-for-ever {NVME} {LONG}
+        until_log read-for-ever 'WIPC done'; lab-ctl fail nvme0 read; ended read-for-ever
+        lab-ctl heal nvme0
+        begin write-once {NVME} {LONG} --read-pcts 0
+        until_log write-once 'WIPC done'; lab-ctl fail nvme0 write once; ended write-once
         begin write-for-ever {NVME} {LONG} --read-pcts 0
         until_log write-for-ever 'WIPC done'; lab-ctl fail nvme0 write; ended write-for-ever
         lab-ctl heal nvme0
@@ -81,10 +86,9 @@ def test_it_ends_with_the_code_of_a_failed_run_and_one_line(left: Left) -> None:
     assert left.status == 7
     (line,) = left.complaint.splitlines()
     assert line.startswith("openpts: ")
-    kept = len(left.run.steps)
-    assert line.endswith(
-        f"; {kept} steps are kept in {left.name}: `openpts report {left.name}` reports on them"
-    )
+    steps = len(left.run.steps)
+    kept = "1 step is" if steps == 1 else f"{steps} steps are"
+    assert f"; {kept} kept in {left.name}: `openpts report {left.name}` reports on" in line
 
 
 def test_the_record_has_the_reason_and_what_was_measured_before(left: Left) -> None:
@@ -109,7 +113,8 @@ def test_its_report_is_made_and_verified(reported: Path) -> None:
 
 
 def test_a_medium_error_is_called_one_with_its_place(folder: Path) -> None:
-    for name, operation in (("read-once", "read"), ("write-for-ever", "write")):
+    for name in ("read-once", "read-for-ever", "write-once", "write-for-ever"):
+        operation, _, _ = name.partition("-")
         failure = Left(folder, name).run.steps[-1].sample.failure
         assert failure is not None
         assert (failure.operation, failure.reason) == (operation, "critical medium error (os error 61)")

@@ -1,7 +1,7 @@
-"""A drive is reset, does not answer for seconds, or gets a hundred times slower: its run goes on to the end.
+"""A drive is reset, fails where its driver tries again, does not answer for seconds, gets 100 times slower.
 
-One machine for all of it. What the drive took is in the figures and in the ledger; no time limit of openpts
-ends a run. Only the operator does, also while the drive hangs.
+Its run goes on to the end, on one machine for all of it. What the drive took is in the figures and in the
+ledger; no time limit of openpts ends a run. Only the operator does, also while the drive hangs.
 """
 
 import re
@@ -37,6 +37,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
         script=f"""
         begin reset {NVME} {TWO_S}
         until_log reset 'WIPC done'; sleep 1; nvme reset /dev/nvme0 || exit 10; ended reset
+        begin retried {NVME} {TWO_S} --read-pcts 0
+        until_log retried 'WIPC done'; lab-ctl fail nvme0 write once; ended retried
         begin timeout {NVME} {TWO_S}
         # without bus mastering the drive can't answer: the kernel aborts, resets it, and issues all again
         until_log timeout 'WIPC done'; sleep 1
@@ -58,7 +60,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(params=["reset", "timeout", "hang", "slow"])
+@pytest.fixture(params=["reset", "retried", "timeout", "hang", "slow"])
 def left(folder: Path, request: pytest.FixtureRequest) -> Left:
     return Left(folder, request.param)
 

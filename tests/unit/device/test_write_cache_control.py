@@ -199,6 +199,21 @@ def test_what_cannot_be_put_back_is_an_error_and_stays_in_the_journal(
     assert entry.found == {"state": "WCE"}
 
 
+def test_a_disk_that_has_gone_is_called_so_and_stays_in_the_journal(
+    server: SystemRoots, journal: Journal
+) -> None:
+    target = drive("sda", server)
+    assert target.device is not None
+    with control_of(target, server) as cache:
+        cache.require(False)
+        target.device.folder.rename(target.device.folder.with_name("gone"))
+        with pytest.raises(TargetError, match="of /dev/sda could not be set back to WCE: the drive has gone"):
+            cache.put_back()
+        assert len(journal.entries()) == 1
+        target.device.folder.with_name("gone").rename(target.device.folder)
+    assert journal.entries() == ()
+
+
 @pytest.mark.parametrize("text", ["write back", "write back, no read (daft)"])
 def test_a_disk_takes_its_mode_page_and_gets_the_very_text_back(text: str, server: SystemRoots) -> None:
     place = BlockDevice.of_name("sda", server).folder / CACHE_TYPE

@@ -221,11 +221,10 @@ class ArrayDevice:
         return self._opened.health()
 
     def fault(self) -> str | None:
-        """See the protocol."""
         return self._device.fault()
 
     def put_back(self) -> str | None:
-        """See the protocol; an array that was not created again after its purge has no cache."""
+        """An array that was not created again after its purge has no cache."""
         return None if self._opened is None else self._opened.put_back()
 
     def host_settings(self) -> Facts:

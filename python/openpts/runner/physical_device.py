@@ -162,11 +162,9 @@ class PhysicalDevice:
         return read_health(self.target)
 
     def fault(self) -> str | None:
-        """See the protocol."""
         return self.target.fault
 
     def put_back(self) -> str | None:
-        """See the protocol."""
         try:
             self.cache.put_back()
         except OpenptsError as error:

@@ -166,11 +166,9 @@ class SimulatedDevice:
         )
 
     def fault(self) -> str | None:
-        """See the protocol: it stays as it is."""
         return None
 
     def put_back(self) -> str | None:
-        """See the protocol: it is gone when the run ends."""
         return None
 
     def host_settings(self) -> Facts:

@@ -86,8 +86,6 @@ class WriteCacheControl:
         if self._entry is None or device is None:
             return
         try:
-            if not device.folder.exists():
-                raise TargetError("the drive has gone away")
             self._put_back(self._entry, device)
         except (OSError, NvmeCommandError, TargetError, JournalError) as error:
             raise TargetError(
@@ -98,6 +96,8 @@ class WriteCacheControl:
         self._entry = None
 
     def _put_back(self, entry: Entry, device: BlockDevice) -> None:
+        if not device.folder.exists():
+            raise TargetError("the drive has gone away")
         with turn_if_possible(self.journal) as noted:
             if not _is_unchanged(entry) and not self._others(noted, device):
                 _put_back(self.target.fd, device, entry.found)

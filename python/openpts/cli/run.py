@@ -227,7 +227,8 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     steps = len(read_run(folders[0]).steps)
+    kept = "1 step is" if steps == 1 else f"{steps} steps are"
     return (
-        f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them, "
+        f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
         f"`openpts resume {folders[0]}` goes on"
     )

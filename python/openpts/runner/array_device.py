@@ -230,6 +230,13 @@ class ArrayDevice:
             return HealthReading("the array was not created again after its purge")
         return self._opened.health()
 
+    def fault(self) -> str | None:
+        return self._device.fault()
+
+    def put_back(self) -> str | None:
+        """An array that was not created again after its purge has no cache."""
+        return None if self._opened is None else self._opened.put_back()
+
     def host_settings(self) -> Facts:
         return {} if self._opened is None else self._opened.host_settings()
 

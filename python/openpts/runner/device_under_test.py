@@ -92,6 +92,15 @@ class DeviceUnderTest(Protocol):
     def health(self) -> HealthReading:
         """What its own log says now, under the names of vocabulary.health; never raises."""
 
+    def fault(self) -> str | None:
+        """What has become of it that no test can go on with: gone, smaller, read-only. None while it is fine.
+
+        It is not asked itself: this may be called while it works.
+        """
+
+    def put_back(self) -> str | None:
+        """Put back what of it was changed for a test that failed; what could not be, and how it can be."""
+
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
 

@@ -29,6 +29,7 @@ from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
+from openpts.errors import OpenptsError
 from openpts.gauge import Gauge
 from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.settings import host_settings
@@ -167,6 +168,16 @@ class PhysicalDevice:
 
     def health(self) -> HealthReading:
         return read_health(self.target)
+
+    def fault(self) -> str | None:
+        return self.target.fault
+
+    def put_back(self) -> str | None:
+        try:
+            self.cache.put_back()
+        except OpenptsError as error:
+            return str(error)
+        return None
 
     def host_settings(self) -> Facts:
         """A file has the settings of the disk below it."""

@@ -27,7 +27,13 @@ from openpts.record.manifest import Manifest, Ordered, People, RunState
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import attempt_here
-from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
+from openpts.runner.close_run import (
+    closing_record,
+    environment_kept,
+    kept_capture,
+    place_for_capture,
+    put_back_on_failure,
+)
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
@@ -327,6 +333,7 @@ def _measure(run: _PreparedRun) -> None:
         resumed.bring_back(device, run.engine, checked.preparation, driver)
     begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
+        put_back_on_failure(device),
         environment_kept(driver, driver.writer, device.host_settings, begins),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):

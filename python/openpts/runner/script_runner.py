@@ -218,6 +218,9 @@ class LiveDriver:
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         cycle, steps = len(self._purges), apply.steps
+        places = places_of(apply, cycle, self._place)
+        self._place = places[0]
+        self._check_device()
         self.sampler.leave_drive_alone = apply.phase in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
@@ -226,15 +229,16 @@ class LiveDriver:
         samples: list[Sample] = []
         # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
         with StopSignals() as signals:
-            for place, step in zip(places_of(apply, cycle, self._place), steps, strict=True):
+            for place, step in zip(places, steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
                 samples.append(sample)
                 self._keep(place, sample, may_repeat=may_repeat)
+                if apply.may_fail and sample.state is StepState.FAILED:
+                    break
                 if sample.state is not StepState.COMPLETE:
-                    if apply.may_fail and sample.state is StepState.FAILED:
-                        break
-                    raise RunFailedError(failure_text(sample))
+                    raise RunFailedError(self._failure_text(place, sample))
+                self._check_device()
                 if len(samples) < len(steps):
                     self._write_down()
         if signals.wished:
@@ -250,7 +254,25 @@ class LiveDriver:
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
         self._not_entered += self.pause.deviations(place, sample)
 
+    def _failure_text(self, place: StepPlace, sample: Sample) -> str:
+        fault = self.preparation.fault()
+        if sample.failure is None and fault is not None:
+            return f"{place}: {fault}"
+        reasons = (failure_text(sample, self.preparation.sector_bytes), fault)
+        return f"{place}: {'; '.join(filter(None, reasons))}"
+
+    def _check_device(self) -> None:
+        """Raise RunFailedError, with the engine stopped, if the device is no longer what it was."""
+        if (fault := self.preparation.fault()) is None:
+            return
+        self._stop()
+        for event in self._waiting:
+            if isinstance(event, StepFinished) and event.sample.state is not StepState.COMPLETE:
+                raise RunFailedError(self._failure_text(event.place, event.sample))
+        raise RunFailedError(f"{self._place}: {fault}")
+
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
+        faulty = False
         while True:
             if signals.wished:
                 raise KeyboardInterrupt
@@ -264,6 +286,10 @@ class LiveDriver:
             self.emit(Ticked(self._place, step, progress))
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
+            if faulty:
+                self._check_device()
+            # an I/O that fails of it comes first: it has a place
+            faulty = self.preparation.fault() is not None
 
     def _on_clock(self, sample: Sample) -> Sample:
         """The sample on the clock of the whole run, which goes on while nothing measures.

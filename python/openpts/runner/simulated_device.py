@@ -168,6 +168,12 @@ class SimulatedDevice:
             self.drive.smart(), has_flash=self.drive.has_flash, limits_c=self.preset.limits_c
         )
 
+    def fault(self) -> str | None:
+        return None
+
+    def put_back(self) -> str | None:
+        return None
+
     def host_settings(self) -> Facts:
         return {}
 

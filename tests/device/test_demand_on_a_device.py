@@ -9,7 +9,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.units import MIB, NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from tests.device.openpts_process import openpts
 
@@ -28,18 +28,18 @@ def assert_whole(run: Run) -> None:
     assert all(step.sample.state is StepState.COMPLETE for step in run.steps)
     demands = [
         (step.sample.step.stimulus.tc, step.sample.step.stimulus.qd)
-        for step in run.part(Part.ROUND, number=1)
+        for step in run.phase(Phase.ROUND, number=1)
         if step.sample.step.stimulus is not None
     ]
     assert demands == [(32, 32), (32, 1), (1, 32), (1, 1)]
-    for step in run.part(Part.ROUND_PREWRITE):
+    for step in run.phase(Phase.ROUND_PREWRITE):
         assert step.sample.elapsed_ns >= 0.1 * NS_PER_S
         assert step.sample.read.ios == 0
     # no pause lies between any two steps, but for the judgement after each round
     gaps_ns = [step.sample.gap_ns for step in run.steps if step.sample.gap_ns is not None]
     assert len(gaps_ns) == len(run.steps) - 1
     # each completion time of the histograms is in the files, and nothing else
-    histograms = {n: step.sample for n, step in enumerate(run.steps) if step.place.part is Part.HISTOGRAM}
+    histograms = {n: step.sample for n, step in enumerate(run.steps) if step.place.phase is Phase.HISTOGRAM}
     captured: Counter[int] = Counter()
     for file in sorted((run.folder / "capture").glob("*.parquet")):
         captured.update(parquet.read_table(file, columns=["step"]).column("step").to_pylist())
@@ -80,7 +80,7 @@ def test_demand_intensity_on_a_loop_device(tmp_path: Path, attach: Callable[...,
     run = read_run(tmp_path / "run")
     assert_whole(run)
     assert ended.json["distributions"] is None
-    for step in run.part(Part.HISTOGRAM):
+    for step in run.phase(Phase.HISTOGRAM):
         sample = step.sample
         assert sample.bytes == sample.ios * 16 * 1024
         # reads are dealt exactly; a thread may stop in the middle of a deck of ten

@@ -9,7 +9,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.units import MIB, NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stop import FirstOf
 from tests.device.openpts_process import openpts
@@ -36,9 +36,9 @@ def test_latency_on_a_file(tmp_path: Path) -> None:
     assert ended.exit_code == 0, ended.stderr
     run = completed(tmp_path / "run")
     assert all(s.sample.step.stimulus is not None and s.sample.step.stimulus.toio == 1 for s in run.steps)
-    histogram = [step.sample for step in run.part(Part.HISTOGRAM)]
+    histogram = [step.sample for step in run.phase(Phase.HISTOGRAM)]
     assert sum(sample.elapsed_ns for sample in histogram) >= 0.99 * NS_PER_S
-    assert len(run.part(Part.ROUND)) % 9 == 0
+    assert len(run.phase(Phase.ROUND)) % 9 == 0
     figures = ended.json["histogram"]
     assert figures["ios"] == figures["recorded_ios"] == sum(sample.ios for sample in histogram)
     assert figures["art_ms"] <= figures["mrt_ms"]
@@ -48,8 +48,8 @@ def test_latency_on_a_file(tmp_path: Path) -> None:
     # The engine's own share is measured on this machine, and held against the averages that it is part of.
     own_ns = float((run.manifest.engine["own_latency_asleep"].value or "").split()[0])
     assert own_ns > float((run.manifest.engine["own_latency"].value or "").split()[0]) > 0
-    last = max(step.place.number for step in run.part(Part.ROUND))
-    window = [step for step in run.part(Part.ROUND) if step.place.number > last - 5]
+    last = max(step.place.number for step in run.phase(Phase.ROUND))
+    window = [step for step in run.phase(Phase.ROUND) if step.place.number > last - 5]
     averages_ns = [
         fmean(s.sample.mean_latency_ns or 0 for s in window if s.sample.step.stimulus == stimulus)
         for stimulus in {step.sample.step.stimulus for step in window}
@@ -75,7 +75,7 @@ def test_write_saturation_on_a_loop_device(tmp_path: Path, attach: Callable[...,
     (left_out,) = [e for e in run.ledger if e.rule_id == "PTS-WSAT-07" and "SEQ 0.5 KiB" in e.used]
     assert left_out.required == "none"
     for number, figures in enumerate(ended.json["workloads"], start=1):
-        steps = run.part(Part.SATURATION, cycle=number)
+        steps = run.phase(Phase.SATURATION, cycle=number)
         assert [step.place.number for step in steps] == sorted(step.place.number for step in steps)
         assert all(isinstance(step.sample.step.stop, FirstOf) for step in steps)
         written = sum(step.sample.write.bytes for step in steps)
@@ -83,7 +83,7 @@ def test_write_saturation_on_a_loop_device(tmp_path: Path, attach: Callable[...,
         if figures["ended_by"] == "4 x user capacity written":
             # a mix is exact over its decks, of which each thread may leave one unfinished in each step
             assert written == pytest.approx(4 * 64 * MIB, rel=0.02)
-        assert len(run.part(Part.HISTOGRAM, cycle=number)) == 1
+        assert len(run.phase(Phase.HISTOGRAM, cycle=number)) == 1
 
 
 def test_workloads_that_the_sectors_rule_out_are_refused_before_the_purge(

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from tests.device.openpts_process import openpts, start_openpts
 
@@ -25,7 +25,7 @@ def test_after_three_cycles_each_sector_is_of_the_third(tmp_path: Path) -> None:
     assert len(content) == SIZE_BYTES
     for lba, at in enumerate(range(0, SIZE_BYTES, SECTOR_BYTES)):
         assert struct.unpack_from("<QQ", content, at + 16) == (lba, 3)
-    cycles = read_run(tmp_path / "run").part(Part.DRIVE_CYCLE)
+    cycles = read_run(tmp_path / "run").phase(Phase.DRIVE_CYCLE)
     assert [(step.sample.write.bytes, step.sample.read.bytes) for step in cycles] == [
         (SIZE_BYTES, 0),
         (0, SIZE_BYTES),

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from openpts.record.reader import read_run
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.device.openpts_process import start_openpts
 
 STOP_S = 2.0
@@ -110,9 +110,9 @@ def test_a_round_that_stood_still_is_repeated(tmp_path: Path) -> None:
     assert process.returncode in {0, 4}, log
     assert "openpts itself did not run for" in log
     run = read_run(tmp_path / "r")
-    rounds = [(found.place.number, found.place.position) for found in run.part(Part.ROUND)]
+    rounds = [(found.place.number, found.place.position) for found in run.phase(Phase.ROUND)]
     assert rounds == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    assert not any(found.sample.standstills for found in run.part(Part.ROUND))
+    assert not any(found.sample.standstills for found in run.phase(Phase.ROUND))
     assert any("openpts itself did not run" in entry.used for entry in run.ledger)
 
 

@@ -10,7 +10,7 @@ import pytest
 from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.report.summary import summarise
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.lab.machine import OPENPTS, in_lab, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -123,8 +123,8 @@ def test_a_rotational_disk_is_measured_by_its_zones(folder: Path) -> None:
     run = read_run(folder / "disk")
     assert run.manifest.dut["media"].value == "rotational, 7,200 rpm"
     assert run.manifest.purges == ()
-    assert len(run.part(Part.SWEEP)) == 4 * 6
-    assert len(run.part(Part.PROFILE)) == 4
+    assert len(run.phase(Phase.SWEEP)) == 4 * 6
+    assert len(run.phase(Phase.PROFILE)) == 4
     figures = summarise(run)
     assert len(figures["zones"]) == 24
     assert all(zone["iops"] > 0 for zone in figures["zones"])

@@ -16,7 +16,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.units import NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.lab.machine import OPENPTS, lab_command, needs_lab
 
 pytestmark = [needs_lab, pytest.mark.slow]
@@ -114,9 +114,9 @@ def frozen(folder: Path) -> Kept:
 def test_a_round_in_which_the_machine_stood_still_is_repeated(stopped: Kept) -> None:
     run = stopped.run
     assert run.manifest.state is RunState.COMPLETE
-    rounds = [(found.place.number, found.place.position) for found in run.part(Part.ROUND)]
+    rounds = [(found.place.number, found.place.position) for found in run.phase(Phase.ROUND)]
     assert rounds == [(1, 0), (1, 1), (2, 0), (2, 1)]
-    assert not any(found.sample.standstills for found in run.part(Part.ROUND))
+    assert not any(found.sample.standstills for found in run.phase(Phase.ROUND))
     with closing(sqlite3.connect(stopped.folder / DATABASE_NAME)) as connection:
         first = connection.execute(
             "SELECT number, max(lasted_ns) FROM step JOIN standstill USING (step_id)"
@@ -132,7 +132,7 @@ def test_a_round_in_which_the_machine_stood_still_is_repeated(stopped: Kept) -> 
 def test_a_histogram_in_which_openpts_was_frozen_keeps_its_mark(frozen: Kept) -> None:
     run = frozen.run
     assert run.manifest.state is RunState.COMPLETE
-    marked = [found.sample for found in run.part(Part.HISTOGRAM) if found.sample.standstills]
+    marked = [found.sample for found in run.phase(Phase.HISTOGRAM) if found.sample.standstills]
     assert sum(sample.standstill_ns for sample in marked) >= LEAST_TOLD_NS
     assert any("run the test again" in line for line in frozen.log.splitlines() if "did not run for" in line)
     told = [entry for entry in run.ledger if "openpts itself did not run" in entry.used]

@@ -15,7 +15,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.workload import WORKLOADS
@@ -37,14 +37,14 @@ PLOTS = {
 }
 
 
-def stimuli(run: Run, part: Part, number: int) -> list[Stimulus]:
-    found = [step.sample.step.stimulus for step in run.part(part, number=number)]
+def stimuli(run: Run, phase: Phase, number: int) -> list[Stimulus]:
+    found = [step.sample.step.stimulus for step in run.phase(phase, number=number)]
     return [stimulus for stimulus in found if stimulus is not None]
 
 
-def lengths_min(run: Run, part: Part) -> list[int]:
+def lengths_min(run: Run, phase: Phase) -> list[int]:
     """Whole minutes; what the drive takes to answer its queue at the end counts many times at a scale."""
-    return [step.sample.elapsed_ns // MINUTE_NS for step in run.part(part)]
+    return [step.sample.elapsed_ns // MINUTE_NS for step in run.phase(phase)]
 
 
 @pytest.mark.proves("PTS-CBW-12..27", "PTS-CBW-36..42", "PTS-DIRTH-05..19", "PTS-DIRTH-28..34")
@@ -59,20 +59,20 @@ def test_at_full_length(tmp_path: Path, test: str, drive_class: DriveClass) -> N
     assert cycle.outcome.steady_round == cycle.outcome.last_round
 
     # preconditioning: minute 1, then 29 minutes and a minute
-    assert lengths_min(run, Part.WDPC)[:5] == [1, 29, 1, 29, 1]
-    assert {(s.tc, s.qd, s.read_pct) for s in stimuli(run, Part.WDPC, 2)} == {(32, 32, 0)}
+    assert lengths_min(run, Phase.WDPC)[:5] == [1, 29, 1, 29, 1]
+    assert {(s.tc, s.qd, s.read_pct) for s in stimuli(run, Phase.WDPC, 2)} == {(32, 32, 0)}
 
     # rounds: decreasing TOIO, of equal ones the higher TC first, a minute each
     rounds = range(1, cycle.outcome.last_round + 1)
     points = sorted(((tc, qd) for tc in DEMANDS for qd in DEMANDS), key=lambda p: (-p[0] * p[1], -p[0]))
     for number in rounds:
-        (prewrite,) = stimuli(run, Part.ROUND_PREWRITE, number)
+        (prewrite,) = stimuli(run, Phase.ROUND_PREWRITE, number)
         assert (prewrite.tc, prewrite.qd, prewrite.read_pct) == (32, 32, 0)
-        assert [(s.tc, s.qd) for s in stimuli(run, Part.ROUND, number)] == points
-    assert {stimulus.read_pct for stimulus in stimuli(run, Part.ROUND, 1)} == {40 if test == "cbw" else 65}
-    assert set(lengths_min(run, Part.ROUND)) == {1}
+        assert [(s.tc, s.qd) for s in stimuli(run, Phase.ROUND, number)] == points
+    assert {stimulus.read_pct for stimulus in stimuli(run, Phase.ROUND, 1)} == {40 if test == "cbw" else 65}
+    assert set(lengths_min(run, Phase.ROUND)) == {1}
     capacity_bytes = run.manifest.target.user_capacity_bytes
-    for step in run.part(Part.ROUND_PREWRITE):
+    for step in run.phase(Phase.ROUND_PREWRITE):
         sample = step.sample
         assert 5 * MINUTE_NS <= sample.elapsed_ns < 31 * MINUTE_NS
         # it ends by the minimum, the amount or the maximum
@@ -87,13 +87,16 @@ def test_at_full_length(tmp_path: Path, test: str, drive_class: DriveClass) -> N
     assert chosen["max"]["art_ms"] < 5
     assert all(chosen["min"]["iops"] < mid["iops"] < chosen["max"]["iops"] for mid in chosen["mid"])
     for number, point in enumerate(wanted, start=1):
-        for part, read_pct in ((Part.HISTOGRAM_PREWRITE, 0), (Part.HISTOGRAM, 40 if test == "cbw" else 65)):
-            (stimulus,) = stimuli(run, part, number)
+        for phase, read_pct in (
+            (Phase.HISTOGRAM_PREWRITE, 0),
+            (Phase.HISTOGRAM, 40 if test == "cbw" else 65),
+        ):
+            (stimulus,) = stimuli(run, phase, number)
             assert (stimulus.tc, stimulus.qd, stimulus.read_pct) == (point["tc"], point["qd"], read_pct)
-    assert lengths_min(run, Part.HISTOGRAM_PREWRITE) == [60] * len(wanted)
-    assert lengths_min(run, Part.HISTOGRAM) == [10] * len(wanted)
-    parts = [part for part, _ in groupby(step.place.part for step in run.steps)]
-    assert parts[-2 * len(wanted) :] == [Part.HISTOGRAM_PREWRITE, Part.HISTOGRAM] * len(wanted)
+    assert lengths_min(run, Phase.HISTOGRAM_PREWRITE) == [60] * len(wanted)
+    assert lengths_min(run, Phase.HISTOGRAM) == [10] * len(wanted)
+    parts = [phase for phase, _ in groupby(step.place.phase for step in run.steps)]
+    assert parts[-2 * len(wanted) :] == [Phase.HISTOGRAM_PREWRITE, Phase.HISTOGRAM] * len(wanted)
 
     assert_captured(run)
     # without a write cache the client drive answers a single I/O in 4 ms: it may have no point between
@@ -120,7 +123,7 @@ def assert_captured(run: Run) -> None:
     for table in tables:
         for step, latency_ns in zip(table["step"], table["latency_ns"], strict=True):
             latencies.setdefault(step, []).append(latency_ns)
-    captured = {number: step for number, step in enumerate(run.steps) if step.place.part is Part.HISTOGRAM}
+    captured = {number: step for number, step in enumerate(run.steps) if step.place.phase is Phase.HISTOGRAM}
     assert set(latencies) == set(captured)
     for number, step in captured.items():
         assert step.sample.step.capture
@@ -167,11 +170,11 @@ def test_any_workload_does(tmp_path: Path, workload: str) -> None:
     preset = write_oracle(tmp_path, [20_000.0], by="seconds")
     run = run_whole("dirth", DriveClass.CLIENT, tmp_path / "run", adjust, f"sim:{preset}")
     wanted = WORKLOADS[workload]
-    for part in (Part.ROUND, Part.HISTOGRAM):
-        for stimulus in stimuli(run, part, 1):
+    for phase in (Phase.ROUND, Phase.HISTOGRAM):
+        for stimulus in stimuli(run, phase, 1):
             assert stimulus.random_pct == wanted.random_pct
             assert stimulus.block_sizes == wanted.block_sizes
             assert stimulus.read_pct == wanted.read_pct
-    assert {stimulus.read_pct for stimulus in stimuli(run, Part.ROUND_PREWRITE, 1)} == {0}
+    assert {stimulus.read_pct for stimulus in stimuli(run, Phase.ROUND_PREWRITE, 1)} == {0}
     title = build_report(run, default_date(run)).sections[0].header.title
     assert title.startswith("DIRTH - ")

@@ -11,7 +11,7 @@ from openpts.record.reader import Run, read_run
 from openpts.report.health_page import health_alerts
 from openpts.runner.events import Event, Ticked
 from openpts.units import KIB
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from tests.simulated.one_point import run_one_point
 from tests.support.oracle_presets import write_oracle
@@ -70,7 +70,7 @@ def test_a_run_that_is_stopped_has_its_second_reading_too(tmp_path: Path) -> Non
     preset = write_oracle(tmp_path, [1e7], by="seconds")  # more I/Os than anybody waits for
 
     def stop(event: Event) -> None:
-        if isinstance(event, Ticked) and event.place.part is Part.ROUND:
+        if isinstance(event, Ticked) and event.place.phase is Phase.ROUND:
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError):

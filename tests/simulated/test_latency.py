@@ -12,7 +12,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
@@ -24,10 +24,10 @@ def test_a_whole_test_of_a_single_io(tmp_path: Path, drive_class: DriveClass) ->
     run = run_whole("lat", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
     (cycle,) = run.manifest.cycles
-    (wipc,) = run.part(Part.WIPC)
+    (wipc,) = run.phase(Phase.WIPC)
     capacity_bytes = run.manifest.target.user_capacity_bytes
     assert wipc.sample.write.bytes == pytest.approx(2 * capacity_bytes, rel=1e-3)
-    rounds = run.part(Part.ROUND)
+    rounds = run.phase(Phase.ROUND)
     assert len(rounds) == 9 * cycle.outcome.last_round
     order = [(mix, round(size * KIB)) for mix in (100, 65, 0) for size in (8, 4, 0.5)]
     for index, step in enumerate(rounds):
@@ -37,7 +37,7 @@ def test_a_whole_test_of_a_single_io(tmp_path: Path, drive_class: DriveClass) ->
         assert (stimulus.toio, stimulus.random_pct) == (1, 100)
         assert step.sample.elapsed_ns == pytest.approx(60 * NS_PER_S, rel=0.05)
         assert step.sample.state is StepState.COMPLETE
-    (histogram,) = run.part(Part.HISTOGRAM)
+    (histogram,) = run.phase(Phase.HISTOGRAM)
     assert histogram.sample.elapsed_ns == pytest.approx(1200 * NS_PER_S, rel=0.01)
     figures = summarise(run)
     assert figures["steady_state"]["reached"]
@@ -79,7 +79,7 @@ def test_nines_lengthen_the_histogram_and_are_told(tmp_path: Path) -> None:
 
     preset = write_oracle(tmp_path, [1000.0])
     run = run_whole("lat", DriveClass.CLIENT, tmp_path / "run", seven, target=f"sim:{preset}")
-    elapsed_ns = sum(step.sample.elapsed_ns for step in run.part(Part.HISTOGRAM))
+    elapsed_ns = sum(step.sample.elapsed_ns for step in run.phase(Phase.HISTOGRAM))
     assert elapsed_ns == pytest.approx(1500 * NS_PER_S, rel=0.01)
     figures = summarise(run)["histogram"]
     assert figures["recorded_ios"] >= 1_000_000

@@ -16,7 +16,7 @@ from openpts.report.times import default_date
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
 from tests.support.oracle_presets import write_oracle
@@ -67,7 +67,9 @@ def test_the_default_profiles_of_a_client_drive(tmp_path: Path) -> None:
     assert rows["RND4K Q32T1", 100]["value"] > 3 * rows["RND4K Q1T1", 100]["value"]
     assert all(shown["min"] <= shown["median"] <= shown["max"] == shown["value"] for shown in rows.values())
     assert benchmarks["as-ssd"]["score"]["total"] > 0
-    pauses = [step.sample.elapsed_ns for step in run.part(Part.PROFILE) if step.sample.step.stimulus is None]
+    pauses = [
+        step.sample.elapsed_ns for step in run.phase(Phase.PROFILE) if step.sample.step.stimulus is None
+    ]
     # seven between the rows of the first benchmark, three between those of the last
     assert pauses == [5 * NS_PER_S] * 10
     pages = {page.id for page in build_report(run, default_date(run)).pages() if page.mandatory}

@@ -9,7 +9,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import classes, run_whole
 
@@ -22,10 +22,10 @@ def test_host_idle_recovery(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("hir", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
     for number, idle_s in ((1, 5), (2, 10), (3, 15), (5, 25), (10, 50)):
-        waits = [step.sample for step in run.part(Part.WAIT_STATE, number=number)]
+        waits = [step.sample for step in run.phase(Phase.WAIT_STATE, number=number)]
         assert len(waits) == 720
         assert {sample.elapsed_ns for sample in waits[1::2]} == {idle_s * NS_PER_S}
-        returns = run.part(Part.RETURN_TO_BASELINE, number=number)
+        returns = run.phase(Phase.RETURN_TO_BASELINE, number=number)
         assert len(returns) == 360
         assert all(step.sample.step.stimulus is not None for step in returns)
         # at a scale of 1:67 the moment in which the drive answers what is outstanding counts 67 times
@@ -48,7 +48,7 @@ def test_cross_stimulus_recovery(tmp_path: Path, drive_class: DriveClass) -> Non
     run = run_whole("xsr", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
     for number, hours, size in ((1, 8, MIB), (2, 6, 8192), (3, 8, MIB)):
-        samples = [step.sample for step in run.part(Part.ACCESS_GROUP, number=number)]
+        samples = [step.sample for step in run.phase(Phase.ACCESS_GROUP, number=number)]
         assert sum(sample.elapsed_ns for sample in samples) >= hours * HOUR_NS
         assert {sample.step.stimulus.block_size_bytes for sample in samples if sample.step.stimulus} == {size}
         assert all(sample.state is StepState.COMPLETE for sample in samples)

@@ -17,7 +17,7 @@ from openpts.runner.simulated_device import PURGE_METHOD
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetKind
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import AccessPattern
@@ -150,7 +150,7 @@ def test_a_drive_that_turns_read_only_leaves_an_honest_result(tmp_path: Path) ->
     assert run.manifest.state is RunState.FAILED
     assert [step.sample.state for step in run.steps[:-1]] == [StepState.COMPLETE] * 3
     last = run.steps[-1]
-    assert (last.place, last.sample.state) == (StepPlace(1, Part.ROUND, 3, 0), StepState.FAILED)
+    assert (last.place, last.sample.state) == (StepPlace(1, Phase.ROUND, 3, 0), StepState.FAILED)
     assert last.sample.failure is not None
     assert last.sample.failure.operation == "write"
     assert summarise(run)["complete_rounds"] == 2
@@ -174,16 +174,16 @@ def test_a_stop_keeps_what_was_simulated(tmp_path: Path) -> None:
     preset = write_oracle(tmp_path, [1e7], by="seconds")  # more I/Os than anybody waits for
 
     def stop(event: Event) -> None:
-        if isinstance(event, Ticked) and event.place.part is Part.ROUND:
+        if isinstance(event, Ticked) and event.place.phase is Phase.ROUND:
             raise KeyboardInterrupt
 
     with pytest.raises(InterruptedRunError):
         run_one_point(preset, tmp_path / "run", step_s=10**5, max_rounds=1, listeners=(stop,))
     run = read_run(tmp_path / "run")
     assert run.manifest.state is RunState.INTERRUPTED
-    assert [(step.place.part, step.sample.state) for step in run.steps] == [
-        (Part.WIPC, StepState.COMPLETE),
-        (Part.ROUND, StepState.INTERRUPTED),
+    assert [(step.place.phase, step.sample.state) for step in run.steps] == [
+        (Phase.WIPC, StepState.COMPLETE),
+        (Phase.ROUND, StepState.INTERRUPTED),
     ]
     assert run.steps[-1].sample.iops == pytest.approx(1e7, rel=1e-3)
 
@@ -192,9 +192,9 @@ def test_events_come_in_the_order_of_the_script(tmp_path: Path) -> None:
     heard: list[Event] = []
     run_one_point(write_oracle(tmp_path, STEADY), tmp_path / "run", step_s=1, listeners=(heard.append,))
     finished = [event for event in heard if isinstance(event, StepFinished)]
-    assert [(event.place.part, event.place.number) for event in finished] == [
-        (Part.WIPC, 1),
-        *((Part.ROUND, number) for number in range(1, 6)),
+    assert [(event.place.phase, event.place.number) for event in finished] == [
+        (Phase.WIPC, 1),
+        *((Phase.ROUND, number) for number in range(1, 6)),
     ]
 
 

@@ -19,7 +19,7 @@ from openpts.report.times import default_date
 from openpts.runner.device_under_test import device_under_test
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.settling import SettlingRule
@@ -102,11 +102,11 @@ def rested(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def test_a_benchmark_can_be_left_alone_before_its_first_row(rested: Run) -> None:
-    rest = [step.sample for step in rested.part(Part.REST, number=1)]
+    rest = [step.sample for step in rested.phase(Phase.REST, number=1)]
     assert len(rest) >= 20  # ten minutes at the least, each with a look
     assert sum(s.elapsed_ns for s in rest[::2]) >= 600 * NS_PER_S
     assert all(s.write.ios == 0 for s in rest)
-    drive_class = rested.part(Part.PROFILE)
+    drive_class = rested.phase(Phase.PROFILE)
     assert max(s.started_ns + s.elapsed_ns for s in rest) <= min(
         step.sample.started_ns for step in drive_class
     )

@@ -9,7 +9,7 @@ import pytest
 
 from openpts.record.reader import read_run
 from openpts.report.summary import summarise
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.simulated.one_point import STEPS_BEFORE_ROUNDS, run_one_point
 from tests.support.oracle_presets import write_oracle
 
@@ -108,7 +108,7 @@ def test_the_rounds_iops_are_those_of_the_script(tmp_path: Path) -> None:
     rates = [4321.5, 250.25, 1000, 999, 1001, 1000, 1000, 1000]
     preset = write_oracle(tmp_path, rates, skip=STEPS_BEFORE_ROUNDS)
     finished = run_one_point(preset, tmp_path / "run", max_rounds=8, step_s=20)
-    steps = read_run(finished.folder).part(Part.ROUND)
+    steps = read_run(finished.folder).phase(Phase.ROUND)
     measured = [step.sample.iops for step in steps]
     assert measured == pytest.approx(rates[: len(measured)], rel=1e-8)
     assert finished.cycles[0].outcome.steady_round == 7

@@ -146,7 +146,7 @@ class Shown:
         return None
 
 
-def part(name: str, preset: Path) -> SuitePart:
+def phase(name: str, preset: Path) -> SuitePart:
     def adjust(standard: Any) -> Any:
         return conditions_of(Given({"time_scale": "1/600"}, {"time_scale": "--time-scale"}), standard)
 
@@ -180,14 +180,14 @@ def test_ctrl_c_ends_the_suite_and_keeps_what_there_is(tmp_path: Path) -> None:
 
     def stop_in_the_second(event: Event) -> None:
         seen.append(event)
-        if isinstance(event, StepsStarted) and event.apply.part.value == "access_group":
+        if isinstance(event, StepsStarted) and event.apply.phase.value == "access_group":
             raise KeyboardInterrupt
 
     told: list[Suite] = []
     preset = write_oracle(tmp_path, FAST)
     running = runner(tmp_path, stop_in_the_second, told, ["report.json"])
     with pytest.raises(InterruptedRunError):
-        running.run([part(name, preset) for name in ("hir", "xsr", "iops")])
+        running.run([phase(name, preset) for name in ("hir", "xsr", "iops")])
     assert [entry.state for entry in told[-1].entries] == [
         SuiteState.COMPLETE,
         SuiteState.INTERRUPTED,
@@ -202,14 +202,14 @@ def test_ctrl_c_ends_the_suite_and_keeps_what_there_is(tmp_path: Path) -> None:
 def test_a_report_that_can_not_be_made_ends_nothing(tmp_path: Path) -> None:
     told: list[Suite] = []
     preset = write_oracle(tmp_path, FAST)
-    runner(tmp_path, lambda event: None, told).run([part(name, preset) for name in ("xsr", "hir")])
+    runner(tmp_path, lambda event: None, told).run([phase(name, preset) for name in ("xsr", "hir")])
     assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE] * 2
     assert told[-1].entries[0].report_reason == "ZeroDivisionError: a defect of a page"
 
 
 def test_the_suite_is_told_as_it_goes(tmp_path: Path) -> None:
     told: list[Suite] = []
-    runner(tmp_path, lambda event: None, told, ["r"]).run([part("xsr", write_oracle(tmp_path, FAST))])
+    runner(tmp_path, lambda event: None, told, ["r"]).run([phase("xsr", write_oracle(tmp_path, FAST))])
     assert [suite.entries[0].state.value for suite in told] == [
         "waiting",
         "running",

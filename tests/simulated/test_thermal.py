@@ -15,7 +15,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.units import KIB, MB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.simulated.whole_tests import run_whole
 from tests.support.endurance_presets import THROTTLED_FACTOR, WRITE_COMMAND_S, write_hot_drive
 
@@ -37,7 +37,7 @@ def test_a_hot_drive_throttles_when_its_log_says_so(hot: Run) -> None:
     cold, warm = figures["cold_run"], figures["warm_run"]
     assert cold["evidence"] == warm["evidence"] == "drive"
     # the log was read each minute: it counts the first throttling in that of the report's first second
-    readings = [h for h in hot.health if (h.part, h.number) == (Part.LOAD, 1)]
+    readings = [h for h in hot.health if (h.phase, h.number) == (Phase.LOAD, 1)]
     events = [reading.reading.values["throttle_events"] for reading in readings]
     minute = next(n for n, (a, b) in enumerate(pairwise(events)) if b > a)
     assert 60 * minute <= cold["first_throttle_s"] < 60 * (minute + 1.1)
@@ -60,7 +60,7 @@ def test_the_throttled_speed_is_that_of_the_slower_front_end(hot: Run) -> None:
 
 def test_runs_end_when_the_throttled_drive_is_stable(hot: Run) -> None:
     """Not after half an hour: it throttles in the second minute, and is stable from then on."""
-    assert len(hot.part(Part.LOAD, number=1)) < 10
+    assert len(hot.phase(Phase.LOAD, number=1)) < 10
 
 
 def test_the_report_has_the_drives_limits_and_both_panels(hot: Run) -> None:

@@ -14,7 +14,7 @@ from openpts.report.times import default_date
 from openpts.runner.run import Order, run_test
 from openpts.units import KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import StepState
 from tests.simulated.whole_tests import run_whole
@@ -31,9 +31,9 @@ def test_two_cycles_of_known_sequence(tmp_path: Path, drive_class: DriveClass) -
     assert [cycle.title for cycle in run.manifest.cycles] == ["SEQ 128 KiB", "SEQ 1024 KiB"]
     assert len(run.manifest.purges) == len(run.manifest.write_caches) == 2
     for cycle, size in enumerate((128 * KIB, MIB), start=1):
-        (wipc,) = run.part(Part.WIPC, cycle=cycle)
+        (wipc,) = run.phase(Phase.WIPC, cycle=cycle)
         assert wipc.sample.write.bytes == pytest.approx(2 * target.user_capacity_bytes, rel=1e-3)
-        rounds = run.part(Part.ROUND, cycle=cycle)
+        rounds = run.phase(Phase.ROUND, cycle=cycle)
         assert len(rounds) == 2 * run.manifest.cycles[cycle - 1].outcome.last_round
         for step in (wipc, *rounds):
             stimulus = step.sample.step.stimulus

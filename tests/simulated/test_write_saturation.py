@@ -18,7 +18,7 @@ from openpts.report.write import ReportOptions, write_report
 from openpts.runner.run import Adjust
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.workload import WORKLOADS
 from tests.simulated.whole_tests import classes, run_whole
 from tests.support.oracle_presets import CAPACITY_BYTES, write_oracle
@@ -33,7 +33,7 @@ def adjusted(**changes: object) -> Adjust:
 
 
 def saturation_s(run: Run) -> float:
-    return sum(step.sample.elapsed_ns for step in run.part(Part.SATURATION)) / NS_PER_S
+    return sum(step.sample.elapsed_ns for step in run.phase(Phase.SATURATION)) / NS_PER_S
 
 
 @pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-07..08", "PTS-WSAT-18..19")
@@ -41,7 +41,7 @@ def saturation_s(run: Run) -> float:
 def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, drive_class: DriveClass) -> None:
     run = run_whole("wsat", drive_class, tmp_path / "run")
     assert not run.manifest.shortened
-    assert not run.part(Part.WIPC)
+    assert not run.phase(Phase.WIPC)
     (cycle,) = run.manifest.cycles
     assert cycle.outcome.ended_by == "4 x user capacity written"
     (figures,) = summarise(read_run(run.folder, interval_histograms=True))["workloads"]
@@ -49,7 +49,7 @@ def test_a_purged_drive_falls_from_its_plateau(tmp_path: Path, drive_class: Driv
     zones = figures["zones"]
     assert zones["plateau_minutes"] >= 1
     assert zones["plateau_iops"] > 1.5 * zones["final_iops"]
-    histogram = sum(step.sample.elapsed_ns for step in run.part(Part.HISTOGRAM))
+    histogram = sum(step.sample.elapsed_ns for step in run.phase(Phase.HISTOGRAM))
     assert histogram == pytest.approx(1200 * NS_PER_S, rel=0.01)
     # TC x QD are outstanding all the time: their mean response time follows from the rate (Little's law)
     times, conditions = figures["histogram"], run.manifest.conditions

@@ -20,7 +20,7 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -41,17 +41,17 @@ DUT = ("file_system", "manufacturer", "model", "serial", "firmware", "interface"
 Adjust = Callable[[Conditions], Conditions]
 
 
-def demand_rate(stimulus: Stimulus, _part: Part, _number: int) -> float:
+def demand_rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
     """Grows with the demand until 16 are outstanding, so that there is a plateau and something before it."""
     return 1000.0 * min(stimulus.toio, 16)
 
 
-def flat_rate(_stimulus: Stimulus, _part: Part, _number: int) -> float:
+def flat_rate(_stimulus: Stimulus, _phase: Phase, _number: int) -> float:
     """The same for everything."""
     return 20_000.0
 
 
-def restless_rate(_stimulus: Stimulus, _part: Part, number: int) -> float:
+def restless_rate(_stimulus: Stimulus, _phase: Phase, number: int) -> float:
     """Twice as much in every other round: never steady."""
     return 20_000.0 * (1 + number % 2)
 
@@ -128,23 +128,23 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
         answer = None
         cycle += isinstance(request, Purge)
         if isinstance(request, ReadHealth):
-            answer = drive.health(request.part, request.number)
+            answer = drive.health(request.phase, request.number)
             health.append(
-                HealthRecord(Occasion.DURING, cycle, request.part, request.number, _READ_AT, now_ns, answer)
+                HealthRecord(Occasion.DURING, cycle, request.phase, request.number, _READ_AT, now_ns, answer)
             )
         if not isinstance(request, Apply):
             continue
         samples: list[Sample] = []
         for position, step in enumerate(request.steps):
             sample = with_changes(
-                drive.sample(request.part, request.number, step),
+                drive.sample(request.phase, request.number, step),
                 started_ns=now_ns,
                 gap_ns=1_000_000,
                 cpu=CpuShares(1, 2, 3, 10**6),
                 **_counts(step.stimulus),
             )
             samples.append(sample)
-            steps.append(StepRecord(StepPlace(cycle, request.part, request.number, position), sample))
+            steps.append(StepRecord(StepPlace(cycle, request.phase, request.number, position), sample))
             now_ns += sample.elapsed_ns
         answer = tuple(samples)
 

@@ -20,7 +20,7 @@ from openpts.record.writer import RunWriter
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport, TargetFacts, TargetKind, WriteCacheReport
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.requests import Answer, Apply, CycleFinished
 from openpts.vocabulary.sample import (
@@ -53,7 +53,7 @@ class SyntheticDemand:
     changes: dict[str, Any] = field(default_factory=dict)
     latency_us: float = 100
     limit_iops: float = 100_000
-    factor: Callable[[Part, int], float] = lambda _part, _number: 1.0
+    factor: Callable[[Phase, int], float] = lambda _phase, _number: 1.0
     last_step: int | None = None
     last_state: StepState = StepState.INTERRUPTED
     moved: float | None = 0.0
@@ -124,7 +124,7 @@ def _play(wanted: SyntheticDemand) -> Iterator[tuple[StepPlace, Sample] | CycleF
             continue
         samples = []
         for position, step in enumerate(request.steps):
-            place = StepPlace(1, request.part, request.number, position)
+            place = StepPlace(1, request.phase, request.number, position)
             if count == wanted.last_step:
                 yield place, _measured(wanted, place, step, wanted.last_state)
                 return
@@ -138,7 +138,7 @@ def _measured(wanted: SyntheticDemand, place: StepPlace, step: Step, state: Step
     stimulus = step.stimulus
     assert stimulus is not None
     iops = min(stimulus.toio / wanted.latency_us * 1e6, wanted.limit_iops)
-    iops *= wanted.factor(place.part, place.number)
+    iops *= wanted.factor(place.phase, place.number)
     latency_ns = round(stimulus.toio / iops * NS_PER_S)
     mean_bytes = sum(size.block_size_bytes * size.weight for size in stimulus.block_sizes) / sum(
         size.weight for size in stimulus.block_sizes

@@ -29,7 +29,7 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
     NOTHING,
@@ -125,9 +125,9 @@ def write_synthetic_run(folder: Path, wanted: Synthetic) -> Path:
     writer = RunWriter.create(folder, _manifest(wanted, conditions))
     writer.add_deviations(_hostile_ledger() if wanted.hostile else wanted.deviations)
     if wanted.precondition:
-        writer.add_step(StepPlace(1, Part.WIPC, 1, 0), precondition_sample(_scale(wanted)))
+        writer.add_step(StepPlace(1, Phase.WIPC, 1, 0), precondition_sample(_scale(wanted)))
     for number, position, sample in _round_samples(wanted, conditions):
-        writer.add_step(StepPlace(1, Part.ROUND, number, position), sample)
+        writer.add_step(StepPlace(1, Phase.ROUND, number, position), sample)
     writer.close()
     return folder
 

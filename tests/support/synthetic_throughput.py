@@ -14,7 +14,7 @@ from openpts.record.writer import RunWriter
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import TargetFacts, TargetKind, WriteCacheReport
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -62,14 +62,14 @@ def _steps(number: int, cycle: SyntheticCycle) -> Iterator[tuple[StepPlace, Samp
     amount = 2 * CAPACITY_BYTES
     wipc_ns = 1800 * NS_PER_S
     written = _sample(cycle.size_bytes, {"write": amount // cycle.size_bytes}, ByteAmount(amount), wipc_ns)
-    yield StepPlace(number, Part.WIPC, 1, 0), written
+    yield StepPlace(number, Phase.WIPC, 1, 0), written
     minute = Duration(MINUTE_NS)
     for n, reads in enumerate(cycle.reads):
         read = _sample(cycle.size_bytes, {"read": reads}, minute, MINUTE_NS)
-        yield StepPlace(number, Part.ROUND, n + 1, 0), read
+        yield StepPlace(number, Phase.ROUND, n + 1, 0), read
         if n < len(cycle.writes):
             write = _sample(cycle.size_bytes, {"write": cycle.writes[n]}, minute, MINUTE_NS)
-            yield StepPlace(number, Part.ROUND, n + 1, 1), write
+            yield StepPlace(number, Phase.ROUND, n + 1, 1), write
 
 
 def _sample(size_bytes: int, ios: Mapping[str, int], stop: StopRule, elapsed_ns: int) -> Sample:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from openpts.advice.table import ADVICE_OF
-from openpts.cli.part_lines import part_lines
+from openpts.cli.phase_lines import phase_lines
 from openpts.cli.progress import RunProgress
 from openpts.cli.simulated_time import simulated_time_text
 from openpts.cli.verdict_lines import cycle_line, judged_round_text, steady_state_lines
@@ -32,7 +32,7 @@ from openpts.runner.step_faults import HANG_NS, standstill_text, what_to_do
 from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
@@ -40,7 +40,7 @@ from openpts.vocabulary.tuning import ChangeReport
 
 # Those of many rounds say enough when they end.
 _ANNOUNCED: Final = frozenset(
-    {Part.WIPC, Part.WAIT_STATE, Part.ACCESS_GROUP, Part.HISTOGRAM_PREWRITE, Part.HISTOGRAM}
+    {Phase.WIPC, Phase.WAIT_STATE, Phase.ACCESS_GROUP, Phase.HISTOGRAM_PREWRITE, Phase.HISTOGRAM}
 )
 
 
@@ -88,12 +88,12 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [hang_text(io)]
         case StoodStill(place, sample, repeated):
             lines = [f"{standstill_text(sample)} in {place}: {what_to_do(repeated=repeated)}"]
-        case StepsStarted(_, apply) if apply.part in _ANNOUNCED:
+        case StepsStarted(_, apply) if apply.phase in _ANNOUNCED:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
-            lines = part_lines(progress)
-        case SteadyStateJudged(part, number, _, _):
-            judged = judged_round_text(part, number)
+            lines = phase_lines(progress)
+        case SteadyStateJudged(phase, number, _, _):
+            judged = judged_round_text(phase, number)
             lines = [f"steady state after {judged}? {line}" for line in steady_state_lines(progress)]
         case CycleEnded(cycle, finished):
             lines = [cycle_line(cycle, finished, progress.conditions)]
@@ -175,7 +175,7 @@ def _demand_text(conditions: Conditions) -> str:
 
 
 def _stimuli_text(apply: Apply) -> str:
-    """The stimulus of a part that has one; the part's name shows idle times between it."""
+    """The stimulus of a phase that has one; the phase's name shows idle times between it."""
     kinds = dict.fromkeys(str(step) for step in apply.steps if step.stimulus is not None)
     return ", ".join(kinds) or "idle"
 

@@ -7,10 +7,10 @@ import msgspec
 
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply
-from openpts.planning.plan import Extent, PartExtent, Repeated, RunPlan, collapsed
+from openpts.planning.plan import Extent, PhaseExtent, Repeated, RunPlan, collapsed
 from openpts.units import MB, NS_PER_US, format_capacity, format_duration
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part, part_text
+from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, Steady, StopRule
 
@@ -71,7 +71,7 @@ def plan_object(
             {"count": block.count, "parts": [_apply_object(planned) for planned in block.pattern]}
             for block in plan.blocks
         ],
-        "parts": [msgspec.to_builtins(part) for part in plan.parts],
+        "phases": [msgspec.to_builtins(phase) for phase in plan.phases],
         "assumptions": {"drive": msgspec.to_builtins(plan.drive), "others": list(assumed)},
         "ledger": [msgspec.to_builtins(deviation) for deviation in ledger],
     }
@@ -80,7 +80,7 @@ def plan_object(
 def _apply_object(planned: PlannedApply) -> dict[str, Any]:
     return {
         "cycle": planned.cycle,
-        "part": planned.apply.part.value,
+        "phase": planned.apply.phase.value,
         "number": planned.apply.number,
         "steps": [
             {"count": again.count, "steps": [msgspec.to_builtins(step) for step in again.pattern]}
@@ -113,7 +113,7 @@ def _block_lines(block: Repeated[PlannedApply]) -> Iterator[str]:
 
 
 def _range_text(planned: PlannedApply, count: int) -> str:
-    first = part_text(planned.apply.part, planned.apply.number)
+    first = phase_text(planned.apply.phase, planned.apply.number)
     if count == 1:
         return first
     return f"{first.replace('round', 'rounds')} to {planned.apply.number + count - 1}"
@@ -160,42 +160,44 @@ def stop_text(stop: StopRule) -> str:
 
 
 def _table_lines(plan: RunPlan) -> Iterator[str]:
-    yield f"{'part':<36}{'shortest':>14}{'longest':>14}{'writes at most':>16}"
+    yield f"{'phase':<36}{'shortest':>14}{'longest':>14}{'writes at most':>16}"
     several = plan.longest[-1].cycle > 1 if plan.longest else False
-    for part in plan.parts:
-        name = _NAMES[part.part] if part.longest_applies == 1 else f"{_NAMES[part.part]}, {_applies(part)}"
-        cycle = f"cycle {part.cycle}, " if several else ""
+    for phase in plan.phases:
+        name = (
+            _NAMES[phase.phase] if phase.longest_applies == 1 else f"{_NAMES[phase.phase]}, {_applies(phase)}"
+        )
+        cycle = f"cycle {phase.cycle}, " if several else ""
         yield (
-            f"{cycle + name:<36}{format_duration(part.shortest.duration_ns):>14}"
-            f"{format_duration(part.longest.duration_ns):>14}{format_capacity(part.longest.written_bytes):>16}"
+            f"{cycle + name:<36}{format_duration(phase.shortest.duration_ns):>14}"
+            f"{format_duration(phase.longest.duration_ns):>14}{format_capacity(phase.longest.written_bytes):>16}"
         )
 
 
-def _applies(part: PartExtent) -> str:
-    if part.shortest_applies == part.longest_applies:
-        return str(part.longest_applies)
-    return f"{part.shortest_applies} to {part.longest_applies}"
+def _applies(phase: PhaseExtent) -> str:
+    if phase.shortest_applies == phase.longest_applies:
+        return str(phase.longest_applies)
+    return f"{phase.shortest_applies} to {phase.longest_applies}"
 
 
 _NAMES = {
-    Part.WIPC: "WIPC",
-    Part.WDPC: "preconditioning",
-    Part.ROUND: "rounds",
-    Part.SATURATION: "saturation",
-    Part.WAIT_STATE: "wait states",
-    Part.RETURN_TO_BASELINE: "returns to baseline",
-    Part.ACCESS_GROUP: "access groups",
-    Part.ROUND_PREWRITE: "pre-writes of rounds",
-    Part.HISTOGRAM_PREWRITE: "pre-writes of histograms",
-    Part.HISTOGRAM: "histograms",
-    Part.CONDITIONING: "conditioning",
-    Part.PROFILE: "profile rows",
-    Part.SWEEP: "sweeps",
-    Part.LOAD: "loads",
-    Part.FILL: "fills",
-    Part.BURST: "bursts",
-    Part.REST: "rests",
-    Part.DRIVE_CYCLE: "drive cycles",
+    Phase.WIPC: "WIPC",
+    Phase.WDPC: "preconditioning",
+    Phase.ROUND: "rounds",
+    Phase.SATURATION: "saturation",
+    Phase.WAIT_STATE: "wait states",
+    Phase.RETURN_TO_BASELINE: "returns to baseline",
+    Phase.ACCESS_GROUP: "access groups",
+    Phase.ROUND_PREWRITE: "pre-writes of rounds",
+    Phase.HISTOGRAM_PREWRITE: "pre-writes of histograms",
+    Phase.HISTOGRAM: "histograms",
+    Phase.CONDITIONING: "conditioning",
+    Phase.PROFILE: "profile rows",
+    Phase.SWEEP: "sweeps",
+    Phase.LOAD: "loads",
+    Phase.FILL: "fills",
+    Phase.BURST: "bursts",
+    Phase.REST: "rests",
+    Phase.DRIVE_CYCLE: "drive cycles",
 }
 
 

@@ -23,7 +23,7 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.units import NS_PER_S
-from openpts.vocabulary.part import Part, part_text
+from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -114,7 +114,7 @@ class _PlanFollower:
     """Knows the place of the running steps in the plan, and what comes behind them."""
 
     _planned: Sequence[PlannedApply] = ()
-    _indexes_of: dict[tuple[int, Part, int], list[int]] = field(default_factory=dict)
+    _indexes_of: dict[tuple[int, Phase, int], list[int]] = field(default_factory=dict)
     _behind: list[TimeLeft] = field(default_factory=list)
     _index: int | None = None
 
@@ -123,19 +123,19 @@ class _PlanFollower:
         self._planned, self._index = plan, None
         self._indexes_of = {}
         for index, planned in enumerate(plan):
-            key = (planned.cycle, planned.apply.part, planned.apply.number)
+            key = (planned.cycle, planned.apply.phase, planned.apply.number)
             self._indexes_of.setdefault(key, []).append(index)
         self._behind = [TimeLeft(0.0, True)]
         for planned in reversed(plan):
             self._behind.append(_added(self._behind[-1], planned, 0))
         self._behind.reverse()
 
-    def begin(self, cycle: int, part: Part, number: int) -> None:
+    def begin(self, cycle: int, phase: Phase, number: int) -> None:
         """These steps run now; a plan that does not have them can't say what follows.
 
-        Steps of one part and number may come in pieces, one behind the other.
+        Steps of one phase and number may come in pieces, one behind the other.
         """
-        found = self._indexes_of.get((cycle, part, number), [])
+        found = self._indexes_of.get((cycle, phase, number), [])
         last = -1 if self._index is None else self._index
         self._index = next((index for index in found if index > last), found[-1] if found else None)
 
@@ -150,19 +150,19 @@ def _added(behind: TimeLeft, planned: PlannedApply, first: int) -> TimeLeft:
     steps = planned.apply.steps[first:]
     return TimeLeft(
         behind.seconds + sum(planned.durations_ns[first:]) / NS_PER_S,
-        behind.bounded and _bounded(planned.apply.part, steps),
+        behind.bounded and _bounded(planned.apply.phase, steps),
     )
 
 
-def _bounded(part: Part, steps: Sequence[Step]) -> bool:
+def _bounded(phase: Phase, steps: Sequence[Step]) -> bool:
     """How many minutes of saturation there are depends on what the drive takes in them."""
-    return part is not Part.SATURATION and all(isinstance(step.stop, Duration) for step in steps)
+    return phase is not Phase.SATURATION and all(isinstance(step.stop, Duration) for step in steps)
 
 
 # The rate shown is that of the last second or so: shorter looks nervous, longer lags behind.
 _RATE_SPAN_NS = NS_PER_S
 # Steady state ends these.
-_MAY_END_SOONER = frozenset({Part.ROUND, Part.WDPC, Part.SATURATION, Part.ROUND_PREWRITE})
+_MAY_END_SOONER = frozenset({Phase.ROUND, Phase.WDPC, Phase.SATURATION, Phase.ROUND_PREWRITE})
 
 
 @dataclass(slots=True)
@@ -170,7 +170,7 @@ class RunProgress:
     """Progress of the run; rates are of the last second.
 
     ``phase`` says in words what goes on. ``finished`` are the samples of the steps that were asked for
-    together and run, or have just ended; ``part_ns`` is the time of all steps of that part and number.
+    together and run, or have just ended; ``phase_ns`` is the time of all steps of that phase and number.
     ``step_fraction`` is 0 to 1, None for a step whose end can't be foreseen. ``written_bytes`` are those
     since the last purge. ``simulated``: time passes for the drive as fast as it can be computed.
     """
@@ -182,7 +182,7 @@ class RunProgress:
     cycle: int = 1
     apply: Apply | None = None
     finished: list[Sample] = field(default_factory=list)
-    part_ns: int = 0
+    phase_ns: int = 0
     written_bytes: int = 0
     step_fraction: float | None = 0.0
     iops_now: float = 0.0
@@ -192,7 +192,7 @@ class RunProgress:
     _plan: _PlanFollower = field(default_factory=_PlanFollower)
     _rates: list[tuple[int, int, int]] = field(default_factory=list)
     _ended_ns: int = 0
-    _part_and_number: tuple[Part, int] | None = None
+    _phase_and_number: tuple[Phase, int] | None = None
     _now: EngineProgress = field(default_factory=lambda: EngineProgress(0, 0, 0, 0))
     _ios_before: int = 0
     _bytes_before: int = 0
@@ -235,7 +235,7 @@ class RunProgress:
 
     @property
     def steps(self) -> Sequence[Step]:
-        """The steps of the part that runs."""
+        """The steps of the phase that runs."""
         return self.apply.steps if self.apply else ()
 
     @property
@@ -250,7 +250,7 @@ class RunProgress:
 
     @property
     def step_text(self) -> str:
-        """The step that runs now, with its demand where the steps of a part differ in it; or empty."""
+        """The step that runs now, with its demand where the steps of a phase differ in it; or empty."""
         if self.step is None:
             return ""
         demands = {(one.stimulus.tc, one.stimulus.qd) for one in self.steps if one.stimulus is not None}
@@ -269,8 +269,8 @@ class RunProgress:
         return self._now.oldest
 
     @property
-    def part_fraction(self) -> float:
-        """Share of the steps of this part that is done, as far as it is known."""
+    def phase_fraction(self) -> float:
+        """Share of the steps of this phase that is done, as far as it is known."""
         done = self.position + (self.step_fraction or 0.0)
         return min(1.0, done / len(self.steps)) if self.steps else 0.0
 
@@ -287,21 +287,21 @@ class RunProgress:
         return TimeLeft(left_s + behind.seconds, behind.bounded and isinstance(step.stop, Duration))
 
     def _begin(self, cycle: int, apply: Apply) -> None:
-        text = part_text(apply.part, apply.number)
+        text = phase_text(apply.phase, apply.number)
         if apply.most is not None:
-            text += f" of {'at most ' if apply.part in _MAY_END_SOONER else ''}{apply.most}"
+            text += f" of {'at most ' if apply.phase in _MAY_END_SOONER else ''}{apply.most}"
         self.phase = f"cycle {cycle}, {text}" if cycle > 1 else text
-        if (self.cycle, self._part_and_number) != (cycle, (apply.part, apply.number)):
-            self.part_ns, self._part_and_number = 0, (apply.part, apply.number)
+        if (self.cycle, self._phase_and_number) != (cycle, (apply.phase, apply.number)):
+            self.phase_ns, self._phase_and_number = 0, (apply.phase, apply.number)
         self.cycle, self.apply = cycle, apply
         self.finished.clear()
-        self._plan.begin(cycle, apply.part, apply.number)
+        self._plan.begin(cycle, apply.phase, apply.number)
         self._begin_step()
 
     def _finish_step(self, sample: Sample) -> None:
         self.finished.append(sample)
         self._ended_ns += sample.elapsed_ns
-        self.part_ns += sample.elapsed_ns
+        self.phase_ns += sample.elapsed_ns
         self.written_bytes += sample.write.bytes
         if len(self._rates) < 2:  # over before there was a rate, as steps in virtual time are
             self.iops_now, self.bytes_per_s_now = sample.iops, sample.bandwidth_bytes_per_s

@@ -95,7 +95,7 @@ def render_panel(progress: RunProgress) -> Group:
     step = progress.step_text
     grid.add_row("Step", f"{progress.position + 1} of {len(progress.steps)}   {step}" if step else "-")
     grid.add_row("Now", rate_text(progress))
-    grid.add_row("Done", ProgressBar(total=1.0, completed=progress.part_fraction, width=50))
+    grid.add_row("Done", ProgressBar(total=1.0, completed=progress.phase_fraction, width=50))
     grid.add_row("Time", elapsed_text(progress))
     grid.add_row("", left_text(progress))
     # As many rows as there will ever be: a panel that grows would write over the line above it.

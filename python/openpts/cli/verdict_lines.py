@@ -5,7 +5,7 @@ from openpts.cli.progress import RunProgress
 from openpts.fields.conditions import Conditions
 from openpts.procedures.shared.outcome_text import reached_text
 from openpts.procedures.shared.rounds.conditions import RoundConditions
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
 
@@ -43,9 +43,9 @@ def most_verdicts(conditions: Conditions) -> int:
     return 0 if conditions.steady_state is SteadyState.NONE else 1
 
 
-def judged_round_text(part: Part, number: int) -> str:
+def judged_round_text(phase: Phase, number: int) -> str:
     """The round, or tracking round, at whose end a window was judged."""
-    return f"{'round' if part is Part.ROUND else 'tracking round'} {number}"
+    return f"{'round' if phase is Phase.ROUND else 'tracking round'} {number}"
 
 
 def cycle_line(cycle: int, finished: CycleFinished, conditions: Conditions | None) -> str:

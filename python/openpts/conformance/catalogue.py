@@ -43,7 +43,7 @@ class Level(StrEnum):
 class Need(msgspec.Struct, frozen=True):
     """What must have happened in a run before a requirement can be fulfilled.
 
-    ``what`` is a part of a test (vocabulary.part), ``number`` one of its numbers, or None for any; or
+    ``what`` is a phase of a test (vocabulary.phase), ``number`` one of its numbers, or None for any; or
     ``record`` (nothing but that the run began), ``steps`` (any), ``purge``, ``cache``, ``window`` (a full
     measurement window), ``tracking_window`` (the same of tracking rounds) or ``result``.
     """

@@ -31,7 +31,7 @@ from openpts.evidence.finding import (
 from openpts.evidence.tracking import TrackedMinute, minutes_of
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.verdict import SteadyState
 
 
@@ -102,8 +102,8 @@ def missing(evidence: Evidence, need: Need) -> Finding | None:
         case "tracking_window":
             return _fewer_than_window(evidence, minutes_of(evidence))
         case what:
-            part = Part(what)
-            return None if evidence.of(part, need.number) else _why(evidence, _no_step(part, need.number))
+            phase = Phase(what)
+            return None if evidence.of(phase, need.number) else _why(evidence, _no_step(phase, need.number))
 
 
 def _no_window(evidence: Evidence) -> Finding | None:
@@ -113,7 +113,7 @@ def _no_window(evidence: Evidence) -> Finding | None:
         case SteadyState.MINUTES:
             return _fewer_than_window(evidence, minutes_of(evidence))
         case _:
-            return _fewer_than_window(evidence, evidence.rounds(Part.ROUND))
+            return _fewer_than_window(evidence, evidence.rounds(Phase.ROUND))
 
 
 def _fewer_than_window(evidence: Evidence, rounds: Sequence[RoundRecord | TrackedMinute]) -> Finding | None:
@@ -123,8 +123,8 @@ def _fewer_than_window(evidence: Evidence, rounds: Sequence[RoundRecord | Tracke
     return _why(evidence, f"{most} of {WINDOW_ROUNDS} rounds for a window")
 
 
-def _no_step(part: Part, number: int | None) -> str:
-    name = str(part).replace("_", " ")
+def _no_step(phase: Phase, number: int | None) -> str:
+    name = str(phase).replace("_", " ")
     return f"no {name}{'' if number is None else f' {number}'} was completed"
 
 

@@ -11,7 +11,7 @@ from openpts.evidence.tracking import tracked_verdicts
 from openpts.procedures.shared.demand.checks import tracked_iops, tracked_window
 from openpts.procedures.shared.rounds.checks import if_not_steady, until_steady, verdicts
 from openpts.units import format_significant
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
 
 
@@ -70,7 +70,7 @@ def _results_are_steady(evidence: Evidence) -> Finding:
 
 
 def _full_passes(evidence: Evidence) -> Finding:
-    sizes = {len(found.samples) for found in evidence.rounds(Part.ROUND)}
+    sizes = {len(found.samples) for found in evidence.rounds(Phase.ROUND)}
     if not sizes:
         return not_reached("no round was completed")
     if len(sizes) > 1:

@@ -12,7 +12,7 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Outcome
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stop import ended_late, planned_length_ns
@@ -24,7 +24,7 @@ HOUR_NS: Final = 60 * MINUTE_NS
 # more than this share counts as full.
 _SLACK: Final = 0.005
 
-_SINGLE_STEPS: Final = frozenset({Part.WIPC, Part.ROUND_PREWRITE, Part.HISTOGRAM_PREWRITE})
+_SINGLE_STEPS: Final = frozenset({Phase.WIPC, Phase.ROUND_PREWRITE, Phase.HISTOGRAM_PREWRITE})
 
 C = TypeVar("C", bound=Conditions)
 
@@ -54,7 +54,7 @@ def lasted(sample: Sample, required_ns: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RoundRecord:
-    """The complete steps of one number of a part in one cycle, in the order in which they ran."""
+    """The complete steps of one number of a phase in one cycle, in the order in which they ran."""
 
     cycle: int
     number: int
@@ -106,42 +106,42 @@ class Evidence:
         """What the complete steps measured."""
         return [step.sample for step in self.steps]
 
-    def of(self, part: Part, number: int | None = None) -> list[Sample]:
-        """The complete steps of a part, of all numbers or of one."""
-        return [s.sample for s in self._by_part.get(part, ()) if number in {None, s.place.number}]
+    def of(self, phase: Phase, number: int | None = None) -> list[Sample]:
+        """The complete steps of a phase, of all numbers or of one."""
+        return [s.sample for s in self._by_phase.get(phase, ()) if number in {None, s.place.number}]
 
-    def rounds(self, part: Part, *, whole: bool = True) -> list[RoundRecord]:
-        """The numbers of a part, by cycle; ``whole`` leaves out those with a step that did not complete.
+    def rounds(self, phase: Phase, *, whole: bool = True) -> list[RoundRecord]:
+        """The numbers of a phase, by cycle; ``whole`` leaves out those with a step that did not complete.
 
         A killed run has no record of whether its last number was whole: it counts if another number of that
         part has no more steps.
         """
         broken = self._broken
-        if not self.finished and part not in _SINGLE_STEPS:
+        if not self.finished and phase not in _SINGLE_STEPS:
             broken |= self._cut_off
         grouped: dict[tuple[int, int], list[Sample]] = {}
-        for step in self._by_part.get(part, ()):
+        for step in self._by_phase.get(phase, ()):
             if not (whole and _round_key(step) in broken):
                 grouped.setdefault((step.place.cycle, step.place.number), []).append(step.sample)
         return [RoundRecord(cycle, number, tuple(samples)) for (cycle, number), samples in grouped.items()]
 
     @cached_property
-    def _by_part(self) -> dict[Part, list[StepRecord]]:
+    def _by_phase(self) -> dict[Phase, list[StepRecord]]:
         """The complete steps of each part: hundreds of checks ask for one, of thousands of steps."""
-        grouped: dict[Part, list[StepRecord]] = {}
+        grouped: dict[Phase, list[StepRecord]] = {}
         for step in self.steps:
-            grouped.setdefault(step.place.part, []).append(step)
+            grouped.setdefault(step.place.phase, []).append(step)
         return grouped
 
     @cached_property
-    def _broken(self) -> frozenset[tuple[int, Part, int]]:
+    def _broken(self) -> frozenset[tuple[int, Phase, int]]:
         """Rounds with a step that did not complete."""
         return frozenset(
             _round_key(step) for step in self.run.steps if step.sample.state is not StepState.COMPLETE
         )
 
     @cached_property
-    def _cut_off(self) -> set[tuple[int, Part, int]]:
+    def _cut_off(self) -> set[tuple[int, Phase, int]]:
         keys = Counter(_round_key(step) for step in self.run.steps)
         if not keys:
             return set()
@@ -173,8 +173,8 @@ class Evidence:
         return f"the run is {self.manifest.state}{reason}"
 
 
-def _round_key(step: StepRecord) -> tuple[int, Part, int]:
-    return (step.place.cycle, step.place.part, step.place.number)
+def _round_key(step: StepRecord) -> tuple[int, Phase, int]:
+    return (step.place.cycle, step.place.phase, step.place.number)
 
 
 def last_window(

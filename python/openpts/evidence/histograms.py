@@ -7,14 +7,14 @@ from openpts.analysis.response_times import recorded_ios
 from openpts.evidence.evidence import MINUTE_NS, Evidence, at_least
 from openpts.evidence.finding import Finding, all_of, met, met_if, not_applicable
 from openpts.units import format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 # 99.999 %, which both tests ask for unless the operator asks for more
 _DEFAULT_NINES: Final = 5
 
 
-def lasts(part: Part, minutes: int) -> Callable[[Evidence], Finding]:
-    """Each number of a part runs for so many minutes or more."""
+def lasts(phase: Phase, minutes: int) -> Callable[[Evidence], Finding]:
+    """Each number of a phase runs for so many minutes or more."""
 
     def check(evidence: Evidence) -> Finding:
         return all_of(
@@ -23,7 +23,7 @@ def lasts(part: Part, minutes: int) -> Callable[[Evidence], Finding]:
                 f"{minutes} min",
                 format_duration(length_ns),
             )
-            for found in evidence.rounds(part)
+            for found in evidence.rounds(phase)
         )
 
     return check
@@ -57,7 +57,7 @@ def enough_ios(times: float) -> Callable[[Evidence], Finding]:
             met_if(
                 (ios := sum(map(recorded_ios, found.samples))) >= needed, f"{needed:,} I/Os", f"{ios:,} I/Os"
             )
-            for found in evidence.rounds(Part.HISTOGRAM)
+            for found in evidence.rounds(Phase.HISTOGRAM)
         )
 
     return check

@@ -8,15 +8,15 @@ from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, Status, all_of, deviated, met, met_if, not_reached
 from openpts.evidence.settings import cache, demands_text, stimuli
 from openpts.vocabulary.condition_text import data_text
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
 
-def settings_kept(part: Part) -> Check:
-    """The cache as found before each cycle, TC, QD and data of a part."""
+def settings_kept(phase: Phase) -> Check:
+    """The cache as found before each cycle, TC, QD and data of a phase."""
 
     def check(evidence: Evidence) -> Finding:
-        found = stimuli(evidence.of(part))
+        found = stimuli(evidence.of(phase))
         if not found:
             return not_reached("no such step was completed")
         caches = evidence.manifest.write_caches
@@ -31,28 +31,28 @@ def settings_kept(part: Part) -> Check:
 
 def both_settings(evidence: Evidence) -> Finding:
     """Those of WIPC and of the rounds."""
-    return all_of([settings_kept(Part.WIPC)(evidence), loop_settings(evidence)])
+    return all_of([settings_kept(Phase.WIPC)(evidence), loop_settings(evidence)])
 
 
 def loop_settings(evidence: Evidence) -> Finding:
     """Those of the rounds, with the cache as the class has it."""
     found = cache(evidence, enabled=not evidence.enterprise)
-    return settings_kept(Part.ROUND)(evidence) if found.status in {Status.MET, Status.NOT_REACHED} else found
+    return settings_kept(Phase.ROUND)(evidence) if found.status in {Status.MET, Status.NOT_REACHED} else found
 
 
-def averages_kept(*parts: Part) -> Check:
+def averages_kept(*parts: Phase) -> Check:
     """I/Os, bytes, average and maximum response time of each step of these parts, of all without any."""
     return _kept(parts, _has_averages, "IOPS, MB/s, average and maximum response time")
 
 
-def response_times_kept(*parts: Part) -> Check:
+def response_times_kept(*parts: Phase) -> Check:
     """The same, and the whole distribution of response times, from which 99.999 % is read."""
     return _kept(parts, _has_distribution, "IOPS, average, maximum and distribution of response times")
 
 
-def _kept(parts: tuple[Part, ...], holds: Callable[[Sample], bool], required: str) -> Check:
+def _kept(parts: tuple[Phase, ...], holds: Callable[[Sample], bool], required: str) -> Check:
     def check(evidence: Evidence) -> Finding:
-        samples = [sample for part in parts for sample in evidence.of(part)] if parts else evidence.samples
+        samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
         applied = [sample for sample in samples if sample.step.stimulus is not None]
         if not applied:
             return not_reached("no such step was completed")
@@ -76,6 +76,6 @@ def _has_distribution(sample: Sample) -> bool:
 
 
 CHECKS: Final[Checks] = {
-    "PTS-FLOW-02": settings_kept(Part.ROUND),
+    "PTS-FLOW-02": settings_kept(Phase.ROUND),
     "PTS-TOOL-11": averages_kept(),
 }

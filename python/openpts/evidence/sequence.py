@@ -8,7 +8,7 @@ from openpts.evidence.evidence import Evidence
 from openpts.evidence.finding import Finding, all_of, deviated, met, met_if, not_applicable, not_reached
 from openpts.evidence.settings import stimuli
 from openpts.units import NS_PER_S, format_gap
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 
 # The specification gives no figure for "without delay": a drive's own work on idling takes longer to begin.
@@ -28,14 +28,14 @@ def purge_first(evidence: Evidence) -> Finding:
     return met(f"{purges[0].method}, before {'each cycle' if cycles > 1 else 'the first step'}")
 
 
-def directly_after_purge(part: Part) -> Callable[[Evidence], Finding]:
+def directly_after_purge(phase: Phase) -> Callable[[Evidence], Finding]:
     """The purge, then this part, with no preconditioning between."""
 
     def check(evidence: Evidence) -> Finding:
-        firsts: dict[int, Part] = {}
+        firsts: dict[int, Phase] = {}
         for step in evidence.run.steps:
-            firsts.setdefault(step.place.cycle, step.place.part)
-        others = [found for found in firsts.values() if found is not part]
+            firsts.setdefault(step.place.cycle, step.place.phase)
+        others = [found for found in firsts.values() if found is not phase]
         if others:
             return deviated("the stimulus right after the purge", f"{others[0]} first")
         return purge_first(evidence)
@@ -43,26 +43,26 @@ def directly_after_purge(part: Part) -> Callable[[Evidence], Finding]:
     return check
 
 
-def gap_before(part: Part) -> Callable[[Evidence], Finding]:
+def gap_before(phase: Phase) -> Callable[[Evidence], Finding]:
     """The time without I/O before the first step of each cycle's part."""
 
     def check(evidence: Evidence) -> Finding:
         gaps: dict[int, int | None] = {}
         for step in evidence.steps:
-            if step.place.part is part:
+            if step.place.phase is phase:
                 gaps.setdefault(step.place.cycle, step.sample.gap_ns)
         return _gaps(list(gaps.values()))
 
     return check
 
 
-def gaps_between(*parts: Part) -> Callable[[Evidence], Finding]:
+def gaps_between(*parts: Phase) -> Callable[[Evidence], Finding]:
     """The time without I/O between the steps of these parts, of all without any."""
 
     def check(evidence: Evidence) -> Finding:
         complete = {step.place for step in evidence.steps}
         steps = [step for step in evidence.run.with_gaps if step.place in complete]
-        return _gaps([s.sample.gap_ns for s in steps if not parts or s.place.part in parts])
+        return _gaps([s.sample.gap_ns for s in steps if not parts or s.place.phase in parts])
 
     return check
 
@@ -106,20 +106,20 @@ def _uninterrupted(evidence: Evidence) -> Finding:
     broken = [step for step in evidence.run.steps if step.sample.state is not StepState.COMPLETE]
     if broken:
         return deviated("no interruption", f"{broken[0].place} was {broken[0].sample.state}")
-    return gaps_between(Part.WIPC, Part.ROUND)(evidence)
+    return gaps_between(Phase.WIPC, Phase.ROUND)(evidence)
 
 
 def _common_flow(evidence: Evidence) -> Finding:
     for cycle in evidence.tested_cycles:
-        parts = list(dict.fromkeys(s.place.part for s in evidence.steps if s.place.cycle == cycle))
-        if parts[:2] != [Part.WIPC, Part.ROUND]:
-            text = ", ".join(part.upper() for part in parts)
+        parts = list(dict.fromkeys(s.place.phase for s in evidence.steps if s.place.cycle == cycle))
+        if parts[:2] != [Phase.WIPC, Phase.ROUND]:
+            text = ", ".join(phase.upper() for phase in parts)
             return deviated("purge, WIPC, test loop", f"{text} in cycle {cycle}")
     return purge_first(evidence)
 
 
 def _two_part_preconditioning(evidence: Evidence) -> Finding:
-    if not evidence.of(Part.WIPC):
+    if not evidence.of(Phase.WIPC):
         return deviated("WIPC, then WDPC", "rounds without WIPC")
     return met("WIPC as a step of its own, then the rounds")
 
@@ -140,7 +140,7 @@ CHECKS: Final[Checks] = {
     "PTS-PRG-03": _purge_named,
     "PTS-PRE-01": _two_part_preconditioning,
     "PTS-PRE-05": _uninterrupted,
-    "PTS-PRE-06": gap_before(Part.ROUND),
+    "PTS-PRE-06": gap_before(Phase.ROUND),
     "PTS-FLOW-01": _common_flow,
     "PTS-TOOL-10": gaps_between(),
 }

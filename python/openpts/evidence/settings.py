@@ -16,7 +16,7 @@ from openpts.evidence.finding import (
 )
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.data import RandomData
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 
@@ -31,9 +31,9 @@ def class_settings(evidence: Evidence) -> Finding:
     return all_of([active_range(evidence, end_pct), cache(evidence, enabled=not evidence.enterprise)])
 
 
-def active_range(evidence: Evidence, end_pct: int, *parts: Part) -> Finding:
+def active_range(evidence: Evidence, end_pct: int, *parts: Phase) -> Finding:
     """The active range of the steps of these parts, of all without any, is 0 to so many per cent."""
-    samples = [s.sample for s in evidence.steps if not parts or s.place.part in parts]
+    samples = [s.sample for s in evidence.steps if not parts or s.place.phase in parts]
     used = dict.fromkeys([s.active_range for s in stimuli(samples)])
     if not used:
         return not_reached("no step was completed")
@@ -61,11 +61,11 @@ def stimuli(samples: list[Sample]) -> list[Stimulus]:
     return [sample.step.stimulus for sample in samples if sample.step.stimulus is not None]
 
 
-def random_data(*parts: Part) -> Callable[[Evidence], Finding]:
+def random_data(*parts: Phase) -> Callable[[Evidence], Finding]:
     """All writes of these parts, of all without any, were random data, fresh for each write."""
 
     def check(evidence: Evidence) -> Finding:
-        samples = evidence.samples if not parts else [s for part in parts for s in evidence.of(part)]
+        samples = evidence.samples if not parts else [s for phase in parts for s in evidence.of(phase)]
         patterns = dict.fromkeys(s.data for s in stimuli(samples) if s.operations.write)
         if not patterns:
             return not_reached("nothing was written")
@@ -77,11 +77,11 @@ def random_data(*parts: Part) -> Callable[[Evidence], Finding]:
     return check
 
 
-def demand(part: Part, tc: int | None, qd: int | None, number: int | None = None) -> Callable[..., Finding]:
-    """All steps of a part had that TC and QD; None is any."""
+def demand(phase: Phase, tc: int | None, qd: int | None, number: int | None = None) -> Callable[..., Finding]:
+    """All steps of a phase had that TC and QD; None is any."""
 
     def check(evidence: Evidence) -> Finding:
-        return _demand_of(stimuli(evidence.of(part, number)), tc, qd)
+        return _demand_of(stimuli(evidence.of(phase, number)), tc, qd)
 
     return check
 
@@ -118,11 +118,11 @@ def recommended(field: str, enterprise: int, client: int) -> Callable[[Evidence]
     return check
 
 
-def same_demand(first: Part, second: Part) -> Callable[[Evidence], Finding]:
+def same_demand(first: Phase, second: Phase) -> Callable[[Evidence], Finding]:
     """Both parts ran at one TC and QD."""
 
     def check(evidence: Evidence) -> Finding:
-        one, other = (demands_text(stimuli(evidence.of(part))) for part in (first, second))
+        one, other = (demands_text(stimuli(evidence.of(phase))) for phase in (first, second))
         if not one:
             return not_reached(f"there was no {first.upper()}")
         return met_if(one == other, f"{one}, as in {first.upper()}", other)
@@ -141,12 +141,12 @@ def _constant_demand(evidence: Evidence) -> Finding:
     )
 
 
-def _active_range_kept(*parts: Part) -> Callable[[Evidence], Finding]:
+def _active_range_kept(*parts: Phase) -> Callable[[Evidence], Finding]:
     """The steps of these parts, all without any, had the active range that was set for the test."""
 
     def check(evidence: Evidence) -> Finding:
         wanted = evidence.manifest.conditions.active_range
-        samples = [s.sample for s in evidence.steps if not parts or s.place.part in parts]
+        samples = [s.sample for s in evidence.steps if not parts or s.place.phase in parts]
         used = dict.fromkeys(_range_text(s.active_range) for s in stimuli(samples))
         return met_if(list(used) == [_range_text(wanted)], _range_text(wanted), ", ".join(used))
 
@@ -189,7 +189,7 @@ def _chosen_demand(evidence: Evidence) -> Finding:
 
 def _other_wipc(evidence: Evidence) -> Finding:
     """WIPC at another demand than the rounds."""
-    wipc, rounds = (demands_text(stimuli(evidence.of(part))) for part in (Part.WIPC, Part.ROUND))
+    wipc, rounds = (demands_text(stimuli(evidence.of(phase))) for phase in (Phase.WIPC, Phase.ROUND))
     if not rounds:
         return not_reached("no round was completed")
     return met(wipc) if wipc != rounds else not_applicable(f"{wipc}, as in the rounds")
@@ -198,7 +198,7 @@ def _other_wipc(evidence: Evidence) -> Finding:
 CHECKS: Final[Checks] = {
     "PTS-GEN-04": _class,
     "PTS-DEF-01": _active_range_kept(),
-    "PTS-PRE-02": _active_range_kept(Part.WIPC),
+    "PTS-PRE-02": _active_range_kept(Phase.WIPC),
     "PTS-DAT-01": random_data(),
     "PTS-DAT-02": other_data,
     "PTS-PRE-03": _other_wipc,

@@ -15,7 +15,7 @@ from openpts.evidence.evidence import (
 )
 from openpts.evidence.finding import Finding, all_of, met, met_if, not_reached
 from openpts.units import format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stop import planned_length_ns
 from openpts.vocabulary.verdict import SteadyState, SteadyStateReport
@@ -37,8 +37,8 @@ def minutes_of(evidence: Evidence) -> list[TrackedMinute]:
     """The tracked minutes of all cycles: the last step of each tracking round that came to its end."""
     found = [
         TrackedMinute(record.cycle, record.number, record.samples[-1])
-        for part in (Part.WDPC, Part.SATURATION)
-        for record in evidence.rounds(part)
+        for phase in (Phase.WDPC, Phase.SATURATION)
+        for record in evidence.rounds(phase)
     ]
     return [minute for minute in found if not _is_cut(minute, found)]
 
@@ -74,11 +74,11 @@ def _minute(before: TrackedMinute | None, found: TrackedMinute) -> Finding:
     return met_if(right, required, used)
 
 
-def logged_every_minute(*parts: Part) -> Callable[[Evidence], Finding]:
+def logged_every_minute(*parts: Phase) -> Callable[[Evidence], Finding]:
     """Each step of these parts is recorded in intervals of a minute or less."""
 
     def check(evidence: Evidence) -> Finding:
-        samples = [sample for part in parts for sample in evidence.of(part)]
+        samples = [sample for phase in parts for sample in evidence.of(phase)]
         coarse = [s for s in samples if min(s.interval_ns, s.elapsed_ns) > MINUTE_NS]
         if not samples:
             return not_reached("no such step was completed")
@@ -110,7 +110,7 @@ def _window_of(minutes: Sequence[Sample], steady_round: int | None) -> SteadySta
 def preconditioned(evidence: Evidence) -> Finding:
     """WDPC ran until its tracked minutes were steady, or for 25 of them."""
     minutes = [each.sample for each in minutes_of(evidence)]
-    went_on = bool(evidence.of(Part.ROUND) or evidence.of(Part.WAIT_STATE) or evidence.outcomes)
+    went_on = bool(evidence.of(Phase.ROUND) or evidence.of(Phase.WAIT_STATE) or evidence.outcomes)
     if not went_on:
         return not_reached(evidence.ending)
     report = _window_of(minutes, None)

@@ -16,7 +16,7 @@ from openpts.errors import UsageError
 from openpts.planning.assumed_drive import AssumedDrive, mean_block_bytes
 from openpts.units import NS_PER_S
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import part_text
+from openpts.vocabulary.phase import phase_text
 from openpts.vocabulary.requests import Answer, Apply, Purge, ReadHealth, Script
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Step, Stimulus
@@ -82,7 +82,7 @@ def dry_run(
 def _refuse_too_many(count: int, request: Apply) -> None:
     if count > MOST_STEPS:
         raise UsageError(
-            f"{part_text(request.part, request.number)} brings the plan to {count:,} steps and more, and "
+            f"{phase_text(request.phase, request.number)} brings the plan to {count:,} steps and more, and "
             f"{MOST_STEPS:,} are the most: use longer steps, or a shorter test"
         )
 

@@ -13,7 +13,7 @@ from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
 from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Step, Stimulus
 
 _T = TypeVar("_T")
@@ -78,11 +78,11 @@ class Extent:
 
 
 @dataclass(frozen=True, slots=True)
-class PartExtent:
+class PhaseExtent:
     """A part of one cycle at its shortest and its longest; its applies are rounds, wait states and so on."""
 
     cycle: int
-    part: Part
+    phase: Phase
     shortest: Extent
     longest: Extent
     shortest_applies: int
@@ -113,13 +113,13 @@ class RunPlan:
         return Extent.of(self.longest)
 
     @property
-    def parts(self) -> tuple[PartExtent, ...]:
+    def phases(self) -> tuple[PhaseExtent, ...]:
         """Cycle by cycle, in the order in which the parts first come."""
-        keys = dict.fromkeys((one.cycle, one.apply.part) for one in self.longest)
+        keys = dict.fromkeys((one.cycle, one.apply.phase) for one in self.longest)
         return tuple(
-            PartExtent(cycle, part, Extent.of(few), Extent.of(many), len(_whole(few)), len(_whole(many)))
-            for cycle, part in keys
-            for few, many in [(_of(self.shortest, cycle, part), _of(self.longest, cycle, part))]
+            PhaseExtent(cycle, phase, Extent.of(few), Extent.of(many), len(_whole(few)), len(_whole(many)))
+            for cycle, phase in keys
+            for few, many in [(_of(self.shortest, cycle, phase), _of(self.longest, cycle, phase))]
         )
 
     @property
@@ -153,10 +153,10 @@ def plan_run(
 
 
 def _whole(planned: Sequence[PlannedApply]) -> list[PlannedApply]:
-    """Pieces of one part and number put together."""
-    pieces: dict[tuple[int, Part, int], list[PlannedApply]] = {}
+    """Pieces of one phase and number put together."""
+    pieces: dict[tuple[int, Phase, int], list[PlannedApply]] = {}
     for one in planned:
-        pieces.setdefault((one.cycle, one.apply.part, one.apply.number), []).append(one)
+        pieces.setdefault((one.cycle, one.apply.phase, one.apply.number), []).append(one)
     return [_joined(of_number) for of_number in pieces.values()]
 
 
@@ -171,8 +171,8 @@ def _joined(pieces: Sequence[PlannedApply]) -> PlannedApply:
     )
 
 
-def _of(planned: Sequence[PlannedApply], cycle: int, part: Part) -> list[PlannedApply]:
-    return [one for one in planned if (one.cycle, one.apply.part) == (cycle, part)]
+def _of(planned: Sequence[PlannedApply], cycle: int, phase: Phase) -> list[PlannedApply]:
+    return [one for one in planned if (one.cycle, one.apply.phase) == (cycle, phase)]
 
 
 def _alike(step: Step) -> Stimulus | None:
@@ -186,7 +186,7 @@ def _alike(step: Step) -> Stimulus | None:
 def _is_repetition(first: PlannedApply, item: PlannedApply, number: int) -> bool:
     """The same stimuli for the same time, one number later; what is left of an amount may differ."""
     return (
-        (item.cycle, item.apply.part) == (first.cycle, first.apply.part)
+        (item.cycle, item.apply.phase) == (first.cycle, first.apply.phase)
         and item.apply.number == first.apply.number + number
         and [_alike(step) for step in item.apply.steps] == [_alike(step) for step in first.apply.steps]
         and (item.durations_ns, item.written_bytes) == (first.durations_ns, first.written_bytes)

@@ -16,7 +16,7 @@ from openpts.analysis.latency import LatencyDistribution
 from openpts.errors import RecordError
 from openpts.record.manifest import Manifest
 from openpts.vocabulary.facts import TargetFacts
-from openpts.vocabulary.part import StepPlace
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import NOTHING, Measured, OperationSample, Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
@@ -210,16 +210,16 @@ def _of_intervals(sample: Sample) -> Found:
 
 def _of_sums(name: str, whole: OperationSample, parts: Sequence[OperationSample]) -> Found:
     sums = {
-        "ios": (whole.ios, sum(part.ios for part in parts)),
-        "bytes": (whole.bytes, sum(part.bytes for part in parts)),
-        "latency_sum_ns": (whole.latency_sum_ns, sum(part.latency_sum_ns for part in parts)),
+        "ios": (whole.ios, sum(phase.ios for phase in parts)),
+        "bytes": (whole.bytes, sum(phase.bytes for phase in parts)),
+        "latency_sum_ns": (whole.latency_sum_ns, sum(phase.latency_sum_ns for phase in parts)),
         "latency_min_ns": (
             whole.latency_min_ns,
-            min((part.latency_min_ns for part in parts if part.latency_min_ns is not None), default=None),
+            min((phase.latency_min_ns for phase in parts if phase.latency_min_ns is not None), default=None),
         ),
         "latency_max_ns": (
             whole.latency_max_ns,
-            max((part.latency_max_ns for part in parts if part.latency_max_ns is not None), default=None),
+            max((phase.latency_max_ns for phase in parts if phase.latency_max_ns is not None), default=None),
         ),
     }
     for field, (of_step, of_intervals) in sums.items():

@@ -113,7 +113,7 @@ def _deviations(run: "Run") -> Iterator[Row]:
 
 
 _INT, _FLOAT, _TEXT, _BOOL = "int64", "float64", "string", "bool"
-_PLACE: Final = {"step": _INT, "cycle": _INT, "part": _TEXT, "number": _INT, "position": _INT}
+_PLACE: Final = {"step": _INT, "cycle": _INT, "phase": _TEXT, "number": _INT, "position": _INT}
 _FIGURES: Final = {
     "elapsed_ns": _INT,
     "ios": _INT,
@@ -193,7 +193,7 @@ def _place(number: int, step: "StepRecord") -> Row:
     return {
         "step": number,
         "cycle": place.cycle,
-        "part": str(place.part),
+        "phase": str(place.phase),
         "number": place.number,
         "position": place.position,
     }

@@ -7,7 +7,7 @@ from enum import StrEnum
 from msgspec import Struct
 
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 
 class Occasion(StrEnum):
@@ -29,7 +29,7 @@ class HealthRecord:
 
     occasion: Occasion
     cycle: int
-    part: Part | None
+    phase: Phase | None
     number: int | None
     read_at: str
     t_ns: int | None

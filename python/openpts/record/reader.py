@@ -24,7 +24,7 @@ from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import Sample
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ _HEALTH: Final = _Query("health", "position, name, value", tuple[int, str, Finit
 _HEALTH_READINGS: Final = _Query(
     "health_reading",
     "position, occasion, cycle, part, number, read_at, t_ns, source",
-    tuple[int, Occasion, Count, Part | None, Count | None, str, Moment | None, str],
+    tuple[int, Occasion, Count, Phase | None, Count | None, str, Moment | None, str],
 )
 
 
@@ -102,12 +102,12 @@ class Run:
         """
         return frame(self, name)
 
-    def part(self, part: Part, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
-        """The steps of a part, of all cycles and numbers or of one."""
+    def phase(self, phase: Phase, *, cycle: int | None = None, number: int | None = None) -> list[StepRecord]:
+        """The steps of a phase, of all cycles and numbers or of one."""
         return [
             step
             for step in self.steps
-            if step.place.part is part
+            if step.place.phase is phase
             and cycle in {None, step.place.cycle}
             and number in {None, step.place.number}
         ]
@@ -237,13 +237,13 @@ def _health(connection: sqlite3.Connection) -> tuple[HealthRecord, ...]:
         HealthRecord(
             occasion=occasion,
             cycle=cycle,
-            part=part,
+            phase=phase,
             number=number,
             read_at=read_at,
             t_ns=t_ns,
             reading=HealthReading(source, values.get(position, {})),
         )
-        for position, occasion, cycle, part, number, read_at, t_ns, source in _rows(
+        for position, occasion, cycle, phase, number, read_at, t_ns, source in _rows(
             connection, _HEALTH_READINGS
         )
     )

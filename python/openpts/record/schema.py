@@ -32,9 +32,9 @@ CREATE TABLE manifest (
 CREATE TABLE step (
     step_id             INTEGER PRIMARY KEY,
     cycle               INTEGER NOT NULL,   -- from 1; a purge begins one
-    part                TEXT NOT NULL,      -- vocabulary.part.Part
-    number              INTEGER NOT NULL,   -- from 1 within its part: round, wait state, access group ...
-    position            INTEGER NOT NULL,   -- from 0 within part and number
+    part                TEXT NOT NULL,      -- vocabulary.phase.Phase
+    number              INTEGER NOT NULL,   -- from 1 within its phase: round, wait state, access group ...
+    position            INTEGER NOT NULL,   -- from 0 within phase and number
     stimulus            TEXT,               -- JSON of vocabulary.stimulus.Stimulus; NULL in an idle gap
     stop                TEXT NOT NULL,      -- JSON of vocabulary.stop.StopRule
     ramp_ns             INTEGER NOT NULL,
@@ -120,7 +120,7 @@ CREATE TABLE health_reading (               -- what the device's own log said at
     position            INTEGER PRIMARY KEY,
     occasion            TEXT NOT NULL,      -- record.health.Occasion: before, during, after
     cycle               INTEGER NOT NULL,   -- 0 before the first purge
-    part                TEXT,               -- vocabulary.part.Part; NULL before and after the run
+    part                TEXT,               -- vocabulary.phase.Phase; NULL before and after the run
     number              INTEGER,
     read_at             TEXT NOT NULL,      -- ISO 8601, UTC
     t_ns                INTEGER,            -- engine clock; NULL before the first step

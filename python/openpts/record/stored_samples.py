@@ -12,7 +12,7 @@ from msgspec import Struct, ValidationError
 
 from openpts.record.decoding import Count, Finite, Moment, decode_json, rows_of
 from openpts.record.schema import REPEATED
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import (
     NOTHING,
     CpuShares,
@@ -61,12 +61,12 @@ _ErrorRow = tuple[int, str, str, Count, str]
 _StandstillRow = tuple[int, Moment, Count]
 
 
-class _StepRow(Struct, frozen=True, array_like=True):
+class _StepRow(Struct, frozen=True, array_like=True, rename={"phase": "part"}):
     """The columns of a step that are read, in this order."""
 
     step_id: int
     cycle: Count
-    part: Part
+    phase: Phase
     number: Count
     position: Count
     stimulus: str | None
@@ -93,7 +93,7 @@ class _StepRow(Struct, frozen=True, array_like=True):
 
 
 _STEPS: Final = (
-    f"SELECT {', '.join(_StepRow.__struct_fields__)} FROM step "  # noqa: S608 our names
+    f"SELECT {', '.join(_StepRow.__struct_encode_fields__)} FROM step "  # noqa: S608 our names
     "WHERE state != ? ORDER BY step_id"
 )
 
@@ -123,7 +123,7 @@ def stored_samples(
     for row in steps:
         step_id = row.step_id
         yield (
-            StepPlace(row.cycle, row.part, row.number, row.position),
+            StepPlace(row.cycle, row.phase, row.number, row.position),
             _sample(
                 row,
                 operations[step_id],

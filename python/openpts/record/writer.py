@@ -17,7 +17,7 @@ from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, StepState
 
 DATABASE_NAME = "run.db"
@@ -100,7 +100,7 @@ class RunWriter:
                 (
                     health.occasion,
                     health.cycle,
-                    health.part,
+                    health.phase,
                     health.number,
                     health.read_at,
                     health.t_ns,
@@ -140,12 +140,12 @@ class RunWriter:
             _insert(connection, "io_error", step_id, _error_rows(sample))
             _insert(connection, "standstill", step_id, _standstill_rows(sample))
 
-    def set_aside(self, cycle: int, part: Part, number: int) -> None:
-        """Let the complete steps of this number of a part count for nothing: they are repeated."""
+    def set_aside(self, cycle: int, phase: Phase, number: int) -> None:
+        """Let the complete steps of this number of a phase count for nothing: they are repeated."""
         with self._transaction() as connection:
             connection.execute(
                 "UPDATE step SET state = ? WHERE cycle = ? AND part = ? AND number = ? AND state = ?",
-                (REPEATED, cycle, part, number, StepState.COMPLETE),
+                (REPEATED, cycle, phase, number, StepState.COMPLETE),
             )
 
     def close(self) -> None:
@@ -209,7 +209,7 @@ def _is_last(connection: sqlite3.Connection, place: StepPlace) -> bool:
     """Whether the step that was stored last has this place."""
     query = "SELECT cycle, part, number, position FROM step WHERE state != ? ORDER BY step_id DESC LIMIT 1"
     found = connection.execute(query, (REPEATED,)).fetchone()
-    return found is not None and tuple(found) == (place.cycle, place.part, place.number, place.position)
+    return found is not None and tuple(found) == (place.cycle, place.phase, place.number, place.position)
 
 
 def _insert(connection: sqlite3.Connection, table: str, step_id: int | None, rows: Sequence[Row]) -> None:
@@ -233,7 +233,7 @@ def _step_row(place: StepPlace, sample: Sample) -> dict[str, object]:
     user_pct, sys_pct, iowait_pct, process_ns = _cpu_columns(sample.cpu)
     return {
         "cycle": place.cycle,
-        "part": place.part,
+        "part": place.phase,
         "number": place.number,
         "position": place.position,
         "stimulus": None if step.stimulus is None else _json(step.stimulus),

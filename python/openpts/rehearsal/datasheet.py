@@ -12,7 +12,7 @@ from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.rounds.results import analyse_round_test
 from openpts.record.reader import Run
 from openpts.units import KIB
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
@@ -27,7 +27,7 @@ _THROUGHPUT: Final = {
     "sequential_write_bytes_per_s": _SEQUENTIAL_WRITE,
     "sequential_read_bytes_per_s": _SEQUENTIAL_READ,
 }
-_CONTINUOUS: Final = (Part.WDPC, Part.SATURATION)
+_CONTINUOUS: Final = (Phase.WDPC, Phase.SATURATION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def _of_cells(run: Run) -> Iterator[tuple[str, float]]:
 
 
 def _cells(run: Run, conditions: RoundConditions, cycle: int) -> Iterator[tuple[str, float]]:
-    rounds = run.part(Part.ROUND, cycle=cycle)
+    rounds = run.phase(Phase.ROUND, cycle=cycle)
     numbered = [(step.place.number, step.sample) for step in rounds]
     sizes = {s.step.stimulus.block_size_bytes for _, s in numbered if s.step.stimulus is not None}
     finished = run.manifest.cycles[cycle - 1 : cycle]
@@ -71,15 +71,15 @@ def _cells(run: Run, conditions: RoundConditions, cycle: int) -> Iterator[tuple[
 
 
 def _of_wipc(run: Run) -> Iterator[tuple[str, float]]:
-    for step in run.part(Part.WIPC):
+    for step in run.phase(Phase.WIPC):
         if _SEQUENTIAL_WRITE.matches(step.sample.step.stimulus):
             yield "sequential_write_bytes_per_s", step.sample.bandwidth_bytes_per_s
 
 
 def _of_continuous(run: Run) -> Iterator[tuple[str, float]]:
     """The last minute of a long stimulus is repeated for all that would follow."""
-    for part in _CONTINUOUS:
-        samples = [step.sample for step in run.part(part)]
+    for phase in _CONTINUOUS:
+        samples = [step.sample for step in run.phase(phase)]
         for name, point in _IOPS.items():
             if (last := _last(samples, point)) is not None:
                 yield name, last.iops

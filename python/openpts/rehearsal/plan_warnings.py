@@ -8,7 +8,7 @@ from openpts.record.reader import Run
 from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.scale import ios_for_nines, nines_of, scale_concerns, times_text
 from openpts.units import NS_PER_S, format_capacity
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import planned_length_ns
@@ -79,12 +79,12 @@ def _nines(run: Run, nines: int | None) -> Iterator[PlanConcern]:
 
 def _shown(run: Run) -> list[Sample]:
     """The histograms of a test that has some, else the last round of each cycle."""
-    if histograms := run.part(Part.HISTOGRAM):
+    if histograms := run.phase(Phase.HISTOGRAM):
         return [step.sample for step in histograms]
     return [
         step.sample
         for number, cycle in enumerate(run.manifest.cycles, start=1)
-        for step in run.part(Part.ROUND, cycle=number, number=cycle.outcome.last_round)
+        for step in run.phase(Phase.ROUND, cycle=number, number=cycle.outcome.last_round)
     ]
 
 
@@ -103,7 +103,7 @@ def _cache(subject: Subject, run: Run) -> Iterator[PlanConcern]:
     active_bytes = round(
         (conditions.active_range.end_pct - conditions.active_range.start_pct) / 100 * subject.capacity_bytes
     )
-    first = run.part(Part.WIPC) or list(run.steps)
+    first = run.phase(Phase.WIPC) or list(run.steps)
     written_bytes = sum(step.sample.write.bytes for step in first)
     cache = f"the single-bit cache of a fresh drive takes {format_capacity(cache_bytes)}"
     if active_bytes < cache_bytes:
@@ -115,7 +115,7 @@ def _cache(subject: Subject, run: Run) -> Iterator[PlanConcern]:
     if written_bytes < cache_bytes:
         yield PlanConcern(
             "cache end",
-            f"{cache}, {'preconditioning' if run.part(Part.WIPC) else 'the whole test'} writes "
+            f"{cache}, {'preconditioning' if run.phase(Phase.WIPC) else 'the whole test'} writes "
             f"{format_capacity(written_bytes)}: its end is not reached before figures count; "
             f"write at least {share:.2g} times the capacity",
         )

@@ -147,8 +147,9 @@ def _longest_ns(run: Run, planned: Sequence[PlannedApply]) -> int:
     """What was rehearsed at its own length, and what did not come to pass as planned."""
     rehearsed: dict[tuple[object, ...], int] = {}
     for step in run.steps:
-        key = (step.place.cycle, step.place.part, step.place.number)
+        key = (step.place.cycle, step.place.phase, step.place.number)
         rehearsed[key] = rehearsed.get(key, 0) + step.sample.elapsed_ns
     return sum(
-        rehearsed.get((one.cycle, one.apply.part, one.apply.number), sum(one.durations_ns)) for one in planned
+        rehearsed.get((one.cycle, one.apply.phase, one.apply.number), sum(one.durations_ns))
+        for one in planned
     )

@@ -15,7 +15,7 @@ from openpts.report.host_page import no_audit
 from openpts.report.telemetry_blocks import telemetry_blocks
 from openpts.units import NS_PER_MS, format_gap
 from openpts.vocabulary.own_share import KERNEL_THREADS
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
 
 _ENGINE: Final = (
@@ -57,17 +57,21 @@ def _host_blocks(run: Run) -> tuple[Block, ...]:
     return () if reason is None else (reason,)
 
 
-def _by_part(steps: Iterable[StepRecord]) -> dict[Part, list[StepRecord]]:
+def _by_phase(steps: Iterable[StepRecord]) -> dict[Phase, list[StepRecord]]:
     """Steps of each part, all its numbers and cycles together, in the order in which parts first came."""
-    parts: dict[Part, list[StepRecord]] = defaultdict(list)
+    parts: dict[Phase, list[StepRecord]] = defaultdict(list)
     for step in steps:
-        parts[step.place.part].append(step)
+        parts[step.place.phase].append(step)
     return parts
 
 
-def _part_name(part: Part) -> str:
+def _phase_name(phase: Phase) -> str:
     return (
-        "WIPC" if part is Part.WIPC else "WDPC" if part is Part.WDPC else capitalised(part.replace("_", " "))
+        "WIPC"
+        if phase is Phase.WIPC
+        else "WDPC"
+        if phase is Phase.WDPC
+        else capitalised(phase.replace("_", " "))
     )
 
 
@@ -79,14 +83,14 @@ def _gap_blocks(run: Run) -> tuple[Block, ...]:
     table = Table(
         id="run-conditions-gaps",
         title="Time without I/O before the steps of each part",
-        head=Column("Part", align="left", width=1.2),
+        head=Column("Phase", align="left", width=1.2),
         columns=(
             Column("Gaps", width=0.7),
             Column("Median (ms)", width=0.8),
             Column("Longest (ms)", width=0.8),
             Column("Longest gap before", align="left", width=2.5),
         ),
-        rows=tuple(_gap_row(part, of_part) for part, of_part in _by_part(steps).items()),
+        rows=tuple(_gap_row(phase, of_part) for phase, of_part in _by_phase(steps).items()),
         note="A gap: from the last completion of a step to the first submission of the next. Idle time that "
         "a test asks for and the purge before a cycle are not gaps.",
     )
@@ -98,11 +102,11 @@ def _gap_ns(step: StepRecord) -> int:
     return step.sample.gap_ns or 0
 
 
-def _gap_row(part: Part, steps: Sequence[StepRecord]) -> Row:
+def _gap_row(phase: Phase, steps: Sequence[StepRecord]) -> Row:
     gaps_ns = [_gap_ns(step) for step in steps]
     longest = max(steps, key=_gap_ns)
     return Row(
-        Cell(_part_name(part)),
+        Cell(_phase_name(phase)),
         (
             cells.number(len(gaps_ns), 0),
             cells.number(statistics.median(gaps_ns) / NS_PER_MS, 3),
@@ -134,12 +138,12 @@ def _processor_blocks(run: Run) -> tuple[Block, ...]:
     steps = [step for step in run.steps if step.sample.cpu is not None and step.sample.elapsed_ns]
     if not steps:
         return (Verdict("Processor time: n/a (not reported by the engine)."),)
-    parts = _by_part(steps)
+    parts = _by_phase(steps)
     return (
         Table(
             id="run-conditions-cpu",
             title="Time of all processors of the host",
-            head=Column("Part", align="left", width=1.2),
+            head=Column("Phase", align="left", width=1.2),
             columns=(
                 Column("User (%)"),
                 Column("Sys (%)"),
@@ -149,7 +153,7 @@ def _processor_blocks(run: Run) -> tuple[Block, ...]:
                 Column("openpts (processors)"),
             ),
             rows=(
-                *(_processor_row(_part_name(part), of_part) for part, of_part in parts.items()),
+                *(_processor_row(_phase_name(phase), of_part) for phase, of_part in parts.items()),
                 _processor_row("Whole run", steps),
             ),
             note="Means over time, highest of single steps. The last column is the processor time of openpts "

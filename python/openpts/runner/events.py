@@ -10,7 +10,7 @@ from openpts.record.manifest import Manifest, RunState
 from openpts.runner.healing import Healing
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -105,7 +105,7 @@ class StepFinished:
 class SteadyStateJudged:
     """The last five rounds, or tracking rounds, were judged; one report per name."""
 
-    part: Part
+    phase: Phase
     round_number: int
     names: tuple[str, ...]
     reports: tuple[SteadyStateReport, ...]

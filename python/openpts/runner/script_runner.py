@@ -32,7 +32,7 @@ from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -53,7 +53,7 @@ STOP_LIMIT_S = 3.0
 # A machine that falls asleep again and again must not keep a run from its end.
 _MOST_REPEATS: Final = 3
 # Idle means that the host issues no commands, nor asks for a temperature.
-_WITHOUT_COMMANDS: Final = frozenset({Part.WAIT_STATE})
+_WITHOUT_COMMANDS: Final = frozenset({Phase.WAIT_STATE})
 
 
 @dataclass(slots=True)
@@ -69,7 +69,7 @@ class LiveDriver:
     _hangs: HangWatch = field(default_factory=HangWatch)
     _unwritten: list[StepFinished] = field(default_factory=list)
     _not_entered: list[Deviation] = field(default_factory=list)
-    _place: StepPlace = field(default_factory=lambda: StepPlace(0, Part.WIPC, 1, 0))
+    _place: StepPlace = field(default_factory=lambda: StepPlace(0, Phase.WIPC, 1, 0))
     _purges: list[PurgeReport] = field(default_factory=list)
     _write_caches: list[WriteCacheReport] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(default_factory=list)
@@ -116,10 +116,10 @@ class LiveDriver:
                 self.add_deviations(deviations)
             case Apply():
                 return tuple(self._run(request))
-            case ReadHealth(part, number):
-                return self._health(Occasion.DURING, part, number)
-            case SteadyStateChecked(part, number, names, reports):
-                self.emit(SteadyStateJudged(part, number, names, reports))
+            case ReadHealth(phase, number):
+                return self._health(Occasion.DURING, phase, number)
+            case SteadyStateChecked(phase, number, names, reports):
+                self.emit(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
                 if self._write_caches:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
@@ -139,11 +139,11 @@ class LiveDriver:
         """Read the log where every test leaves the device alone: before and after the purge of a cycle."""
         self._health(Occasion.DURING, None, None)
 
-    def _health(self, occasion: Occasion, part: Part | None, number: int | None) -> HealthReading:
+    def _health(self, occasion: Occasion, phase: Phase | None, number: int | None) -> HealthReading:
         reading = self.read_health()
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         self.writer.add_health(
-            HealthRecord(occasion, len(self._purges), part, number, now, self._step_ended_ns, reading)
+            HealthRecord(occasion, len(self._purges), phase, number, now, self._step_ended_ns, reading)
         )
         return reading
 
@@ -169,12 +169,12 @@ class LiveDriver:
                 return samples
             repeats_left -= 1
             self._write_down()
-            self.writer.set_aside(self._place.cycle, apply.part, apply.number)
+            self.writer.set_aside(self._place.cycle, apply.phase, apply.number)
             self._place = replace(self._place, position=0)
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         cycle, steps = len(self._purges), apply.steps
-        self.sampler.leave_drive_alone = apply.part in _WITHOUT_COMMANDS
+        self.sampler.leave_drive_alone = apply.phase in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
         self._write_down()
@@ -208,12 +208,12 @@ class LiveDriver:
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
 
     def _places(self, cycle: int, apply: Apply) -> list[StepPlace]:
-        """Steps that are asked for piece by piece, within one part and number, count on."""
+        """Steps that are asked for piece by piece, within one phase and number, count on."""
         last = self._place
-        goes_on = (last.cycle, last.part, last.number) == (cycle, apply.part, apply.number)
+        goes_on = (last.cycle, last.phase, last.number) == (cycle, apply.phase, apply.number)
         first = last.position if goes_on else 0
         return [
-            StepPlace(cycle, apply.part, apply.number, first + index) for index in range(len(apply.steps))
+            StepPlace(cycle, apply.phase, apply.number, first + index) for index in range(len(apply.steps))
         ]
 
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:

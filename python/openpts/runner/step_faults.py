@@ -6,7 +6,7 @@ from typing import Final
 from openpts.engine.contract import OutstandingIo
 from openpts.units import NS_PER_S, format_duration
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import StepPlace
+from openpts.vocabulary.phase import StepPlace
 from openpts.vocabulary.sample import IoErrors, IoFailure, Sample, StepState
 from openpts.vocabulary.stop import ended_late, planned_length_ns
 

@@ -16,7 +16,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -38,14 +38,14 @@ class SetWriteCache:
 class Apply:
     """Carry out steps without idle time between them.
 
-    ``number`` counts from 1 within the part (see there); a further request with the same part and number goes
-    on with it. ``most`` is how many of this part there will be at the most, None where only one is or nobody
+
+
     knows. ``may_fail``: a step that fails is a result. Its sample is then the last of the answer, and the
     script may ask for no more I/O. ``repeatable``: where openpts itself stood still in one of the steps, all
     of them may be carried out again, and only the last time counts.
     """
 
-    part: Part
+    phase: Phase
     number: int
     steps: tuple[Step, ...]
     most: int | None = None
@@ -55,17 +55,17 @@ class Apply:
 
 @dataclass(frozen=True, slots=True)
 class ReadHealth:
-    """Read the device's own log between steps; the record keeps it under the part and number."""
+    """Read the device's own log between steps; the record keeps it under the phase and number."""
 
-    part: Part
+    phase: Phase
     number: int
 
 
 @dataclass(frozen=True, slots=True)
 class SteadyStateChecked:
-    """The script has judged the window that ends at this round of the part; one report per ``names``."""
+    """The script has judged the window that ends at this round of the phase; one report per ``names``."""
 
-    part: Part
+    phase: Phase
     round_number: int
     names: tuple[str, ...]
     reports: tuple[SteadyStateReport, ...]

@@ -17,7 +17,7 @@ from openpts.procedures.pts.hir.results import summarise_segment
 from openpts.procedures.pts.xsr.results import analyse_cross_stimulus
 from openpts.procedures.shared.rounds.matrix import measure_cell
 from openpts.units import KIB, MB, MIB, NS_PER_MS, NS_PER_S, format_latency_ms, parse_size_bytes
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Measured, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration, SteadyFigure
@@ -48,7 +48,7 @@ def sample(
     stimulus = Stimulus.of(order, round(kib * KIB), reads, *tc_qd, ActiveRange())
     exact = Fraction(str(iops))
     step = Step(stimulus, Duration.seconds(seconds))
-    return Drive(10**12, lambda *_: exact).sample(Part.ROUND, 1, step)
+    return Drive(10**12, lambda *_: exact).sample(Phase.ROUND, 1, step)
 
 
 def cells(table: dict[str, Any], field: str) -> list[tuple[float, str, float]]:
@@ -119,15 +119,15 @@ def test_latency_table() -> None:
 
 
 def _with_latencies(measured: Sample, art_ms: float, mrt_ms: float) -> Sample:
-    def changed(part: Any) -> Any:
+    def changed(phase: Any) -> Any:
         return (
             with_changes(
-                part,
-                latency_sum_ns=round(part.ios * art_ms * NS_PER_MS),
+                phase,
+                latency_sum_ns=round(phase.ios * art_ms * NS_PER_MS),
                 latency_max_ns=round(mrt_ms * NS_PER_MS),
             )
-            if part.ios
-            else part
+            if phase.ios
+            else phase
         )
 
     return with_changes(measured, read=changed(measured.read), write=changed(measured.write))
@@ -142,7 +142,7 @@ def test_idle_recovery_table() -> None:
     ):
         burst = _with_latencies(sample(iops, seconds=5), art_ms, mrt_ms)
         idle_s = 0 if segment == "baseline" else 5 * segment
-        idle = Drive(1, lambda *_: 1).sample(Part.WAIT_STATE, 1, Step(None, Duration.seconds(idle_s)))
+        idle = Drive(1, lambda *_: 1).sample(Phase.WAIT_STATE, 1, Step(None, Duration.seconds(idle_s)))
         steps = [
             with_changes(step, started_ns=cycle * (5 + idle_s) * NS_PER_S + at_ns)
             for cycle in range(360)
@@ -235,7 +235,7 @@ def test_tkperf_would_have_been_saturated_after_51_rounds_of_a_minute() -> None:
     table = TKPERF["write_saturation"]
     capacity_bytes = TKPERF["user_capacity_bytes"]
     played = play("wsat", "enterprise", lambda *_: table["iops"], capacity_bytes)
-    minutes = played.elapsed_s(Part.SATURATION) / 60
+    minutes = played.elapsed_s(Phase.SATURATION) / 60
     assert minutes == pytest.approx(table["rounds_of_60_s_to_four_capacities"], abs=0.0005)
 
 

@@ -17,7 +17,7 @@ from openpts.procedures.shared.demand.operating_points import (
 )
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.units import NS_PER_MS, NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.unit.procedures.pts.trace.player import Drive
@@ -100,10 +100,10 @@ def test_operating_points_go_from_high_to_low() -> None:
 @pytest.mark.parametrize("case", VECTORS["active_range"])
 @pytest.mark.proves("PTS-DEF-01")
 def test_active_range(case: dict[str, float]) -> None:
-    part = ActiveRange(case["start_pct"], case["end_pct"])
+    phase = ActiveRange(case["start_pct"], case["end_pct"])
     max_user_lba = int(case["max_user_lba"])
-    assert part.first_and_last_lba(max_user_lba) == (case["first_lba"], case["last_lba"])
-    assert part.bytes_of((max_user_lba + 1) * 512, 512) == (
+    assert phase.first_and_last_lba(max_user_lba) == (case["first_lba"], case["last_lba"])
+    assert phase.bytes_of((max_user_lba + 1) * 512, 512) == (
         case["first_lba"] * 512,
         (case["last_lba"] + 1) * 512,
     )
@@ -112,8 +112,8 @@ def test_active_range(case: dict[str, float]) -> None:
 @pytest.mark.parametrize("name", ["iops", "tp", "lat"])
 @pytest.mark.proves("PTS-IOPS-07", "PTS-TP-08", "PTS-LAT-07", "PTS-PRE-02")
 def test_a_client_drive_is_preconditioned_2_67_times_in_its_range(name: str) -> None:
-    played = play(name, "client", settling(STEADY, Part.ROUND))
-    (first, *_) = (applied for applied in played.applied if applied.part is Part.WIPC)
+    played = play(name, "client", settling(STEADY, Phase.ROUND))
+    (first, *_) = (applied for applied in played.applied if applied.phase is Phase.WIPC)
     assert first.step.stimulus is not None
     start, end = first.step.stimulus.active_range.bytes_of(CAPACITY_BYTES, 512)
     # 500 MB/s are written, so the time tells the bytes
@@ -134,6 +134,6 @@ def test_ios_needed_for_so_many_nines(nines: int, ios: int) -> None:
 def test_time_for_so_many_nines(case: dict[str, float]) -> None:
     stimulus = Stimulus.of(AccessPattern.RANDOM, 4096, 0, 1, 1, ActiveRange())
     drive = Drive(1, lambda *_: case["iops"])
-    measured = drive.sample(Part.ROUND, 1, Step(stimulus, Duration.seconds(60)))
+    measured = drive.sample(Phase.ROUND, 1, Step(stimulus, Duration.seconds(60)))
     length_s = histogram_ns(0, int(case["nines"]), [measured]) / NS_PER_S
     assert case["seconds_minimum"] < case["seconds_recommended"] <= length_s < case["seconds_recommended"] + 1

@@ -7,7 +7,7 @@ import pytest
 from openpts.analysis.steady_state import window_ending_at
 from openpts.procedures.shared.tracking.other_minutes import OtherMinutes, other_minutes
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -20,8 +20,8 @@ STEP = Step(Stimulus.of(AccessPattern.RANDOM, 4 * KIB, 0, 4, 32, ActiveRange()),
 
 def minutes(rate: Callable[[int], float], count: int = 4 * PERIOD + 1) -> list[Sample]:
     """So many steps of a minute; minute 0 is the first."""
-    drive = Drive(2**40, lambda _stimulus, _part, number: rate(number))
-    return [drive.sample(Part.WDPC, number, STEP) for number in range(count)]
+    drive = Drive(2**40, lambda _stimulus, _phase, number: rate(number))
+    return [drive.sample(Phase.WDPC, number, STEP) for number in range(count)]
 
 
 def between(rate: Callable[[int], float]) -> OtherMinutes:
@@ -78,9 +78,9 @@ def test_without_minutes_between_there_is_nothing_to_say(period: int) -> None:
     verdict = window_ending_at([1000.0] * 5, 5)
     starts = [number * period * MINUTE_NS for number in range(5)]
     long = Step(STEP.stimulus, Duration(29 * MINUTE_NS))
-    drive = Drive(2**40, lambda _stimulus, _part, _number: 1000)
+    drive = Drive(2**40, lambda _stimulus, _phase, _number: 1000)
     steps = [STEP] * 5 if period == 1 else [STEP, *[long, STEP] * 4]
-    samples = [drive.sample(Part.WDPC, 1, step) for step in steps]
+    samples = [drive.sample(Phase.WDPC, 1, step) for step in steps]
     arguments = {"minute_ns": MINUTE_NS, "period_ns": period * MINUTE_NS}
     assert other_minutes(samples, verdict, starts, **arguments) is None
     assert other_minutes(samples, None, [], **arguments) is None

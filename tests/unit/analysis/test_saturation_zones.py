@@ -5,7 +5,7 @@ import pytest
 from openpts.analysis.minutes import minutes_of, pieces_of
 from openpts.analysis.saturation import Zones, zones_of
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
 from tests.unit.procedures.pts.trace.player import Drive
@@ -20,7 +20,7 @@ STEP = Step(
 def zones(course: list[float]) -> Zones | None:
     """The zones of a course with so many IOPS in each minute."""
     samples = [
-        Drive(2**40, lambda stimulus, part, number: course[number]).sample(Part.SATURATION, number, STEP)
+        Drive(2**40, lambda stimulus, phase, number: course[number]).sample(Phase.SATURATION, number, STEP)
         for number in range(len(course))
     ]
     return zones_of(minutes_of(samples, MINUTE_NS), pieces_of(samples))

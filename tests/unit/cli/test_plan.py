@@ -52,7 +52,7 @@ def test_a_test_without_a_purge_tells_of_none_and_takes_no_method() -> None:
 
 def test_every_step_of_a_round_is_there_in_its_order() -> None:
     blocks = plan_of("iops", "--capacity", "1TB")["blocks"]
-    assert [(b["count"], [p["part"] for p in b["parts"]]) for b in blocks] == [
+    assert [(b["count"], [p["phase"] for p in b["parts"]]) for b in blocks] == [
         (1, ["wipc"]),
         (25, ["round"]),
     ]

@@ -9,7 +9,7 @@ from openpts.cli.progress import RunProgress
 from openpts.engine.contract import EngineProgress
 from openpts.runner.events import StepsStarted, Ticked
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, Steady, SteadyFigure
@@ -110,15 +110,15 @@ def test_what_the_plan_does_not_have_has_no_time_left() -> None:
     progress = RunProgress()
     progress.hear(STARTED)
     progress.hear(StepsStarted(2, round_of(1, POINT)))
-    progress.hear(Ticked(StepPlace(2, Part.ROUND, 1, 0), POINT, EngineProgress(1, NS_PER_S // 2, 1, 1)))
+    progress.hear(Ticked(StepPlace(2, Phase.ROUND, 1, 0), POINT, EngineProgress(1, NS_PER_S // 2, 1, 1)))
     assert progress.time_left() is None
     assert now_line(progress).startswith("cycle 2, round 1 of at most 7, step 1 of 1, RND 4 KiB 0/100: ")
 
 
 def test_a_saturation_whose_end_depends_on_the_drive_is_no_bound() -> None:
-    saturation = Apply(Part.SATURATION, 1, (POINT,), 2)
-    follow = Apply(Part.SATURATION, 2, (POINT, POINT), 2)
-    histogram = Apply(Part.HISTOGRAM, 1, (POINT,))
+    saturation = Apply(Phase.SATURATION, 1, (POINT,), 2)
+    follow = Apply(Phase.SATURATION, 2, (POINT, POINT), 2)
+    histogram = Apply(Phase.HISTOGRAM, 1, (POINT,))
     progress = RunProgress()
     progress.hear(replace(STARTED, plan=tuple(planned(apply) for apply in (saturation, follow, histogram))))
     progress.hear(StepsStarted(1, saturation))
@@ -146,7 +146,7 @@ def test_a_step_until_steady_shows_no_end_that_nobody_knows(clock: Clock) -> Non
     progress.hear(ticked(None, 0, until_steady))
     clock.now_s += 1
     progress.hear(ticked(None, 0, until_steady, bytes=250_000_000))
-    assert (progress.step_fraction, progress.part_fraction) == (None, 0)
+    assert (progress.step_fraction, progress.phase_fraction) == (None, 0)
     assert progress.time_left() is None
     assert time_text(progress) == "1.00 s elapsed"
 

@@ -10,7 +10,7 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.registry import PTS
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 CAPACITY_BYTES = 10**12
 FAST, SLOW = AssumedDrive(write_iops=1e6, write_bytes_per_s=1e10), AssumedDrive(write_bytes_per_s=1e6)
@@ -29,12 +29,12 @@ def minutes(test: str, drive: AssumedDrive, ending: Ending, wanted: Callable[[Pl
     return sum(sum(one.durations_ns) for one in planned if one.cycle == 1 and wanted(one)) / 60e9
 
 
-def parts(*names: Part) -> Callable[[PlannedApply], bool]:
-    return lambda one: one.apply.part in names
+def parts(*names: Phase) -> Callable[[PlannedApply], bool]:
+    return lambda one: one.apply.phase in names
 
 
-ROUNDS = parts(Part.ROUND)
-VARIATION = parts(Part.ROUND, Part.ROUND_PREWRITE)
+ROUNDS = parts(Phase.ROUND)
+VARIATION = parts(Phase.ROUND, Phase.ROUND_PREWRITE)
 
 
 @pytest.mark.parametrize("test", ["iops", "tp", "lat"])
@@ -46,26 +46,26 @@ def test_rounds(test: str) -> None:
 @pytest.mark.parametrize("test", ["hir", "cbw", "dirth"])
 def test_preconditioning(test: str) -> None:
     for ending in (Ending.SHORTEST, Ending.LONGEST):
-        assert minutes(test, FAST, ending, parts(Part.WDPC)) in said_minutes(test)
+        assert minutes(test, FAST, ending, parts(Phase.WDPC)) in said_minutes(test)
 
 
 @pytest.mark.parametrize("test", ["lat", "wsat"])
 def test_histograms(test: str) -> None:
-    assert minutes(test, FAST, Ending.SHORTEST, parts(Part.HISTOGRAM)) in said_minutes(test)
+    assert minutes(test, FAST, Ending.SHORTEST, parts(Phase.HISTOGRAM)) in said_minutes(test)
 
 
 def test_saturation_of_a_drive_that_is_too_slow_to_be_filled() -> None:
-    assert minutes("wsat", SLOW, Ending.LONGEST, parts(Part.SATURATION)) in said_minutes("wsat")
+    assert minutes("wsat", SLOW, Ending.LONGEST, parts(Phase.SATURATION)) in said_minutes("wsat")
 
 
 def test_wait_states() -> None:
-    states = parts(Part.WAIT_STATE, Part.RETURN_TO_BASELINE)
+    states = parts(Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE)
     assert minutes("hir", FAST, Ending.SHORTEST, states) in said_minutes("hir")
 
 
 def test_access_groups() -> None:
     assert {
-        minutes("xsr", FAST, Ending.SHORTEST, parts(Part.ACCESS_GROUP)),
+        minutes("xsr", FAST, Ending.SHORTEST, parts(Phase.ACCESS_GROUP)),
         minutes("xsr", FAST, Ending.SHORTEST, lambda one: one.apply.number == 1),
         minutes("xsr", FAST, Ending.SHORTEST, lambda one: one.apply.number == 2),
     } == said_minutes("xsr")
@@ -77,7 +77,7 @@ def test_demand_variation(test: str) -> None:
         test,
         FAST,
         Ending.SHORTEST,
-        lambda one: one.apply.part in {Part.HISTOGRAM, Part.HISTOGRAM_PREWRITE} and one.apply.number == 1,
+        lambda one: one.apply.phase in {Phase.HISTOGRAM, Phase.HISTOGRAM_PREWRITE} and one.apply.number == 1,
     )
     assert {
         minutes(test, FAST, Ending.SHORTEST, VARIATION),

@@ -17,7 +17,7 @@ from openpts.runner.events import Event, RunStarted, SteadyStateJudged, StepFini
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import SimulationFacts, TargetFacts, TargetKind
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
@@ -41,11 +41,11 @@ RESTLESS = judge(range(1, 6), [100.0, 150, 99, 100, 100])
 
 
 def wipc(*steps: Step) -> Apply:
-    return Apply(Part.WIPC, 1, steps)
+    return Apply(Phase.WIPC, 1, steps)
 
 
 def round_of(number: int, *steps: Step) -> Apply:
-    return Apply(Part.ROUND, number, steps, 7)
+    return Apply(Phase.ROUND, number, steps, 7)
 
 
 def planned(apply: Apply, step_s: float = 1.0, cycle: int = 1) -> PlannedApply:
@@ -76,8 +76,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 def place(round_number: int | None, position: int) -> StepPlace:
     """Of a round, or of preconditioning."""
     if round_number is None:
-        return StepPlace(1, Part.WIPC, 1, position)
-    return StepPlace(1, Part.ROUND, round_number, position)
+        return StepPlace(1, Phase.WIPC, 1, position)
+    return StepPlace(1, Phase.ROUND, round_number, position)
 
 
 def ticked(round_number: int | None, position: int, step: Step, **progress: Any) -> Ticked:
@@ -95,7 +95,7 @@ def ended(round_number: int | None, position: int, step: Step) -> StepFinished:
 
 def judged(number: int) -> SteadyStateJudged:
     names = tuple(str(variable) for variable in CONDITIONS.tracking)
-    return SteadyStateJudged(Part.ROUND, number, names, (STEADY, RESTLESS, STEADY))
+    return SteadyStateJudged(Phase.ROUND, number, names, (STEADY, RESTLESS, STEADY))
 
 
 SIMULATED_TARGET = TargetFacts(

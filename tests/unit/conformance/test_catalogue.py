@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 
 from openpts.conformance.catalogue import TESTS, Level, by_id, catalogue
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 # Shall, should and may for each group of requirements, counted in the list made from the specification.
 EXPECTED = {
@@ -35,7 +35,7 @@ EXPECTED = {
     "CBW": (56, 3, 3),
     "DIRTH": (49, 2, 2),
 }
-NEEDS = {*Part, "record", "steps", "purge", "cache", "window", "tracking_window", "result"}
+NEEDS = {*Phase, "record", "steps", "purge", "cache", "window", "tracking_window", "result"}
 
 
 def group(requirement_id: str) -> str:

@@ -24,7 +24,7 @@ from openpts.vocabulary.data import ZeroData
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport, SimulationFacts, TargetKind
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval, Sample, StepState
 from openpts.vocabulary.stimulus import ActiveRange
 from openpts.vocabulary.stop import Duration
@@ -40,13 +40,13 @@ def with_status(run: Run, status: Status) -> set[str]:
     return {id_ for id_, each in standing(run).items() if each.status is status}
 
 
-def changed(run: Run, part: Part, change: Callable[[Sample], Sample], number: int | None = None) -> Run:
+def changed(run: Run, phase: Phase, change: Callable[[Sample], Sample], number: int | None = None) -> Run:
     """The run with another record of the steps of a part."""
     return replace(
         run,
         steps=tuple(
             replace(step, sample=change(step.sample))
-            if step.place.part is part and number in {None, step.place.number}
+            if step.place.phase is phase and number in {None, step.place.number}
             else step
             for step in run.steps
         ),
@@ -150,81 +150,81 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "number", "change", "expected"),
+    ("name", "phase", "number", "change", "expected"),
     [
-        ("iops", Part.ROUND, None, shorter, {"PTS-IOPS-14"}),
-        ("iops", Part.ROUND, 2, shorter, {"PTS-IOPS-14"}),
-        ("iops", Part.ROUND, None, lambda s: restimulated(s, tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
-        ("iops", Part.ROUND, 1, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
-        ("iops", Part.WIPC, None, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
-        ("iops", Part.WIPC, None, lambda s: with_changes(s, write=NOTHING), {"PTS-IOPS-07"}),
-        ("iops", Part.WIPC, None, lambda s: restimulated(s, random_pct=100), {"PTS-IOPS-07"}),
+        ("iops", Phase.ROUND, None, shorter, {"PTS-IOPS-14"}),
+        ("iops", Phase.ROUND, 2, shorter, {"PTS-IOPS-14"}),
+        ("iops", Phase.ROUND, None, lambda s: restimulated(s, tc=8), {"PTS-IOPS-09", "PTS-THR-03"}),
+        ("iops", Phase.ROUND, 1, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-10"}),
+        ("iops", Phase.WIPC, None, lambda s: restimulated(s, data=ZeroData()), {"PTS-DAT-01", "PTS-IOPS-06"}),
+        ("iops", Phase.WIPC, None, lambda s: with_changes(s, write=NOTHING), {"PTS-IOPS-07"}),
+        ("iops", Phase.WIPC, None, lambda s: restimulated(s, random_pct=100), {"PTS-IOPS-07"}),
         (
             "iops",
-            Part.ROUND,
+            Phase.ROUND,
             1,
             lambda s: restimulated(s, active_range=ActiveRange(0, 50)),
             {"PTS-DEF-01", "PTS-GEN-04", "PTS-IOPS-01"},
         ),
         (
             "iops",
-            Part.ROUND,
+            Phase.ROUND,
             1,
             lambda s: with_changes(s, gap_ns=5 * 10**9),
             {"PTS-PRE-05", "PTS-PRE-06", "PTS-TOOL-10"},
         ),
-        ("iops", Part.ROUND, 3, lambda s: with_changes(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
+        ("iops", Phase.ROUND, 3, lambda s: with_changes(s, gap_ns=5 * 10**9), {"PTS-PRE-05", "PTS-TOOL-10"}),
         (
             "tp",
-            Part.ROUND,
+            Phase.ROUND,
             None,
             lambda s: restimulated(s, tc=2),
             {"PTS-TP-05", "PTS-TP-09", "PTS-TP-16", "PTS-THR-03"},
         ),
-        ("tp", Part.ROUND, None, shorter, {"PTS-TP-12"}),
-        ("lat", Part.ROUND, None, lambda s: restimulated(s, qd=2), {"PTS-LAT-04", "PTS-THR-03"}),
-        ("lat", Part.HISTOGRAM, None, shorter, {"PTS-LAT-15"}),
+        ("tp", Phase.ROUND, None, shorter, {"PTS-TP-12"}),
+        ("lat", Phase.ROUND, None, lambda s: restimulated(s, qd=2), {"PTS-LAT-04", "PTS-THR-03"}),
+        ("lat", Phase.HISTOGRAM, None, shorter, {"PTS-LAT-15"}),
         (
             "lat",
-            Part.HISTOGRAM,
+            Phase.HISTOGRAM,
             None,
             lambda s: with_changes(s, write=NOTHING),
             {"PTS-LAT-19", "PTS-LAT-20", "PTS-LAT-21"},
         ),
-        ("wsat", Part.HISTOGRAM, None, shorter, {"PTS-WSAT-18"}),
-        ("wsat", Part.SATURATION, None, lambda s: restimulated(s, tc=8), {"PTS-THR-03", "PTS-WSAT-18"}),
-        ("hir", Part.WAIT_STATE, 2, shorter, {"PTS-HIR-13"}),
-        ("hir", Part.WAIT_STATE, 10, shorter, {"PTS-HIR-16"}),
-        ("hir", Part.RETURN_TO_BASELINE, 3, shorter, {"PTS-HIR-17"}),
-        ("xsr", Part.ACCESS_GROUP, 1, shorter, {"PTS-XSR-07"}),
-        ("xsr", Part.ACCESS_GROUP, 2, shorter, {"PTS-XSR-10"}),
-        ("xsr", Part.ACCESS_GROUP, 3, lambda s: restimulated(s, tc=2), {"PTS-XSR-12"}),
+        ("wsat", Phase.HISTOGRAM, None, shorter, {"PTS-WSAT-18"}),
+        ("wsat", Phase.SATURATION, None, lambda s: restimulated(s, tc=8), {"PTS-THR-03", "PTS-WSAT-18"}),
+        ("hir", Phase.WAIT_STATE, 2, shorter, {"PTS-HIR-13"}),
+        ("hir", Phase.WAIT_STATE, 10, shorter, {"PTS-HIR-16"}),
+        ("hir", Phase.RETURN_TO_BASELINE, 3, shorter, {"PTS-HIR-17"}),
+        ("xsr", Phase.ACCESS_GROUP, 1, shorter, {"PTS-XSR-07"}),
+        ("xsr", Phase.ACCESS_GROUP, 2, shorter, {"PTS-XSR-10"}),
+        ("xsr", Phase.ACCESS_GROUP, 3, lambda s: restimulated(s, tc=2), {"PTS-XSR-12"}),
         (
             "xsr",
-            Part.ACCESS_GROUP,
+            Phase.ACCESS_GROUP,
             2,
             lambda s: with_changes(s, gap_ns=10**10),
             {"PTS-XSR-15", "PTS-TOOL-10"},
         ),
-        ("cbw", Part.ROUND, 2, shorter, {"PTS-CBW-24"}),
-        ("cbw", Part.ROUND_PREWRITE, 2, shorter, {"PTS-CBW-22"}),
-        ("cbw", Part.WDPC, None, lambda s: restimulated(s, tc=16), {"PTS-CBW-14"}),
-        ("cbw", Part.HISTOGRAM_PREWRITE, 1, shorter, {"PTS-CBW-37"}),
-        ("cbw", Part.HISTOGRAM, 3, shorter, {"PTS-CBW-38"}),
-        ("cbw", Part.ROUND, 1, lambda s: with_changes(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
+        ("cbw", Phase.ROUND, 2, shorter, {"PTS-CBW-24"}),
+        ("cbw", Phase.ROUND_PREWRITE, 2, shorter, {"PTS-CBW-22"}),
+        ("cbw", Phase.WDPC, None, lambda s: restimulated(s, tc=16), {"PTS-CBW-14"}),
+        ("cbw", Phase.HISTOGRAM_PREWRITE, 1, shorter, {"PTS-CBW-37"}),
+        ("cbw", Phase.HISTOGRAM, 3, shorter, {"PTS-CBW-38"}),
+        ("cbw", Phase.ROUND, 1, lambda s: with_changes(s, ios_by_zone=(4000, 4000, 2000)), {"PTS-CBW-11"}),
         (
             "cbw",
-            Part.ROUND,
+            Phase.ROUND,
             1,
             lambda s: with_changes(s, cpu=None),
             {"PTS-CBW-26", "PTS-CBW-30", "PTS-CBW-51"},
         ),
-        ("cbw", Part.HISTOGRAM, 1, lambda s: restimulated(s, tc=32, qd=32), {"PTS-CBW-36"}),
-        ("cbw", Part.HISTOGRAM, 2, lambda s: restimulated(s, tc=2), {"PTS-CBW-34", "PTS-CBW-40"}),
-        ("dirth", Part.HISTOGRAM_PREWRITE, 2, shorter, {"PTS-DIRTH-29"}),
+        ("cbw", Phase.HISTOGRAM, 1, lambda s: restimulated(s, tc=32, qd=32), {"PTS-CBW-36"}),
+        ("cbw", Phase.HISTOGRAM, 2, lambda s: restimulated(s, tc=2), {"PTS-CBW-34", "PTS-CBW-40"}),
+        ("dirth", Phase.HISTOGRAM_PREWRITE, 2, shorter, {"PTS-DIRTH-29"}),
         (
             "dirth",
-            Part.HISTOGRAM,
+            Phase.HISTOGRAM,
             1,
             lambda s: restimulated(s, tc=2, qd=2),
             {"PTS-DIRTH-24", "PTS-DIRTH-28", "PTS-DIRTH-33"},
@@ -232,9 +232,9 @@ def test_what_is_disclosed_fulfils_the_rule_of_disclosure() -> None:
     ],
 )
 def test_another_record_deviates_under_its_ids(
-    name: str, part: Part, number: int | None, change: Callable[[Sample], Sample], expected: set[str]
+    name: str, phase: Phase, number: int | None, change: Callable[[Sample], Sample], expected: set[str]
 ) -> None:
-    assert with_status(changed(made_up_run(name), part, change, number), Status.DEVIATED) >= expected
+    assert with_status(changed(made_up_run(name), phase, change, number), Status.DEVIATED) >= expected
 
 
 @pytest.mark.proves("PTS-DIRTH-03")
@@ -253,7 +253,7 @@ def test_measured_lengths_are_judged_also_of_a_simulated_drive() -> None:
     def drained(sample: Sample) -> Sample:
         return with_changes(sample, elapsed_ns=sample.elapsed_ns + 67 * 5_000_000)
 
-    run = changed(made_up_run("hir"), Part.RETURN_TO_BASELINE, drained)
+    run = changed(made_up_run("hir"), Phase.RETURN_TO_BASELINE, drained)
     assert "PTS-HIR-17" in with_status(run, Status.DEVIATED)
     facts = SimulationFacts("a", "a drive", "a model", scale=67, simulated_bytes=1, seed=1, assumed=())
     simulated = replace(
@@ -276,21 +276,21 @@ def test_measured_lengths_are_judged_also_of_a_simulated_drive() -> None:
 def test_elements_in_another_order_deviate(name: str, first: int, second: int, expected: set[str]) -> None:
     run = made_up_run(name)
     steps = list(run.steps)
-    start = next(i for i, step in enumerate(steps) if step.place.part is Part.ROUND)
+    start = next(i for i, step in enumerate(steps) if step.place.phase is Phase.ROUND)
     steps[start + first], steps[start + second] = steps[start + second], steps[start + first]
     assert with_status(replace(run, steps=tuple(steps)), Status.DEVIATED) == expected
 
 
 def test_wait_states_in_another_order_deviate() -> None:
     run = made_up_run("hir")
-    late = [step for step in run.steps if step.place.number == 10 and step.place.part is Part.WAIT_STATE]
+    late = [step for step in run.steps if step.place.number == 10 and step.place.phase is Phase.WAIT_STATE]
     others = [step for step in run.steps if step not in late]
     moved = replace(run, steps=(*late, *others))
     assert {"PTS-HIR-11", "PTS-GEN-09"} <= with_status(moved, Status.DEVIATED)
 
 
 def test_tracked_minutes_at_other_distances_deviate() -> None:
-    run = changed(made_up_run("cbw"), Part.WDPC, lambda s: with_changes(s, started_ns=s.started_ns * 2))
+    run = changed(made_up_run("cbw"), Phase.WDPC, lambda s: with_changes(s, started_ns=s.started_ns * 2))
     assert {"PTS-CBW-18"} <= with_status(run, Status.DEVIATED)
 
 
@@ -382,7 +382,7 @@ def test_what_an_interrupted_run_never_reached_is_not_met(name: str) -> None:
 
 
 def test_an_interrupted_run_has_no_results_but_its_rounds() -> None:
-    run = cut_after(made_up_run("iops"), lambda s: s.place.part is Part.WIPC or s.place.number <= 2)
+    run = cut_after(made_up_run("iops"), lambda s: s.place.phase is Phase.WIPC or s.place.number <= 2)
     found = standing(run)
     assert found["PTS-IOPS-12"].status is Status.MET
     assert found["PTS-IOPS-07"].status is Status.MET
@@ -395,7 +395,7 @@ def test_a_round_that_a_kill_cut_off_has_no_wrong_order(rounds: int) -> None:
     run = cut_after(
         made_up_run("iops"),
         lambda s: (
-            s.place.part is Part.WIPC
+            s.place.phase is Phase.WIPC
             or s.place.number < rounds
             or (s.place.number == rounds and s.place.position < 40)
         ),
@@ -468,21 +468,21 @@ def doubled(sample: Sample) -> Sample:
 
 
 @pytest.mark.parametrize(
-    ("name", "part", "change", "expected"),
+    ("name", "phase", "change", "expected"),
     [
-        ("iops", Part.ROUND, miscounted, {"PTS-IOPS-12", "PTS-IOPS-19", "PTS-TOOL-06"}),
-        ("iops", Part.ROUND, doubled, {"PTS-IOPS-13", "PTS-IOPS-16", "PTS-IOPS-19", "PTS-TOOL-08"}),
-        ("iops", Part.WIPC, doubled, {"PTS-IOPS-07", "PTS-TOOL-08"}),
-        ("lat", Part.ROUND, doubled, {"PTS-LAT-10", "PTS-LAT-13", "PTS-TOOL-08"}),
-        ("cbw", Part.ROUND, miscounted, {"PTS-CBW-07", "PTS-TOOL-06"}),
-        ("cbw", Part.HISTOGRAM, miscounted, {"PTS-CBW-38", "PTS-TOOL-06"}),
-        ("xsr", Part.ACCESS_GROUP, doubled, {"PTS-XSR-01", "PTS-TOOL-08"}),
+        ("iops", Phase.ROUND, miscounted, {"PTS-IOPS-12", "PTS-IOPS-19", "PTS-TOOL-06"}),
+        ("iops", Phase.ROUND, doubled, {"PTS-IOPS-13", "PTS-IOPS-16", "PTS-IOPS-19", "PTS-TOOL-08"}),
+        ("iops", Phase.WIPC, doubled, {"PTS-IOPS-07", "PTS-TOOL-08"}),
+        ("lat", Phase.ROUND, doubled, {"PTS-LAT-10", "PTS-LAT-13", "PTS-TOOL-08"}),
+        ("cbw", Phase.ROUND, miscounted, {"PTS-CBW-07", "PTS-TOOL-06"}),
+        ("cbw", Phase.HISTOGRAM, miscounted, {"PTS-CBW-38", "PTS-TOOL-06"}),
+        ("xsr", Phase.ACCESS_GROUP, doubled, {"PTS-XSR-01", "PTS-TOOL-08"}),
     ],
 )
 def test_what_the_counts_show_decides_and_not_what_was_ordered(
-    name: str, part: Part, change: Callable[[Sample], Sample], expected: set[str]
+    name: str, phase: Phase, change: Callable[[Sample], Sample], expected: set[str]
 ) -> None:
-    found = with_status(changed(made_up_run(name), part, change), Status.DEVIATED)
+    found = with_status(changed(made_up_run(name), phase, change), Status.DEVIATED)
     assert expected <= found
 
 
@@ -490,8 +490,8 @@ def test_figures_that_were_not_kept_deviate() -> None:
     def bare(sample: Sample) -> Sample:
         return with_changes(sample, write=with_changes(sample.write, histogram=b""))
 
-    assert with_status(changed(made_up_run("lat"), Part.HISTOGRAM, bare), Status.DEVIATED) >= {"PTS-LAT-16"}
-    silent = changed(made_up_run("iops"), Part.ROUND, lambda s: with_changes(s, read=NOTHING, write=NOTHING))
+    assert with_status(changed(made_up_run("lat"), Phase.HISTOGRAM, bare), Status.DEVIATED) >= {"PTS-LAT-16"}
+    silent = changed(made_up_run("iops"), Phase.ROUND, lambda s: with_changes(s, read=NOTHING, write=NOTHING))
     assert {"PTS-IOPS-15", "PTS-TOOL-11"} <= with_status(silent, Status.DEVIATED)
 
 
@@ -510,6 +510,6 @@ def test_more_outstanding_than_ordered_deviates() -> None:
 
     run = made_up_run("iops")
     assert standing(run)["PTS-DEF-13"].status is Status.UNVERIFIED
-    full, crowded = (changed(run, Part.ROUND, holding(4 * 32 + more)) for more in (0, 1))
+    full, crowded = (changed(run, Phase.ROUND, holding(4 * 32 + more)) for more in (0, 1))
     assert standing(full)["PTS-DEF-13"].status is Status.MET
     assert with_status(crowded, Status.DEVIATED) == {"PTS-DEF-13"}

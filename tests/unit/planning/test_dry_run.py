@@ -12,7 +12,7 @@ from openpts.planning.dry_run import Ending, PlannedApply, dry_run
 from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, MIB, NS_PER_S, NS_PER_US
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
 from openpts.vocabulary.stop import Duration
 
@@ -33,88 +33,88 @@ def planned(
     return dry_run(test.script(conditions, CAPACITY_BYTES), CAPACITY_BYTES, drive, ending)
 
 
-def numbers(plan: tuple[PlannedApply, ...], part: Part) -> list[int]:
-    return [one.apply.number for one in plan if one.apply.part is part]
+def numbers(plan: tuple[PlannedApply, ...], phase: Phase) -> list[int]:
+    return [one.apply.number for one in plan if one.apply.phase is phase]
 
 
-def duration_s(plan: tuple[PlannedApply, ...], *parts: Part) -> float:
-    return sum(sum(one.durations_ns) for one in plan if one.apply.part in parts) / NS_PER_S
+def duration_s(plan: tuple[PlannedApply, ...], *parts: Phase) -> float:
+    return sum(sum(one.durations_ns) for one in plan if one.apply.phase in parts) / NS_PER_S
 
 
 @pytest.mark.parametrize(("ending", "rounds"), [(Ending.SHORTEST, 5), (Ending.LONGEST, 25)])
 def test_iops_has_rounds_of_56_minutes_5_at_the_least_and_25_at_the_most(ending: Ending, rounds: int) -> None:
     plan = planned("iops", ending)
-    assert numbers(plan, Part.ROUND) == list(range(1, rounds + 1))
-    assert duration_s(plan, Part.ROUND) == rounds * 56 * 60
-    assert {len(one.apply.steps) for one in plan if one.apply.part is Part.ROUND} == {56}
+    assert numbers(plan, Phase.ROUND) == list(range(1, rounds + 1))
+    assert duration_s(plan, Phase.ROUND) == rounds * 56 * 60
+    assert {len(one.apply.steps) for one in plan if one.apply.phase is Phase.ROUND} == {56}
 
 
 @pytest.mark.parametrize("max_rounds", range(1, 12))
 def test_the_longest_run_is_steady_in_the_last_round_that_there_may_be(max_rounds: int) -> None:
-    assert numbers(planned("iops", max_rounds=max_rounds), Part.ROUND) == list(range(1, max_rounds + 1))
+    assert numbers(planned("iops", max_rounds=max_rounds), Phase.ROUND) == list(range(1, max_rounds + 1))
 
 
 @pytest.mark.parametrize("max_rounds", [5, 6, 7, 12, 25])
 def test_the_longest_run_of_hir_has_its_wait_states(max_rounds: int) -> None:
     """Without steady state it would end before them (PTS 11.2 step 3.2)."""
     plan = planned("hir", max_rounds=max_rounds)
-    assert numbers(plan, Part.WDPC)[-1] == max_rounds
-    assert numbers(plan, Part.WAIT_STATE) == [1, 2, 3, 5, 10]
+    assert numbers(plan, Phase.WDPC)[-1] == max_rounds
+    assert numbers(plan, Phase.WAIT_STATE) == [1, 2, 3, 5, 10]
 
 
 def test_wipc_takes_twice_the_capacity_at_the_assumed_rate() -> None:
     plan = planned("iops", Ending.SHORTEST)
-    (filling,) = [one for one in plan if one.apply.part is Part.WIPC]
+    (filling,) = [one for one in plan if one.apply.phase is Phase.WIPC]
     assert sum(filling.written_bytes) == pytest.approx(2 * CAPACITY_BYTES, rel=1e-6)
     assert sum(filling.durations_ns) / NS_PER_S == pytest.approx(2 * 1600e9 / 1e9, rel=1e-6)
 
 
 def test_hir_takes_the_hours_of_the_specification() -> None:
     plan = planned("hir")
-    assert duration_s(plan, Part.WAIT_STATE) == 46_800
-    assert duration_s(plan, Part.RETURN_TO_BASELINE) == 9_000
-    assert duration_s(plan, Part.WDPC) == 721 * 60
-    assert duration_s(planned("hir", Ending.SHORTEST), Part.WDPC) == 121 * 60
+    assert duration_s(plan, Phase.WAIT_STATE) == 46_800
+    assert duration_s(plan, Phase.RETURN_TO_BASELINE) == 9_000
+    assert duration_s(plan, Phase.WDPC) == 721 * 60
+    assert duration_s(planned("hir", Ending.SHORTEST), Phase.WDPC) == 121 * 60
 
 
 def test_xsr_takes_22_hours_whatever_the_drive() -> None:
     for ending in Ending:
-        assert duration_s(planned("xsr", ending), Part.ACCESS_GROUP) == 22 * 3600
+        assert duration_s(planned("xsr", ending), Phase.ACCESS_GROUP) == 22 * 3600
 
 
 @pytest.mark.parametrize("name", ["cbw", "dirth"])
 def test_demand_has_49_minutes_a_round_and_its_histograms(name: str) -> None:
     plan = planned(name)
-    assert duration_s(plan, Part.ROUND) == 25 * 49 * 60
-    histograms = len(numbers(plan, Part.HISTOGRAM))
+    assert duration_s(plan, Phase.ROUND) == 25 * 49 * 60
+    histograms = len(numbers(plan, Phase.HISTOGRAM))
     assert histograms >= 2
-    assert duration_s(plan, Part.HISTOGRAM_PREWRITE) == histograms * 3600
-    assert duration_s(plan, Part.HISTOGRAM) == histograms * 600
+    assert duration_s(plan, Phase.HISTOGRAM_PREWRITE) == histograms * 3600
+    assert duration_s(plan, Phase.HISTOGRAM) == histograms * 600
     # between 5 and 30 minutes, or 10 % of the capacity
-    assert 25 * 300 <= duration_s(plan, Part.ROUND_PREWRITE) <= 25 * 1800
+    assert 25 * 300 <= duration_s(plan, Phase.ROUND_PREWRITE) <= 25 * 1800
 
 
 def test_latency_has_rounds_of_9_minutes_and_a_histogram_of_20() -> None:
     plan = planned("lat")
-    assert duration_s(plan, Part.ROUND) == 25 * 9 * 60
-    assert duration_s(plan, Part.HISTOGRAM) == 1200
+    assert duration_s(plan, Phase.ROUND) == 25 * 9 * 60
+    assert duration_s(plan, Phase.HISTOGRAM) == 1200
 
 
 def test_throughput_has_a_cycle_for_each_block_size() -> None:
     plan = planned("tp")
     assert {one.cycle for one in plan} == {1, 2}
     for cycle in (1, 2):
-        rounds = [one for one in plan if (one.cycle, one.apply.part) == (cycle, Part.ROUND)]
+        rounds = [one for one in plan if (one.cycle, one.apply.phase) == (cycle, Phase.ROUND)]
         assert sum(sum(one.durations_ns) for one in rounds) == 25 * 2 * MINUTE_NS
 
 
 def test_saturation_ends_after_four_drive_fills_or_six_hours() -> None:
     slow = replace(DRIVE, write_iops=10_000)
-    assert duration_s(planned("wsat", drive=slow), Part.SATURATION) == pytest.approx(6 * 3600, rel=0.01)
+    assert duration_s(planned("wsat", drive=slow), Phase.SATURATION) == pytest.approx(6 * 3600, rel=0.01)
     fast = replace(DRIVE, write_iops=500_000, write_bytes_per_s=10 * GB, latency_ns=10 * NS_PER_US)
     plan = planned("wsat", drive=fast)
-    written = sum(sum(one.written_bytes) for one in plan if one.apply.part is Part.SATURATION)
-    assert duration_s(plan, Part.SATURATION) < 6 * 3600
+    written = sum(sum(one.written_bytes) for one in plan if one.apply.phase is Phase.SATURATION)
+    assert duration_s(plan, Phase.SATURATION) < 6 * 3600
     assert 4 <= written / CAPACITY_BYTES < 4.6  # whole tracking rounds of half an hour
 
 
@@ -160,7 +160,7 @@ def test_a_mix_of_sizes_counts_by_its_weights() -> None:
 
 def test_the_plan_of_a_minute_writes_what_the_rate_gives() -> None:
     plan = planned("iops", Ending.SHORTEST)
-    first = next(one for one in plan if one.apply.part is Part.ROUND)
+    first = next(one for one in plan if one.apply.phase is Phase.ROUND)
     for step, written in zip(first.apply.steps, first.written_bytes, strict=True):
         assert step.stimulus is not None
         assert step.stop == Duration(MINUTE_NS)

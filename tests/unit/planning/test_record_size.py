@@ -7,7 +7,7 @@ import pytest
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
 from openpts.units import KIB, NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -15,7 +15,7 @@ from tests.simulated.one_point import run_one_point
 
 
 def planned(step: Step, seconds: int) -> PlannedApply:
-    return PlannedApply(1, Apply(Part.ROUND, 1, (step,)), (seconds * NS_PER_S,), (0,))
+    return PlannedApply(1, Apply(Phase.ROUND, 1, (step,)), (seconds * NS_PER_S,), (0,))
 
 
 def point(read_pct: int, *, capture: bool = False) -> Step:

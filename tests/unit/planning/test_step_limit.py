@@ -15,7 +15,7 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.procedures.shared.continuous import continuous
 from openpts.units import GB, KIB, NS_PER_MS, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Script
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -47,15 +47,15 @@ def test_lengths_that_make_too_many_steps_are_refused_with_their_number(
     done = CliRunner().invoke(plan_command, [*words.split(), "--capacity", "1TB"])
     assert perf_counter() - began_s < 60  # without the check none of them comes to an end
     assert isinstance(done.exception, UsageError), done.output
-    for part in told:
-        assert part in str(done.exception)
+    for phase in told:
+        assert phase in str(done.exception)
 
 
 def endless(length: int) -> Script:
     number = 0
     while True:
         number += 1
-        yield Apply(Part.REST, number, (Step(None, Duration(1)),) * length)
+        yield Apply(Phase.REST, number, (Step(None, Duration(1)),) * length)
 
 
 @pytest.mark.parametrize("length", [10_000, 2_000_000])
@@ -78,8 +78,8 @@ def test_a_plan_with_pieces_by_the_ten_thousands_takes_time_in_proportion() -> N
     conditions = replace(standard, minute_ns=180 * NS_PER_MS)
     began_s = perf_counter()
     plan = plan_run(test, conditions, standard, 100 * GB, AssumedDrive())
-    loads = [part for part in plan.parts if part.part is Part.LOAD]
-    assert sum(part.longest_applies for part in loads) == 3
+    loads = [phase for phase in plan.phases if phase.phase is Phase.LOAD]
+    assert sum(phase.longest_applies for phase in loads) == 3
     assert sum(len(one.apply.steps) for one in plan.longest) == 1 + 30 + 2 * (10_000 + 5 + 10)
     assert perf_counter() - began_s < 120
     assert MOST_STEPS == 1_000_000

@@ -15,7 +15,7 @@ from openpts.record.contradictions import refuse_contradictions
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.units import KIB
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.sample import NOTHING, OperationSample, Sample
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Stimulus
@@ -187,7 +187,7 @@ def mixed_sample(run: Run, **changes: object) -> Sample:
     ],
 )
 def test_counts_by_size_and_zone_add_up(latency_run: Run, changes: dict[str, object], reason: str) -> None:
-    steps = [(StepPlace(1, Part.ROUND, 1, 0), mixed_sample(latency_run, **changes))]
+    steps = [(StepPlace(1, Phase.ROUND, 1, 0), mixed_sample(latency_run, **changes))]
     if not reason:
         return refuse_contradictions(Path("run"), latency_run.manifest, steps)
     with pytest.raises(RecordError, match=reason):

@@ -13,7 +13,7 @@ from openpts.record.reader import Run, read_run
 from openpts.record.writer import RunWriter
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, Interval, Sample
 from tests.support.vocabulary_values import FLOATS, INTEGERS, TEXTS, values_of
 from tests.unit.record.test_run_folder import manifest, round_place, sample
@@ -48,7 +48,7 @@ def kept(
             HealthRecord,
             st.sampled_from(Occasion),
             INTEGERS,
-            st.none() | st.sampled_from(Part),
+            st.none() | st.sampled_from(Phase),
             st.none() | INTEGERS,
             TEXTS,
             st.none() | INTEGERS,

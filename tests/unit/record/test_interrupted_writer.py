@@ -11,13 +11,13 @@ from openpts.record import writer as writer_module
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from tests.unit.record.test_run_folder import manifest
 from tests.unit.runner.live_bench import step
 from tests.unit.runner.scripted_engine import complete
 
-FIRST = StepPlace(1, Part.WIPC, 1, 0)
-SECOND = StepPlace(1, Part.ROUND, 1, 0)
+FIRST = StepPlace(1, Phase.WIPC, 1, 0)
+SECOND = StepPlace(1, Phase.ROUND, 1, 0)
 
 
 class Interrupter:

@@ -15,7 +15,7 @@ from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.runner.close_run import closing_record
 from openpts.runner.events import Event, RunEnded
 from openpts.runner.suite import _state
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from tests.unit.record.test_run_folder import manifest, round_place, sample
 
 LOG_NAME = f"{DATABASE_NAME}-wal"
@@ -106,7 +106,7 @@ def test_a_display_hears_of_the_end_of_a_run_that_lost_its_record(tmp_path: Path
     writer = RunWriter.create(tmp_path / "run", manifest())
     (tmp_path / "run" / DATABASE_NAME).unlink()
     with pytest.raises(OpenptsError, match="can't continue"), closing_record(writer, heard.append):
-        writer.add_step(StepPlace(1, Part.ROUND, 1, 0), sample())
+        writer.add_step(StepPlace(1, Phase.ROUND, 1, 0), sample())
     (ended,) = heard
     assert isinstance(ended, RunEnded)
     assert ended.state is RunState.FAILED

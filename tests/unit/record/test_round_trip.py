@@ -7,9 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, get_args
 
+import hypothesis
 import msgspec
 import pytest
-from hypothesis import Phase, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace as with_changes
 
@@ -19,7 +20,7 @@ from openpts.record.reader import stored_run
 from openpts.record.writer import DATABASE_NAME, RunWriter
 from openpts.vocabulary.data import DataPattern
 from openpts.vocabulary.facts import PurgeReport
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Placement
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.sample import NOTHING, IoErrors, Sample, StepState
@@ -29,7 +30,7 @@ from tests.support.vocabulary_values import values_of
 from tests.unit.record.test_run_folder import manifest, sample
 
 # Each example is a database of its own, synced to the disk: no more of them than needed.
-WITH_A_DISK = settings(max_examples=60, phases=set(Phase) - {Phase.explain})
+WITH_A_DISK = settings(max_examples=60, phases=set(hypothesis.Phase) - {hypothesis.Phase.explain})
 
 
 def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list[Sample]:
@@ -37,7 +38,7 @@ def kept(samples: Sequence[Sample], *, interval_histograms: bool = True) -> list
         folder = Path(scratch) / "run"
         writer = RunWriter.create(folder, manifest())
         for position, one in enumerate(samples):
-            writer.add_step(StepPlace(1, Part.ROUND, 1, position), one)
+            writer.add_step(StepPlace(1, Phase.ROUND, 1, position), one)
         writer.close()
         return [step.sample for step in stored_run(folder, interval_histograms=interval_histograms).steps]
 
@@ -168,7 +169,7 @@ def test_histograms_of_intervals_are_read_where_they_are_asked_for() -> None:
 
 def test_operations_without_an_io_take_no_row(tmp_path: Path) -> None:
     writer = RunWriter.create(tmp_path / "run", manifest())
-    writer.add_step(StepPlace(1, Part.WIPC, 1, 0), sample())
+    writer.add_step(StepPlace(1, Phase.WIPC, 1, 0), sample())
     writer.close()
     connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)
     stored = [

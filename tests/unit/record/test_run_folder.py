@@ -33,7 +33,7 @@ from openpts.vocabulary.facts import (
     TargetKind,
     WriteCacheReport,
 )
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.placement import Zone, Zones
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.sample import (
@@ -120,7 +120,7 @@ def intervals() -> tuple[Interval, ...]:
 
 
 def round_place(number: int, position: int) -> StepPlace:
-    return StepPlace(1, Part.ROUND, number, position)
+    return StepPlace(1, Phase.ROUND, number, position)
 
 
 def sample(state: StepState = StepState.COMPLETE, failure: IoFailure | None = None) -> Sample:
@@ -155,7 +155,7 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
         sample(), step=Step(sample().step.stimulus, ByteAmount(2 * 10**9)), gap_ns=None, cpu=None
     )
     failed = sample(StepState.FAILED, IoFailure("read", 4096, 512, "Input/output error"))
-    wipc = StepPlace(2, Part.WIPC, 1, 0)
+    wipc = StepPlace(2, Phase.WIPC, 1, 0)
     writer = RunWriter.create(tmp_path / "run", manifest())
     writer.add_step(wipc, preconditioning)
     writer.add_step(round_place(1, 0), sample())
@@ -212,9 +212,9 @@ def test_sections_of_the_manifest_are_replaced(tmp_path: Path) -> None:
 
 def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
     places = [
-        StepPlace(cycle, part, number, position)
+        StepPlace(cycle, phase, number, position)
         for cycle in (1, 2)
-        for part in (Part.WDPC, Part.ROUND)
+        for phase in (Phase.WDPC, Phase.ROUND)
         for number in (1, 2)
         for position in (0, 1)
     ]
@@ -224,13 +224,13 @@ def test_steps_are_found_by_part_cycle_and_number(tmp_path: Path) -> None:
     writer.close()
     run = read_run(tmp_path / "run")
     assert [step.place for step in run.steps] == places
-    assert len(run.part(Part.ROUND)) == 8
-    assert {step.place.cycle for step in run.part(Part.ROUND, cycle=2)} == {2}
-    assert [str(step.place) for step in run.part(Part.WDPC, cycle=2, number=2)] == [
+    assert len(run.phase(Phase.ROUND)) == 8
+    assert {step.place.cycle for step in run.phase(Phase.ROUND, cycle=2)} == {2}
+    assert [str(step.place) for step in run.phase(Phase.WDPC, cycle=2, number=2)] == [
         "cycle 2, preconditioning, tracking round 2, step 1",
         "cycle 2, preconditioning, tracking round 2, step 2",
     ]
-    assert run.part(Part.HISTOGRAM) == []
+    assert run.phase(Phase.HISTOGRAM) == []
     assert run.cycle_count == 2
 
 

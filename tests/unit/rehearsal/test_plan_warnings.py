@@ -12,7 +12,7 @@ from openpts.record.reader import Run, read_run
 from openpts.rehearsal.plan_warnings import PlanConcern, plan_concerns
 from openpts.rehearsal.reference_drive import Subject
 from openpts.simulation.presets import load_preset
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import CycleFinished, Outcome
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -90,7 +90,7 @@ def test_a_step_that_is_short_against_the_buffer_is_told_at_the_drives_own_size(
 
 
 def test_too_few_ios_for_the_nines_are_told_with_the_worst_test_point(run: Run) -> None:
-    last = [step.sample for step in run.part(Part.ROUND, number=6)]
+    last = [step.sample for step in run.phase(Phase.ROUND, number=6)]
     fewest = min(last, key=lambda sample: sample.iops)
     ios = fewest.iops * 60
     assert 1500 < ios < 1_500_000
@@ -105,7 +105,7 @@ def test_too_few_ios_for_the_nines_are_told_with_the_worst_test_point(run: Run) 
 
 
 def test_a_cache_that_preconditioning_does_not_fill_is_told(run: Run) -> None:
-    written = sum(step.sample.write.bytes for step in run.part(Part.WIPC))
+    written = sum(step.sample.write.bytes for step in run.phase(Phase.WIPC))
     # the client drive's cache takes 12.2 % of it
     share = (0.047 * 1.074 + 0.5) / 4.5
     assert concern("cache end", subject("client-qlc", int(written / share * 0.999)), run) is None

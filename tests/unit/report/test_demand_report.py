@@ -13,7 +13,7 @@ from openpts.report.summary import summarise
 from openpts.report.times import default_date
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import CaptureReport
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import ActiveRange
 from tests.support.made_up_run import made_up_run
@@ -203,8 +203,8 @@ def test_a_single_size_has_no_shares_to_check(made: Make) -> None:
     assert "dirth-pattern" not in [one.id for one in section_of(report).pages]
 
 
-def restless(part: Part) -> Callable[[Part, int], float]:
-    return lambda of, number: 1.5 if of is part and number % 2 else 1.0
+def restless(phase: Phase) -> Callable[[Phase, int], float]:
+    return lambda of, number: 1.5 if of is phase and number % 2 else 1.0
 
 
 @pytest.mark.parametrize(
@@ -221,10 +221,10 @@ def restless(part: Part) -> Callable[[Part, int], float]:
         ),
         pytest.param(SyntheticDemand("cbw", cpu=False), ["cbw-8"], id="no CPU figures"),
         pytest.param(
-            SyntheticDemand("cbw", factor=restless(Part.WDPC)), ["cbw-1"], id="preconditioning never steady"
+            SyntheticDemand("cbw", factor=restless(Phase.WDPC)), ["cbw-1"], id="preconditioning never steady"
         ),
         pytest.param(
-            SyntheticDemand("dirth", factor=restless(Part.ROUND)), ["dirth-4"], id="rounds never steady"
+            SyntheticDemand("dirth", factor=restless(Phase.ROUND)), ["dirth-4"], id="rounds never steady"
         ),
         pytest.param(
             SyntheticDemand("cbw", last_step=WDPC_STEPS + 5 * ROUND_STEPS + 1),

@@ -22,7 +22,7 @@ from openpts.report.pdf import render_pdf
 from openpts.report.run_part import missing_plots
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact, PurgeReport, WriteCacheReport
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, OperationSample
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run, restless_rate
@@ -52,14 +52,14 @@ class Edge:
 
 
 def rate_of(iops: float) -> Rate:
-    def rate(_stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def rate(_stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         return iops
 
     return rate
 
 
 def rate_of_latency(seconds: float) -> Rate:
-    def rate(stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         return stimulus.toio / seconds
 
     return rate
@@ -97,7 +97,7 @@ def with_empty_bins(run: Run) -> Run:
     )
     steps = (
         replace(step, sample=with_changes(step.sample, read=NOTHING, write=measured))
-        if step.place.part is Part.HISTOGRAM
+        if step.place.phase is Phase.HISTOGRAM
         else step
         for step in run.steps
     )

@@ -13,7 +13,7 @@ from openpts.report.health_page import health_alerts, health_page
 from openpts.report.host_page import host_page
 from openpts.report.run_conditions_page import run_conditions_page
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import CpuShares
 from tests.support.page_blocks import NO_SETTINGS, rows, tables, texts, verdicts, with_host
 
@@ -159,10 +159,10 @@ def test_a_drive_that_has_gone_is_not_said_to_be_well(bare: Run) -> None:
 
 
 def test_gaps_of_each_part_with_median_and_longest(bare: Run) -> None:
-    gaps_ms = {Part.ACCESS_GROUP: [1, 2, 9]}
+    gaps_ms = {Phase.ACCESS_GROUP: [1, 2, 9]}
     steps = []
     for number, step in enumerate(bare.steps):
-        gap_ns = None if number == 0 else 10**6 * gaps_ms[Part.ACCESS_GROUP][(number - 1) % 3]
+        gap_ns = None if number == 0 else 10**6 * gaps_ms[Phase.ACCESS_GROUP][(number - 1) % 3]
         steps.append(replace(step, sample=with_changes(step.sample, gap_ns=gap_ns)))
     run = replace(bare, steps=tuple(steps[:4]))
     page = run_conditions_page(run)

@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.support.made_up_run import made_up_run
 
 REPORT_DATE = "2026-02-03T04:05:06Z"
@@ -17,7 +17,7 @@ REPORT_DATE = "2026-02-03T04:05:06Z"
 def test_the_baseline_is_the_average_of_the_window_wherever_it_stands() -> None:
     """The last tracked minute took 3 s longer for its I/Os: pooled, it would weigh more than the others."""
     run = made_up_run("hir")
-    last = run.part(Part.WDPC)[-1]
+    last = run.phase(Phase.WDPC)[-1]
     slower = with_changes(last.sample, elapsed_ns=last.sample.elapsed_ns * 21 // 20)
     steps = tuple(replace(step, sample=slower) if step is last else step for step in run.steps)
     run = replace(run, steps=steps)

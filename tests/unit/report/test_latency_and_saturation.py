@@ -14,7 +14,7 @@ from openpts.record.manifest import RunState
 from openpts.record.reader import Run, StepRecord
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import NOTHING, OperationSample, StepState
 from openpts.vocabulary.workload import WORKLOADS
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
@@ -75,8 +75,8 @@ def test_steady_state_that_was_found_before_an_interruption_is_told() -> None:
 
 @pytest.mark.proves("PTS-LAT-25", "PTS-LAT-26")
 def test_latency_that_failed_in_its_histogram_keeps_its_window() -> None:
-    run = cut(WHOLE["lat"], lambda step: step.place.part is not Part.HISTOGRAM)
-    run = replace(run, steps=WHOLE["lat"].part(Part.WIPC) + WHOLE["lat"].part(Part.ROUND))
+    run = cut(WHOLE["lat"], lambda step: step.place.phase is not Phase.HISTOGRAM)
+    run = replace(run, steps=WHOLE["lat"].phase(Phase.WIPC) + WHOLE["lat"].phase(Phase.ROUND))
     report = build_report(run, REPORT_DATE)
     assert "Response time histogram of RND 4 KiB RW0: n/a (it never began)." in texts(report)
     assert "Steady State reached in Round 5" in texts(report)
@@ -164,7 +164,7 @@ def with_few_ios(run: Run, read_pct: int) -> Run:
         stimulus = step.sample.step.stimulus
         wanted = stimulus and (stimulus.block_size_bytes, stimulus.read_pct) == (4096, read_pct)
         few = with_changes(step.sample, read=NOTHING, write=measured)
-        steps.append(replace(step, sample=few) if wanted and step.place.part is Part.ROUND else step)
+        steps.append(replace(step, sample=few) if wanted and step.place.phase is Phase.ROUND else step)
     return replace(run, steps=tuple(steps))
 
 

@@ -18,7 +18,7 @@ from openpts.report.compare.contenders import ComparedRun, Entry, RunComparison,
 from openpts.report.compare.metrics import metrics_of
 from openpts.report.summary import summarise
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run, restless_rate
 from tests.support.report_cases import Reports
@@ -75,8 +75,8 @@ def test_what_was_not_measured_says_so(reports: Reports) -> None:
 def test_idle_recovery_gives_the_gain_of_the_longest_wait_state() -> None:
     """A drive that writes 20,000 IOPS, but 15,000 in wait state 10: a gain of -25 %."""
 
-    def rate(_stimulus: Stimulus, part: Part, number: int) -> float:
-        return 15_000.0 if (part, number) == (Part.WAIT_STATE, 10) else 20_000.0
+    def rate(_stimulus: Stimulus, phase: Phase, number: int) -> float:
+        return 15_000.0 if (phase, number) == (Phase.WAIT_STATE, 10) else 20_000.0
 
     run = made_up_run("hir", rate=rate)
     found = measures(run)
@@ -128,7 +128,7 @@ def test_an_operating_point_names_its_demand_and_what_is_wrong_with_it(name: str
 
 def test_without_a_round_there_is_no_operating_point() -> None:
     run = made_up_run("dirth")
-    cut = replace(run, steps=tuple(step for step in run.steps if step.place.part is not Part.ROUND))
+    cut = replace(run, steps=tuple(step for step in run.steps if step.place.phase is not Phase.ROUND))
     found = measures(cut)
     assert {key: (one.text, one.cover_label, one.on_cover) for key, one in found.items()} == {
         "max.iops": ("n/a", "MaxIOPS", True),

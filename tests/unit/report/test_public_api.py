@@ -58,7 +58,7 @@ def test_steps_are_those_of_the_database(run: openpts.Run, database: sqlite3.Con
         "(SELECT max(latency_max_ns) FROM operation WHERE operation.step_id = step.step_id) "
         "FROM step ORDER BY step_id"
     ).fetchall()
-    names = ("cycle", "part", "number", "position", "state", "started_ns", "elapsed_ns", "gap_ns")
+    names = ("cycle", "phase", "number", "position", "state", "started_ns", "elapsed_ns", "gap_ns")
     names += ("ios", "bytes", "max_latency_ns")
     found = rows(run, "steps")
     assert [tuple(row[name] for name in names) for row in found] == wanted

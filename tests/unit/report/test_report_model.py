@@ -15,7 +15,7 @@ from openpts.procedures.shared.metric import IOPS
 from openpts.procedures.shared.window_page import _judgements, determination_table
 from openpts.record.reader import StepRecord, read_run
 from openpts.report.build import build_report
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.sample import NOTHING, IoFailure
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.stop import Duration
@@ -226,8 +226,8 @@ def test_idle_gaps_are_named_and_change_no_figure(reports: Reports) -> None:
         wipc.sample, step=Step(None, Duration.seconds(60)), read=NOTHING, write=NOTHING, intervals=()
     )
     gaps = [
-        StepRecord(StepPlace(1, Part.WIPC, 1, 1), pause),
-        StepRecord(StepPlace(1, Part.ROUND, 1, 56), with_changes(pause, gap_ns=10**12)),
+        StepRecord(StepPlace(1, Phase.WIPC, 1, 1), pause),
+        StepRecord(StepPlace(1, Phase.ROUND, 1, 56), with_changes(pause, gap_ns=10**12)),
     ]
     report = build_report(replace(run, steps=(gaps[0], wipc, *steps, gaps[1])), "2025-01-14T15:02:00Z")
     tables, expected = report.tables(), reports("steady").tables()

@@ -14,7 +14,7 @@ from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
@@ -70,11 +70,11 @@ FINISHED = CycleFinished(Outcome(None, 2), "SEQ 128 KiB")
 def short_test() -> Script:
     yield Purge()
     yield SetWriteCache(False)
-    samples = yield Apply(Part.WIPC, 1, (step(131072),))
+    samples = yield Apply(Phase.WIPC, 1, (step(131072),))
     assert samples is not None
     assert len(samples) == 1
     for number in (1, 2):
-        samples = yield Apply(Part.ROUND, number, (step(4096), step(512)), 2)
+        samples = yield Apply(Phase.ROUND, number, (step(4096), step(512)), 2)
         assert samples is not None
         assert [block_size(s.step) for s in samples] == [4096, 512]
     yield FINISHED
@@ -103,13 +103,13 @@ class Bench:
 
 
 def wipc(state: StepState = StepState.COMPLETE) -> tuple[StepPlace, StepState]:
-    return StepPlace(1, Part.WIPC, 1, 0), state
+    return StepPlace(1, Phase.WIPC, 1, 0), state
 
 
 def in_round(
     number: int, position: int, state: StepState = StepState.COMPLETE
 ) -> tuple[StepPlace, StepState]:
-    return StepPlace(1, Part.ROUND, number, position), state
+    return StepPlace(1, Phase.ROUND, number, position), state
 
 
 @pytest.fixture

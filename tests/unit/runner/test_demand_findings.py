@@ -7,7 +7,7 @@ import pytest
 from openpts.record.reader import Run, read_run
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import CaptureReport
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.synthetic_demand import SyntheticDemand, write_synthetic_demand
 
@@ -53,8 +53,8 @@ def test_preconditioning_that_never_got_steady_is_entered(
 ) -> None:
     """Minutes of 1 and 2 in turn: the last five are 1 2 1 2 1, whose range is 1 of 1.4 on average."""
 
-    def restless(part: Part, number: int) -> float:
-        return 0.5 if part is Part.WDPC and number % 2 else 1.0
+    def restless(phase: Phase, number: int) -> float:
+        return 0.5 if phase is Phase.WDPC and number % 2 else 1.0
 
     entries = found(tmp_path, SyntheticDemand(test, factor=restless))
     assert set(entries) == {rule_id}
@@ -72,7 +72,7 @@ def test_preconditioning_of_too_few_rounds_to_judge_is_entered(tmp_path: Path) -
 def test_fewer_points_between_than_asked_for_are_no_deviation(tmp_path: Path) -> None:
     """TC 4 / QD 1 and TC 1 / QD 4 are all that lies between 10,000 and 100,000 IOPS."""
     run = run_of(tmp_path, SyntheticDemand("cbw", changes={"mid_points": 3}))
-    assert len(run.part(Part.HISTOGRAM)) == 4
+    assert len(run.phase(Phase.HISTOGRAM)) == 4
     assert findings(run) == ()
 
 

@@ -7,7 +7,7 @@ from msgspec.structs import replace as with_changes
 
 from openpts.record.reader import Run, StepRecord
 from openpts.units import NS_PER_MS
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
 
@@ -24,7 +24,7 @@ def with_a_late_start(run: Run, state: int, late_ns: int) -> Run:
 
     def moved(step: StepRecord) -> StepRecord:
         place = step.place
-        if (place.part, place.number, place.position) != (Part.WAIT_STATE, state, 2):
+        if (place.phase, place.number, place.position) != (Phase.WAIT_STATE, state, 2):
             return step
         return replace(step, sample=with_changes(step.sample, started_ns=step.sample.started_ns + late_ns))
 

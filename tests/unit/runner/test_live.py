@@ -13,7 +13,7 @@ from openpts.record.health import Occasion
 from openpts.record.reader import read_run
 from openpts.runner.events import CycleEnded, DeviationFound, SteadyStateJudged, StepFinished, StepsStarted
 from openpts.runner.telemetry import Sampler
-from openpts.vocabulary.part import Part, StepPlace
+from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -47,7 +47,7 @@ __all__ = ["bench"]
 def two_cycles() -> Script:
     for title in ("first", "second"):
         yield Purge()
-        yield Apply(Part.SATURATION, 1, (step(4096),))
+        yield Apply(Phase.SATURATION, 1, (step(4096),))
         yield CycleFinished(Outcome(None, 1), title)
 
 
@@ -110,14 +110,14 @@ def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench: Callabl
     assert read_run(subject.folder).manifest.cycles == (FINISHED,)
 
 
-def test_steps_of_one_part_and_number_count_on_when_they_come_in_pieces(
+def test_steps_of_one_phase_and_number_count_on_when_they_come_in_pieces(
     bench: Callable[..., Bench],
 ) -> None:
     def in_pieces() -> Script:
         yield Purge()
         for number in (1, 2):
-            yield Apply(Part.SATURATION, number, (step(4096),))
-            yield Apply(Part.SATURATION, number, (step(4096), step(4096)))
+            yield Apply(Phase.SATURATION, number, (step(4096),))
+            yield Apply(Phase.SATURATION, number, (step(4096), step(4096)))
 
     subject = bench()
     subject.driver.drive(in_pieces())
@@ -131,11 +131,11 @@ def test_judgements_are_told_with_their_part_and_names(bench: Callable[..., Benc
 
     def judging() -> Script:
         yield Purge()
-        yield SteadyStateChecked(Part.WDPC, 5, ("RND 4 KiB RW0",), (report,))
+        yield SteadyStateChecked(Phase.WDPC, 5, ("RND 4 KiB RW0",), (report,))
 
     subject = bench()
     subject.driver.drive(judging())
-    assert subject.events[-1] == SteadyStateJudged(Part.WDPC, 5, ("RND 4 KiB RW0",), (report,))
+    assert subject.events[-1] == SteadyStateJudged(Phase.WDPC, 5, ("RND 4 KiB RW0",), (report,))
 
 
 def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
@@ -163,8 +163,8 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
     def asking() -> Script:
         yield Purge()
         for number in (1, 2):
-            yield Apply(Part.DRIVE_CYCLE, number, (step(4096),))
-            heard.append((yield ReadHealth(Part.DRIVE_CYCLE, number)))
+            yield Apply(Phase.DRIVE_CYCLE, number, (step(4096),))
+            heard.append((yield ReadHealth(Phase.DRIVE_CYCLE, number)))
         yield Purge()
 
     subject = bench()
@@ -174,11 +174,11 @@ def test_the_log_is_read_between_steps_and_kept_with_its_part(bench: Callable[..
     assert heard == [HEALTH, HEALTH]
     # and where every test leaves the device alone: after the purge, and before that of a further cycle
     kept = read_run(subject.folder).health
-    assert [(h.occasion, h.cycle, h.part, h.number, h.t_ns) for h in kept] == [
+    assert [(h.occasion, h.cycle, h.phase, h.number, h.t_ns) for h in kept] == [
         (Occasion.BEFORE, 0, None, None, None),
         (Occasion.DURING, 1, None, None, None),
-        (Occasion.DURING, 1, Part.DRIVE_CYCLE, 1, 10**9),
-        (Occasion.DURING, 1, Part.DRIVE_CYCLE, 2, 10**9),
+        (Occasion.DURING, 1, Phase.DRIVE_CYCLE, 1, 10**9),
+        (Occasion.DURING, 1, Phase.DRIVE_CYCLE, 2, 10**9),
         (Occasion.DURING, 1, None, None, 10**9),
         (Occasion.DURING, 2, None, None, 10**9),
         (Occasion.AFTER, 2, None, None, 10**9),
@@ -221,8 +221,8 @@ def test_no_command_reaches_the_drive_in_the_wait_states_of_host_idle_recovery(
 
     def resting() -> Script:
         yield Purge()
-        for part in (Part.WDPC, Part.WAIT_STATE, Part.RETURN_TO_BASELINE):
-            yield Apply(part, 1, (step(4096),))
+        for phase in (Phase.WDPC, Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE):
+            yield Apply(phase, 1, (step(4096),))
 
     subject = bench(looking)
     subject.driver.drive(resting())
@@ -233,7 +233,7 @@ def test_a_drive_that_is_being_purged_is_left_alone(bench: Callable[..., Bench])
     subject = bench()
 
     def purging() -> Script:
-        yield Apply(Part.WIPC, 1, (step(4096),))
+        yield Apply(Phase.WIPC, 1, (step(4096),))
         assert not subject.driver.sampler.leave_drive_alone
         yield Purge()
 
@@ -245,10 +245,10 @@ def test_listeners_hear_where_the_run_stands(bench: Callable[..., Bench]) -> Non
     subject = bench()
     subject.driver.drive(short_test())
     started = [event.apply for event in subject.events if isinstance(event, StepsStarted)]
-    assert [(apply.part, apply.number) for apply in started] == [
-        (Part.WIPC, 1),
-        (Part.ROUND, 1),
-        (Part.ROUND, 2),
+    assert [(apply.phase, apply.number) for apply in started] == [
+        (Phase.WIPC, 1),
+        (Phase.ROUND, 1),
+        (Phase.ROUND, 2),
     ]
     assert subject.events[-1] == CycleEnded(1, FINISHED)
     assert not any(isinstance(event, SteadyStateJudged) for event in subject.events)

@@ -11,7 +11,7 @@ from openpts.errors import InterruptedRunError, PurgeError, RunFailedError
 from openpts.record.reader import read_run
 from openpts.runner.events import DeviationFound, IoHangs, StepFinished, Ticked
 from openpts.runner.stop_signals import terminate_as_interrupt
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -135,7 +135,7 @@ def test_a_flush_that_fails_is_named_without_a_place(bench: Callable[..., Bench]
 def test_an_engine_that_stops_in_an_idle_gap_says_where(bench: Callable[..., Bench]) -> None:
     def gap() -> Script:
         yield Purge()
-        yield Apply(Part.WAIT_STATE, 1, (Step(None, Duration.seconds(1)),))
+        yield Apply(Phase.WAIT_STATE, 1, (Step(None, Duration.seconds(1)),))
 
     def interrupted(running: Step) -> Sample:
         return with_changes(failed(step(512)), step=running, failure=None, errors=())
@@ -164,8 +164,8 @@ def test_an_io_that_hangs_is_told_while_it_hangs(bench: Callable[..., Bench]) ->
 def until_it_fails(seen: list[Sample], *, may_fail: bool) -> Script:
     yield Purge()
     steps = (step(4096), step(512), step(4096))
-    seen += samples_in((yield Apply(Part.DRIVE_CYCLE, 1, steps, may_fail=may_fail)))
-    assert health_in((yield ReadHealth(Part.DRIVE_CYCLE, 1))) == HEALTH
+    seen += samples_in((yield Apply(Phase.DRIVE_CYCLE, 1, steps, may_fail=may_fail)))
+    assert health_in((yield ReadHealth(Phase.DRIVE_CYCLE, 1))) == HEALTH
     yield CycleFinished(Outcome(None, 0, "an I/O failed"))
 
 

@@ -11,7 +11,7 @@ from openpts.report.build import build_report
 from openpts.units import KIB
 from openpts.vocabulary.facts import Fact, Facts
 from openpts.vocabulary.own_share import KERNEL_THREADS, own_latency_facts, own_latency_ns
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
 
@@ -26,7 +26,7 @@ def with_own_latency(asleep_ns: float, *, awake_ns: float = 200, path: str = "io
 
 def averages_ns() -> dict[tuple[int, int], float]:
     """By block size and share of reads over the last five rounds, straight from the samples."""
-    steps = RUN.part(Part.ROUND)
+    steps = RUN.phase(Phase.ROUND)
     last = max(step.place.number for step in steps)
     found: dict[tuple[int, int], list[float]] = {}
     for step in steps:

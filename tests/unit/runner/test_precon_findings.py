@@ -2,7 +2,7 @@
 
 from random import Random
 
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.findings import findings
 from tests.support.made_up_run import made_up_run
@@ -11,8 +11,8 @@ from tests.support.made_up_run import made_up_run
 def test_courses_that_never_got_steady_are_entered() -> None:
     draws = Random(1)
 
-    def wild(_stimulus: Stimulus, part: Part, _number: int) -> float:
-        return 20_000 * draws.uniform(1, 3) if part is Part.LOAD else 20_000.0
+    def wild(_stimulus: Stimulus, phase: Phase, _number: int) -> float:
+        return 20_000 * draws.uniform(1, 3) if phase is Phase.LOAD else 20_000.0
 
     entries = findings(made_up_run("precon", rate=wild))
     assert [entry.required for entry in entries] == [

@@ -14,7 +14,7 @@ from openpts.record.reader import read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import SteadyStateJudged, StoodStill
 from openpts.units import NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, Script, samples_in
 from openpts.vocabulary.sample import Sample, Standstill
 from openpts.vocabulary.stimulus import Step
@@ -39,7 +39,7 @@ def disturbed(number: int) -> Callable[[Step], Sample]:
 
 def one_round(*, repeatable: bool) -> Script:
     yield Purge()
-    samples = samples_in((yield Apply(Part.ROUND, 1, (step(4096), step(512)), 1, repeatable=repeatable)))
+    samples = samples_in((yield Apply(Phase.ROUND, 1, (step(4096), step(512)), 1, repeatable=repeatable)))
     assert [block_size(sample.step) for sample in samples] == [4096, 512]
 
 
@@ -111,7 +111,9 @@ def tracked_until_steady(found: list[object]) -> Script:
     stimulus = step(4096).stimulus
     assert stimulus is not None
     yield Purge()
-    found.append((yield from until_steady(Tracking(Part.WDPC, stimulus, "IOPS", NS_PER_S, 2 * NS_PER_S, 25))))
+    found.append(
+        (yield from until_steady(Tracking(Phase.WDPC, stimulus, "IOPS", NS_PER_S, 2 * NS_PER_S, 25)))
+    )
 
 
 def test_tracked_minutes_become_steady_without_the_disturbed_one(bench: Callable[..., Bench]) -> None:

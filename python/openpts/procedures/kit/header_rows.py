@@ -6,7 +6,7 @@ from openpts.procedures.kit.header import of_cycle, write_cache
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_capacity
 from openpts.vocabulary.data import RandomData, RandomOnce
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 
 def active_range_text(conditions: Conditions) -> str:
@@ -48,7 +48,7 @@ def demand_text(tc: int, qd: int) -> str:
     return f"TC {tc} / QD {qd}"
 
 
-def head_line(run: Run, part: Part, *, demand: str = "", more: str = "") -> str:
+def head_line(run: Run, phase: Phase, *, demand: str = "", more: str = "") -> str:
     """The line above the tables of a test: id, class, cache, T/Q, data pattern, AR, alignment (Plot 7-5).
 
     ``part`` is the part of the run that the table is of, ``more`` further words of the test.
@@ -63,7 +63,7 @@ def head_line(run: Run, part: Part, *, demand: str = "", more: str = "") -> str:
             demand,
             f"DP={data_text(conditions)}",
             f"AR={active_range_text(conditions)}",
-            _alignment_text(run, part),
+            _alignment_text(run, phase),
             more,
         )
         if text
@@ -71,11 +71,11 @@ def head_line(run: Run, part: Part, *, demand: str = "", more: str = "") -> str:
 
 
 # PTS AMB-41
-def _alignment_text(run: Run, part: Part) -> str:
+def _alignment_text(run: Run, phase: Phase) -> str:
     """What offsets are multiples of: one size for all, or the usual one with those of other block sizes."""
     target = run.manifest.target
     sizes_by_granule: dict[int, set[int]] = {}
-    for step in run.part(part):
+    for step in run.phase(phase):
         if (stimulus := step.sample.step.stimulus) is not None:
             granule = stimulus.granule_bytes(target.user_capacity_bytes, target.sector_bytes)
             sizes_by_granule.setdefault(granule, set()).add(stimulus.block_size_bytes)

@@ -21,7 +21,7 @@ from openpts.procedures.shared.preparation_page import gap_place, largest_gap, p
 from openpts.record.reader import Run, StepRecord
 from openpts.units import GB, MB, NS_PER_S, format_duration
 from openpts.vocabulary.condition_text import data_text as data_words
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 
@@ -54,7 +54,7 @@ def methodology_section(
 
 def _setup_rows(run: Run) -> Rows:
     conditions = run.manifest.conditions
-    written = [*run.part(Part.CONDITIONING), None, None][:2]
+    written = [*run.phase(Phase.CONDITIONING), None, None][:2]
     return (
         ("Data Pattern", data_text(conditions)),
         ("AR", active_range_text(conditions)),
@@ -139,7 +139,7 @@ def purges_table(run: Run, page_id: str, names: Sequence[str] = ()) -> Table:
 
 def conditioning_tables(run: Run, page_id: str) -> tuple[Table, ...]:
     """What brought the drive into its state, as measured; nothing where it was left as the purge made it."""
-    steps = run.part(Part.CONDITIONING)
+    steps = run.phase(Phase.CONDITIONING)
     if not steps:
         return ()
     columns = ("Workload", "Data", "Written (GB)", "x User Capacity", "Time", "MB/s", "State")

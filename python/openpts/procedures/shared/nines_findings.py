@@ -5,7 +5,7 @@ from typing import Final
 from openpts.analysis.response_times import enough_for, recorded_ios
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 _REQUIRED_NINES: Final = 5
 
@@ -17,7 +17,7 @@ def nines_findings(run: Run, rule_id: str, clause: str) -> tuple[Deviation, ...]
     """
     nines = getattr(run.manifest.conditions, "nines", None) or _REQUIRED_NINES
     counts = [
-        sum(recorded_ios(step.sample) for step in run.part(Part.HISTOGRAM, cycle=cycle))
+        sum(recorded_ios(step.sample) for step in run.phase(Phase.HISTOGRAM, cycle=cycle))
         for cycle in range(1, run.cycle_count + 1)
     ]
     return tuple(

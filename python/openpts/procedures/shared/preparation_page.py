@@ -14,7 +14,7 @@ from openpts.record.reader import Run, StepRecord
 from openpts.units import MB, format_capacity, format_duration, format_gap
 from openpts.vocabulary.condition_text import data_text
 from openpts.vocabulary.facts import Fact, PurgeReport
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.sample import Sample, StepState
 
@@ -46,12 +46,12 @@ def precondition_amount(run: Run, cycle: int = 1) -> str:
 
 def loop_gap_ns(run: Run, cycle: int = 1) -> int | None:
     """Time without I/O between preconditioning and the first step of the rounds."""
-    loop = run.part(Part.ROUND, cycle=cycle)
+    loop = run.phase(Phase.ROUND, cycle=cycle)
     return loop[0].sample.gap_ns if loop and _precondition_samples(run, cycle) else None
 
 
 def _precondition_samples(run: Run, cycle: int) -> list[Sample]:
-    return [step.sample for step in run.part(Part.WIPC, cycle=cycle)]
+    return [step.sample for step in run.phase(Phase.WIPC, cycle=cycle)]
 
 
 def purge_verdict(run: Run, cycle: int = 1) -> Verdict:
@@ -155,7 +155,7 @@ def active_range(start_pct: float, end_pct: float) -> str:
 
 def _loop_table(run: Run, results: RoundTestResults, page_id: str, loop_name: str, cycle: int) -> Table:
     conditions = results.conditions
-    steps = run.part(Part.ROUND, cycle=cycle)
+    steps = run.phase(Phase.ROUND, cycle=cycle)
     begun = {step.place.number for step in steps}
     complete = sum(step.sample.state is StepState.COMPLETE for step in steps)
     elapsed_ns = sum(step.sample.elapsed_ns for step in steps)

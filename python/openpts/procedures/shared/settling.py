@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 from openpts.analysis.settling import Look, Settling, judge, look_of
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, ReadHealth, Request, health_in, samples_in
 from openpts.vocabulary.settling import SettlingRule
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
@@ -32,7 +32,7 @@ def settle(
     number: int,
     tell: Callable[[Look, Settling], None] = lambda _look, _verdict: None,
 ) -> Generator[Request, Answer, SettlingCourse]:
-    """Wait under Part.REST of that number until the drive has come to rest, or for the longest time.
+    """Wait under Phase.REST of that number until the drive has come to rest, or for the longest time.
 
     ``tell`` is called for each look with the judgement after it; a look in which openpts stood still does not
     count.
@@ -43,8 +43,8 @@ def settle(
     while idle_ns < rule.longest_ns and not verdict.settled:
         length_ns = min(rule.look_ns, rule.longest_ns - idle_ns)
         idle = Step(None, Duration(length_ns))
-        _, probe = samples_in((yield Apply(Part.REST, number, (idle, probe_step(rule, active_range)))))
-        reading = health_in((yield ReadHealth(Part.REST, number)))
+        _, probe = samples_in((yield Apply(Phase.REST, number, (idle, probe_step(rule, active_range)))))
+        reading = health_in((yield ReadHealth(Phase.REST, number)))
         idle_ns += length_ns
         if probe.standstills:
             continue

@@ -3,7 +3,7 @@
 from collections.abc import Generator
 
 from openpts.fields.conditions import Conditions
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Request
 from openpts.vocabulary.stimulus import AccessPattern, Step
 from openpts.vocabulary.stop import ByteAmount
@@ -18,4 +18,4 @@ def wipc(
         return
     writes = simple_workload("wipc", AccessPattern.SEQUENTIAL, block_size_bytes, 0)
     stimulus = writes.stimulus(tc=tc, qd=qd, active_range=conditions.active_range, data=conditions.data)
-    yield Apply(Part.WIPC, 1, (Step(stimulus, ByteAmount(round(amount_bytes))),))
+    yield Apply(Phase.WIPC, 1, (Step(stimulus, ByteAmount(round(amount_bytes))),))

@@ -11,7 +11,7 @@ from openpts.procedures.extended.entropy.script import standard_conditions
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
@@ -23,7 +23,7 @@ MINUTE = Duration(60 * NS_PER_S)
 
 def requests(**changes: Any) -> list[Any]:
     conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
-    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 10_000)
+    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _phase, _number: 10_000)
     return drive.play(entropy_test(conditions, CAPACITY_BYTES)).requests
 
 
@@ -32,7 +32,7 @@ def applies(**changes: Any) -> list[Apply]:
 
 
 def sweep(number: int, **changes: Any) -> tuple[Step, ...]:
-    (apply,) = [a for a in applies(**changes) if (a.part, a.number) == (Part.SWEEP, number)]
+    (apply,) = [a for a in applies(**changes) if (a.phase, a.number) == (Phase.SWEEP, number)]
     return apply.steps
 
 
@@ -44,12 +44,12 @@ def test_each_sweep_finds_the_drive_in_the_state_that_belongs_to_it() -> None:
     asked = requests()
     assert isinstance(asked[0], Purge)
     assert asked[1] == SetWriteCache(enabled=False)
-    assert [(apply.part, apply.number) for apply in asked[2:-1]] == [
-        (Part.CONDITIONING, 1),
-        (Part.SWEEP, 1),
-        (Part.CONDITIONING, 2),
-        (Part.SWEEP, 2),
-        (Part.SWEEP, 3),
+    assert [(apply.phase, apply.number) for apply in asked[2:-1]] == [
+        (Phase.CONDITIONING, 1),
+        (Phase.SWEEP, 1),
+        (Phase.CONDITIONING, 2),
+        (Phase.SWEEP, 2),
+        (Phase.SWEEP, 3),
     ]
     for apply, order, size in ((asked[2], 0, 128 * KIB), (asked[4], 100, 4 * KIB)):
         (step,) = apply.steps
@@ -87,7 +87,7 @@ def test_the_mean_place_of_each_level_is_the_same() -> None:
 
 
 def test_without_passes_nothing_is_written_before_the_sweeps() -> None:
-    assert {apply.part for apply in applies(precondition_passes=0)} == {Part.SWEEP}
+    assert {apply.phase for apply in applies(precondition_passes=0)} == {Phase.SWEEP}
 
 
 def test_a_client_drive_has_its_cache_and_a_smaller_demand() -> None:

@@ -11,7 +11,7 @@ from openpts.procedures.extended.fill.script import REWRITE_STEPS, standard_cond
 from openpts.procedures.extended.fill.script import script as fill_test
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
@@ -23,7 +23,7 @@ BLOCK_BYTES = 128 * KIB
 
 def requests(capacity_bytes: int = CAPACITY_BYTES, **changes: Any) -> list[Any]:
     conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
-    drive = Drive(capacity_bytes, lambda _stimulus, _part, _number: 10_000)
+    drive = Drive(capacity_bytes, lambda _stimulus, _phase, _number: 10_000)
     return drive.play(fill_test(conditions, capacity_bytes)).requests
 
 
@@ -56,7 +56,7 @@ def test_both_cycles_are_purged_and_end() -> None:
 @pytest.mark.parametrize("capacity_bytes", [CAPACITY_BYTES, 256_060_514_304, 1_920_383_410_176])
 def test_the_range_is_written_once_in_a_hundred_steps(capacity_bytes: int) -> None:
     fill = cycles(capacity_bytes)[0][0]
-    assert (fill.part, fill.number, len(fill.steps)) == (Part.FILL, 1, 100)
+    assert (fill.phase, fill.number, len(fill.steps)) == (Phase.FILL, 1, 100)
     assert all(amount % BLOCK_BYTES == 0 for amount in amounts(fill))
     # nothing is written twice, and less than an I/O is left out
     assert 0 <= capacity_bytes - sum(amounts(fill)) < BLOCK_BYTES
@@ -80,19 +80,19 @@ def test_a_tiny_range_has_no_empty_steps() -> None:
 
 def test_each_idle_time_is_followed_by_writes_of_five_per_cent() -> None:
     first, _ = cycles()
-    assert [(apply.part, apply.number) for apply in first[1:]] == [
-        (Part.BURST, 1),
-        (Part.REST, 2),
-        (Part.BURST, 2),
-        (Part.REST, 3),
-        (Part.BURST, 3),
-        (Part.REST, 4),
-        (Part.BURST, 4),
+    assert [(apply.phase, apply.number) for apply in first[1:]] == [
+        (Phase.BURST, 1),
+        (Phase.REST, 2),
+        (Phase.BURST, 2),
+        (Phase.REST, 3),
+        (Phase.BURST, 3),
+        (Phase.REST, 4),
+        (Phase.BURST, 4),
     ]
-    rests = [apply.steps for apply in first if apply.part is Part.REST]
+    rests = [apply.steps for apply in first if apply.phase is Phase.REST]
     assert rests == [(Step(None, Duration(seconds * NS_PER_S)),) for seconds in (30, 300, 1800)]
     for apply in first:
-        if apply.part is Part.BURST:
+        if apply.phase is Phase.BURST:
             assert len(apply.steps) == REWRITE_STEPS
             assert sum(amounts(apply)) == pytest.approx(0.05 * CAPACITY_BYTES, abs=BLOCK_BYTES)
             assert {stimulus(step).random_pct for step in apply.steps} == {0}
@@ -101,24 +101,24 @@ def test_each_idle_time_is_followed_by_writes_of_five_per_cent() -> None:
 def test_bursts_go_to_what_is_filled() -> None:
     _, second = cycles()
     found = [
-        (apply.part, apply.number, stimulus(step).active_range, step.stop)
+        (apply.phase, apply.number, stimulus(step).active_range, step.stop)
         for apply in second
         for step in apply.steps
     ]
     length = Duration(30 * NS_PER_S)
     quarter = ByteAmount(CAPACITY_BYTES // 4)
     assert found == [
-        (Part.BURST, 1, ActiveRange(0, 25), length),
-        (Part.FILL, 2, ActiveRange(0, 25), quarter),
-        (Part.BURST, 2, ActiveRange(0, 25), length),
-        (Part.FILL, 3, ActiveRange(25, 50), quarter),
-        (Part.BURST, 3, ActiveRange(0, 50), length),
-        (Part.FILL, 4, ActiveRange(50, 75), quarter),
-        (Part.BURST, 4, ActiveRange(0, 75), length),
-        (Part.FILL, 5, ActiveRange(75, 100), quarter),
-        (Part.BURST, 5, ActiveRange(0, 100), length),
+        (Phase.BURST, 1, ActiveRange(0, 25), length),
+        (Phase.FILL, 2, ActiveRange(0, 25), quarter),
+        (Phase.BURST, 2, ActiveRange(0, 25), length),
+        (Phase.FILL, 3, ActiveRange(25, 50), quarter),
+        (Phase.BURST, 3, ActiveRange(0, 50), length),
+        (Phase.FILL, 4, ActiveRange(50, 75), quarter),
+        (Phase.BURST, 4, ActiveRange(0, 75), length),
+        (Phase.FILL, 5, ActiveRange(75, 100), quarter),
+        (Phase.BURST, 5, ActiveRange(0, 100), length),
     ]
-    bursts = [stimulus(apply.steps[0]) for apply in second if apply.part is Part.BURST]
+    bursts = [stimulus(apply.steps[0]) for apply in second if apply.phase is Phase.BURST]
     assert {(s.random_pct, s.block_size_bytes, s.read_pct, s.tc, s.qd) for s in bursts} == {
         (100, 4096, 0, 4, 32)
     }

@@ -19,7 +19,7 @@ from openpts.units import GB, KIB, NS_PER_S, TB
 from openpts.vocabulary.data import RandomData, VerifiedData, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import IoFailure, StepState
 from openpts.vocabulary.stimulus import ActiveRange
@@ -35,7 +35,7 @@ def play(logs: list[Mapping[str, float]] | None = None, **changes: Any) -> Playe
     conditions = replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
     left = list(logs or [{}])
 
-    def health(_part: Part, _number: int) -> HealthReading:
+    def health(_phase: Phase, _number: int) -> HealthReading:
         return HealthReading("made up", left.pop(0) if len(left) > 1 else left[0])
 
     return Drive(CAPACITY_BYTES, lambda *_: 10_000, health).play(lifetime_test(conditions, CAPACITY_BYTES))
@@ -118,7 +118,7 @@ def test_the_first_failed_io_ends_it(operation: str) -> None:
         answer = HealthReading("made up") if not isinstance(request, Apply) else None
         if isinstance(request, Apply):
             assert request.may_fail
-            samples = [drive.sample(request.part, request.number, step) for step in request.steps[:2]]
+            samples = [drive.sample(request.phase, request.number, step) for step in request.steps[:2]]
             bad = with_changes(
                 samples[1], state=StepState.FAILED, failure=IoFailure(operation, 0, 512, "gone")
             )

@@ -12,7 +12,7 @@ from openpts.procedures.extended.precon.script import script as precon_test
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.units import GB, GIB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
@@ -27,8 +27,8 @@ def conditions(**changes: Any) -> PreconConditions:
     return replace(standard_conditions(DriveClass.ENTERPRISE, 1), **changes)
 
 
-def played(used: PreconConditions, iops: Callable[[Stimulus, Part, int], float] | None = None) -> Played:
-    drive = Drive(CAPACITY_BYTES, iops or (lambda _stimulus, _part, _number: 100_000))
+def played(used: PreconConditions, iops: Callable[[Stimulus, Phase, int], float] | None = None) -> Played:
+    drive = Drive(CAPACITY_BYTES, iops or (lambda _stimulus, _phase, _number: 100_000))
     return drive.play(precon_test(used, CAPACITY_BYTES))
 
 
@@ -42,17 +42,17 @@ def told(used: PreconConditions) -> list[str]:
                 found.append("purge")
             case SetWriteCache(enabled):
                 found.append(f"cache {enabled}")
-            case Apply(Part.PROFILE, number, _steps):
+            case Apply(Phase.PROFILE, number, _steps):
                 state = list(DriveState)[(number - 1) // len(rows)]
                 found.append(f"{state}: {rows[(number - 1) % len(rows)]}")
-            case Apply(Part.LOAD, number, _steps):
+            case Apply(Phase.LOAD, number, _steps):
                 word = f"course {number}"
                 if found[-1] != word:
                     found.append(word)
-            case Apply(part, number, (step,)):
+            case Apply(phase, number, (step,)):
                 assert isinstance(step.stop, ByteAmount)
                 amount = step.stop.amount_bytes / CAPACITY_BYTES
-                found.append(f"{part} {number}: {step.stimulus} {amount:.3g}")
+                found.append(f"{phase} {number}: {step.stimulus} {amount:.3g}")
             case CycleFinished(_outcome, title):
                 found.append(f"end of {title}")
     return found
@@ -131,7 +131,7 @@ def test_a_course_is_a_minute_then_rounds_that_end_by_time_or_amount() -> None:
     steps = [
         step
         for request in played(conditions()).requests
-        if isinstance(request, Apply) and (request.part, request.number) == (Part.LOAD, 3)
+        if isinstance(request, Apply) and (request.phase, request.number) == (Phase.LOAD, 3)
         for step in request.steps
     ]
     between = FirstOf((Duration(29 * MINUTE_NS), ByteAmount(250 * GB)))
@@ -159,16 +159,16 @@ def test_a_fresh_or_filled_drive_is_not_steady_before_its_amount() -> None:
     asked = played(conditions())
     assert [outcome.steady_round for outcome in asked.outcomes] == [None, 9, 9]
     # the random state was steady before: nothing has to be waited for
-    last = [check.round_number for check in asked.checks(Part.LOAD)][-1]
+    last = [check.round_number for check in asked.checks(Phase.LOAD)][-1]
     assert last == 5
 
 
-def restless() -> Callable[[Stimulus, Part, int], float]:
+def restless() -> Callable[[Stimulus, Phase, int], float]:
     """Twice as fast in every other step, so that no window is steady."""
     calls = iter(range(10**6))
 
-    def iops(_stimulus: Stimulus, part: Part, _number: int) -> float:
-        return 100_000 * (1 + next(calls) // 2 % 2) if part is Part.LOAD else 100_000
+    def iops(_stimulus: Stimulus, phase: Phase, _number: int) -> float:
+        return 100_000 * (1 + next(calls) // 2 % 2) if phase is Phase.LOAD else 100_000
 
     return iops
 
@@ -189,7 +189,7 @@ def test_the_test_file_leaves_a_small_drive_fresh() -> None:
     requests = Drive(small, lambda _s, _p, _n: 100_000).play(precon_test(conditions(), small)).requests
     laid = next(r for r in requests if isinstance(r, Apply))
     assert laid.steps[0].stop == ByteAmount(2 * GB)
-    reads = next(r for r in requests if isinstance(r, Apply) and r.part is Part.PROFILE)
+    reads = next(r for r in requests if isinstance(r, Apply) and r.phase is Phase.PROFILE)
     assert reads.steps[0].stimulus.active_range.end_pct == pytest.approx(10)
     assert 8 * GIB > 2 * GB
 

@@ -18,7 +18,7 @@ from openpts.procedures.shared.benchmark.rows import range_of
 from openpts.units import GB, GIB, KIB, MIB, NS_PER_S
 from openpts.vocabulary.data import RandomData, RandomOnce, ZeroData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount, Duration, FirstOf
@@ -184,7 +184,7 @@ def conditions(*names: str, **changes: Any) -> BenchmarksConditions:
 
 
 def played(used: BenchmarksConditions) -> list[Any]:
-    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 10_000)
+    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _phase, _number: 10_000)
     return drive.play(benchmarks_test(used, CAPACITY_BYTES)).requests
 
 
@@ -211,7 +211,7 @@ def test_crystaldiskmark_step_by_step() -> None:
     assert requests[1] == SetWriteCache(enabled=False)
     assert isinstance(requests[-1], CycleFinished)
     file, first, second, *_, last = requests[2:-1]
-    assert (file.part, file.number) == (Part.CONDITIONING, 1)
+    assert (file.phase, file.number) == (Phase.CONDITIONING, 1)
     assert [words(step) for step in file.steps] == ["SEQ 128 KiB 0/100 Q32T1 in 1024 MiB 1073741824 bytes"]
     seq_read = "SEQ 1024 KiB 100/0 Q8T1 in 1024 MiB 5 s"
     # a warm-up and three passes; the first row has no pause before it
@@ -231,15 +231,15 @@ def test_crystaldiskmark_step_by_step() -> None:
 
 def test_rows_are_numbered_through_and_each_benchmark_lays_its_file_anew() -> None:
     asked = applies(conditions("crystaldiskmark-demo", "solidigm-mixed"))
-    assert [(apply.part, apply.number) for apply in asked] == [
-        (Part.CONDITIONING, 1),
-        (Part.PROFILE, 1),
-        (Part.PROFILE, 2),
-        (Part.CONDITIONING, 2),
-        (Part.PROFILE, 3),
-        (Part.PROFILE, 4),
+    assert [(apply.phase, apply.number) for apply in asked] == [
+        (Phase.CONDITIONING, 1),
+        (Phase.PROFILE, 1),
+        (Phase.PROFILE, 2),
+        (Phase.CONDITIONING, 2),
+        (Phase.PROFILE, 3),
+        (Phase.PROFILE, 4),
     ]
-    sizes = [apply.steps[0].stop for apply in asked if apply.part is Part.CONDITIONING]
+    sizes = [apply.steps[0].stop for apply in asked if apply.phase is Phase.CONDITIONING]
     assert sizes == [ByteAmount(GIB), ByteAmount(8 * GIB)]
 
 
@@ -250,7 +250,7 @@ def test_an_amount_ends_a_pass_where_the_tool_has_one() -> None:
 
 def test_preconditioning_comes_before_the_first_file() -> None:
     asked = applies(conditions("crystaldiskmark-demo", precondition_passes=1.5))
-    assert [(a.part, a.number) for a in asked[:2]] == [(Part.CONDITIONING, 1), (Part.CONDITIONING, 2)]
+    assert [(a.phase, a.number) for a in asked[:2]] == [(Phase.CONDITIONING, 1), (Phase.CONDITIONING, 2)]
     (step,) = asked[0].steps
     assert words(step) == f"SEQ 128 KiB 0/100 Q32T1 in {round(CAPACITY_BYTES / MIB)} MiB 1500000000000 bytes"
 

@@ -12,7 +12,7 @@ from openpts.procedures.extended.hdd.script import script as rotational_test
 from openpts.procedures.extended.hdd.script import standard_conditions
 from openpts.units import GB, KIB, MB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Purge, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from openpts.vocabulary.stop import Duration
@@ -23,7 +23,7 @@ CAPACITY_BYTES = 8000 * GB
 
 def requests(drive_class: DriveClass = DriveClass.ENTERPRISE, **changes: Any) -> list[Any]:
     conditions = replace(standard_conditions(drive_class, 1), **changes)
-    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _part, _number: 150)
+    drive = Drive(CAPACITY_BYTES, lambda _stimulus, _phase, _number: 150)
     return drive.play(rotational_test(conditions, CAPACITY_BYTES)).requests
 
 
@@ -44,8 +44,8 @@ def test_there_is_no_purge_and_the_cache_is_that_of_the_class() -> None:
 
 def test_each_zone_is_written_and_read_in_sequence_and_then_at_random() -> None:
     *zones, whole = applies()
-    assert [(a.part, a.number) for a in zones] == [(Part.SWEEP, n) for n in range(1, 17)]
-    assert (whole.part, whole.number) == (Part.PROFILE, 1)
+    assert [(a.phase, a.number) for a in zones] == [(Phase.SWEEP, n) for n in range(1, 17)]
+    assert (whole.phase, whole.number) == (Phase.PROFILE, 1)
     random = [(4 * KIB, 100, 1, 1), (4 * KIB, 0, 1, 1), (4 * KIB, 100, 1, 32), (4 * KIB, 0, 1, 32)]
     for apply in zones:
         asked = [(s.block_size_bytes, s.read_pct, s.tc, s.qd) for s in stimuli(apply)]

@@ -10,7 +10,7 @@ from openpts.procedures.pts.iops import script as iops
 from openpts.procedures.pts.iops.conditions import IopsConditions
 from openpts.procedures.shared.rounds.script import without_impossible_sizes
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, Outcome
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from tests.unit.procedures.pts.trace.player import Drive, Played, Rate
@@ -28,10 +28,10 @@ def only_outcome(played: Played) -> Outcome:
 
 
 def rounds(played: Played) -> list[Apply]:
-    return [r for r in played.requests if isinstance(r, Apply) and r.part is Part.ROUND]
+    return [r for r in played.requests if isinstance(r, Apply) and r.phase is Phase.ROUND]
 
 
-def constant(_stimulus: Stimulus, _part: Part, _number: int) -> float:
+def constant(_stimulus: Stimulus, _phase: Phase, _number: int) -> float:
     return 100_000
 
 
@@ -40,13 +40,13 @@ def conditions(drive_class: DriveClass = DriveClass.ENTERPRISE, **changes: Any) 
 
 
 def test_all_three_tracking_variables_must_be_steady_in_the_same_window() -> None:
-    def one_settles_late(stimulus: Stimulus, _part: Part, number: int) -> float:
+    def one_settles_late(stimulus: Stimulus, _phase: Phase, number: int) -> float:
         late = stimulus.block_size_bytes == 64 * 1024 and stimulus.read_pct == 65
         return 100_000 / 2**number if late and number < 4 else 100_000
 
     played = play(conditions(), one_settles_late)
     assert only_outcome(played) == Outcome(steady_round=8, last_round=8)
-    verdicts = [[report.steady for report in check.reports] for check in played.checks(Part.ROUND)]
+    verdicts = [[report.steady for report in check.reports] for check in played.checks(Phase.ROUND)]
     assert verdicts == [[True, False, True]] * 3 + [[True, True, True]]
 
 
@@ -54,7 +54,7 @@ def test_all_three_tracking_variables_must_be_steady_in_the_same_window() -> Non
     ("size", "read_pct"), [(4 * 1024, 0), (64 * 1024, 65), (1024 * 1024, 100)], ids=["4K", "64K", "1024K"]
 )
 def test_each_of_the_tracking_variables_alone_can_hold_the_test_up(size: int, read_pct: int) -> None:
-    def restless(stimulus: Stimulus, _part: Part, number: int) -> float:
+    def restless(stimulus: Stimulus, _phase: Phase, number: int) -> float:
         tracked = (stimulus.block_size_bytes, stimulus.read_pct) == (size, read_pct)
         return 100_000 * (1 + number % 2 if tracked else 1)
 
@@ -64,7 +64,7 @@ def test_each_of_the_tracking_variables_alone_can_hold_the_test_up(size: int, re
 def test_other_cells_may_wander() -> None:
     tracked = {(4 * 1024, 0), (64 * 1024, 65), (1024 * 1024, 100)}
 
-    def wandering(stimulus: Stimulus, _part: Part, number: int) -> float:
+    def wandering(stimulus: Stimulus, _phase: Phase, number: int) -> float:
         inside = (stimulus.block_size_bytes, stimulus.read_pct) in tracked
         return 100_000 if inside else 1000 * number
 
@@ -73,7 +73,7 @@ def test_other_cells_may_wander() -> None:
 
 def test_no_preconditioning_is_asked_for_where_the_operator_wants_none() -> None:
     played = play(conditions(precondition_passes=0), constant)
-    assert not any(applied.part is Part.WIPC for applied in played.applied)
+    assert not any(applied.phase is Phase.WIPC for applied in played.applied)
 
 
 @pytest.mark.proves("PTS-GEN-01")

@@ -11,7 +11,7 @@ from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared.nines import histogram_ns
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from tests.support.findings import findings
 from tests.support.interval_samples import step_of
 from tests.support.made_up_run import made_up_run
@@ -56,14 +56,14 @@ def with_nines(nines: int) -> Run:
 def test_nines_that_the_ios_carry_are_no_deviation() -> None:
     run = with_nines(7)
     assert findings(run) == ()
-    assert sum(step.sample.ios for step in run.part(Part.HISTOGRAM)) == 24_000_000  # 20 min are enough
+    assert sum(step.sample.ios for step in run.phase(Phase.HISTOGRAM)) == 24_000_000  # 20 min are enough
 
 
 @pytest.mark.proves("PTS-LAT-19", "PTS-LAT-21")
 def test_nines_that_the_ios_do_not_carry_are_in_the_ledger() -> None:
     """The drive was three times slower in the histogram than its window had led to believe."""
     run = with_nines(8)
-    (first, *_) = run.part(Part.HISTOGRAM)
+    (first, *_) = run.phase(Phase.HISTOGRAM)
     slower = replace(run, steps=(*run.steps[: run.steps.index(first)], first))
     (entry,) = findings(slower)
     assert (entry.rule_id, entry.required) == ("PTS-LAT-19", "100,000,000 I/Os or more for 8 nines")

@@ -14,7 +14,7 @@ from openpts.procedures.pts.wsat.script import script as write_saturation_test
 from openpts.procedures.registry import PTS
 from openpts.units import GB, KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Purge, Request, Script
 from openpts.vocabulary.workload import COMPOSITE, WORKLOADS
 from tests.unit.procedures.pts.trace.player import Drive
@@ -70,12 +70,12 @@ def test_optional_workloads_beside_the_default_are_no_deviation_and_nothing_shor
 @pytest.mark.parametrize("name", ["write_intensive", "oltp", "vod", "composite"])
 def test_the_amount_written_is_four_times_the_capacity_to_an_io(name: str) -> None:
     workload = WORKLOADS[name]
-    drive = Drive(CAPACITY_BYTES, lambda stimulus, part, number: Fraction(9000))
+    drive = Drive(CAPACITY_BYTES, lambda stimulus, phase, number: Fraction(9000))
     played = drive.play(
         write_saturation_test(replace(conditions(), workloads=(workload,), longest_ns=10**16), CAPACITY_BYTES)
     )
-    steps = [applied for applied in played.applied if applied.part is Part.SATURATION]
-    written = sum(drive.sample(a.part, a.number, a.step).write.bytes for a in steps)
+    steps = [applied for applied in played.applied if applied.phase is Phase.SATURATION]
+    written = sum(drive.sample(a.phase, a.number, a.step).write.bytes for a in steps)
     largest = workload.block_sizes[-1].block_size_bytes
     assert abs(written - 4 * CAPACITY_BYTES) <= len(steps) * largest
     (outcome,) = played.outcomes
@@ -86,7 +86,7 @@ def test_the_amount_written_is_four_times_the_capacity_to_an_io(name: str) -> No
 def test_the_purge_before_a_workload_takes_nothing_of_its_six_hours() -> None:
     """An engine tells the time without I/O before any step but its first: a purge may take an hour."""
     two = conditions("write_intensive", "oltp")
-    drive = Drive(10**18, lambda stimulus, part, number: 1000)
+    drive = Drive(10**18, lambda stimulus, phase, number: 1000)
     script = write_saturation_test(two, 10**18)
     cycle, lengths, answer = 0, [0, 0], None
     while (request := next_of(script, answer)) is not None:
@@ -97,10 +97,10 @@ def test_the_purge_before_a_workload_takes_nothing_of_its_six_hours() -> None:
             gap_ns = 3600 * NS_PER_S if purged else 2 * NS_PER_S
             purged = False
             answer = tuple(
-                with_changes(drive.sample(request.part, request.number, step), gap_ns=gap_ns)
+                with_changes(drive.sample(request.phase, request.number, step), gap_ns=gap_ns)
                 for step in request.steps
             )
-            if request.part is Part.SATURATION:
+            if request.phase is Phase.SATURATION:
                 lengths[cycle - 1] += sum(sample.elapsed_ns for sample in answer)
     assert lengths[0] == lengths[1]
     # the gaps between steps do count
@@ -109,9 +109,9 @@ def test_the_purge_before_a_workload_takes_nothing_of_its_six_hours() -> None:
 
 @pytest.mark.parametrize("iops", [40_000, 50_000, 90_000])
 def test_threads_share_the_amount_in_the_last_minute_only(iops: int) -> None:
-    drive = Drive(CAPACITY_BYTES, lambda stimulus, part, number: iops)
+    drive = Drive(CAPACITY_BYTES, lambda stimulus, phase, number: iops)
     played = drive.play(write_saturation_test(conditions(), CAPACITY_BYTES))
-    lengths = [a.elapsed_ns for a in played.applied if a.part is Part.SATURATION]
+    lengths = [a.elapsed_ns for a in played.applied if a.phase is Phase.SATURATION]
     assert lengths[0] == 60 * NS_PER_S
     assert lengths[-1] <= 60 * NS_PER_S
     assert len(lengths) <= 60

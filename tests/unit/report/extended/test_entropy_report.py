@@ -8,14 +8,14 @@ from openpts.pages.model import Report, Table, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.vocabulary.data import DataCheck, ReducibleData
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-02-03T04:05:06Z"
 
 
-def compressing(stimulus: Stimulus, _part: Part, _number: int) -> float:
+def compressing(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
     """Random bytes take the flash's 10,000 I/Os a second; what is half as long goes twice as fast, to 4 x.
 
     A share w of writes makes a mix of 100,000 reads a second slower: w = 5 % leaves a third.
@@ -87,7 +87,7 @@ def test_what_a_few_writes_cost() -> None:
 def test_a_cost_within_the_drift_between_visits_is_not_shown() -> None:
     visits: dict[int, int] = {}
 
-    def drifting(stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def drifting(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         """Slower by 10 % on each level's second visit, and by 4 % with writes."""
         visits[stimulus.read_pct] = visits.get(stimulus.read_pct, 0) + 1
         rate = 100_000 if stimulus.read_pct == 100 else 96_000
@@ -104,7 +104,7 @@ def test_a_cost_within_the_drift_between_visits_is_not_shown() -> None:
 
 def test_a_run_that_ended_early_says_what_is_missing() -> None:
     run = made_up_run("entropy", rate=compressing)
-    cut = replace(run, steps=tuple(step for step in run.steps if step.place.part is Part.CONDITIONING))
+    cut = replace(run, steps=tuple(step for step in run.steps if step.place.phase is Phase.CONDITIONING))
     pages = {page.id: page for page in build_report(cut, DATE).pages()}
     for page_id in ("entropy-sweep", "entropy-writes"):
         (block,) = pages[page_id].blocks

@@ -9,7 +9,7 @@ from openpts.pages.model import Figure, Report, Verdict
 from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.units import GB
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
@@ -25,10 +25,10 @@ class Cached:
         self.steps = 0
         self.burst = (0, 0)
 
-    def __call__(self, stimulus: Stimulus, part: Part, number: int) -> float:
+    def __call__(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
         if stimulus.random_pct:
             return 100_000 / number
-        if part is Part.FILL:
+        if phase is Phase.FILL:
             self.steps += 1
             rate = 2000 if self.steps <= 20 else 500 if self.steps <= 70 else 250
             return rate * 1e6 / BLOCK_BYTES

@@ -13,7 +13,7 @@ from openpts.record.reader import Run
 from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
 
@@ -24,7 +24,7 @@ def run_of(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
     """``log`` None: one that grows by 0.7 % of the life a cycle, told in whole per cent, at a WAF of 1.5."""
     reads = count()
 
-    def health(_part: Part, _number: int) -> HealthReading:
+    def health(_phase: Phase, _number: int) -> HealthReading:
         done = next(reads)
         if log is not None:
             return HealthReading("a log", log[min(done, len(log) - 1)])
@@ -39,7 +39,7 @@ def run_of(log: list[Mapping[str, float]] | None, cycles: int = 30) -> Run:
             },
         )
 
-    def rate(stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def rate(stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         return 8000 if stimulus.operations.write else 16_000
 
     return made_up_run(
@@ -125,7 +125,7 @@ def test_a_run_that_broke_off_says_so(worn: Run) -> None:
         "MB/s, Seconds per Cycle and Wear v Full Drive Cycles: n/a (no cycle was begun)."
     ]
     manifest = replace(worn.manifest, cycles=(), state=RunState.INTERRUPTED, state_reason="Ctrl-C")
-    part = replace(worn, steps=worn.steps[:9], manifest=manifest)
-    ended = verdicts(build_report(part, DATE), "lifetime-course")[0]
+    phase = replace(worn, steps=worn.steps[:9], manifest=manifest)
+    ended = verdicts(build_report(phase, DATE), "lifetime-course")[0]
     assert ended.startswith("4 whole drive cycles, 1.37 TB written in ")
     assert ended.endswith("The run was interrupted before its end: Ctrl-C.")

@@ -13,7 +13,7 @@ from openpts.procedures.extended.precon.states import comparison_of
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS, SHORT
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import CAPACITY_BYTES, made_up_run
@@ -32,12 +32,12 @@ class ByState:
     def __init__(self) -> None:
         self.begun: set[int] = set()
 
-    def __call__(self, stimulus: Stimulus, part: Part, number: int) -> float:
-        if part is Part.LOAD:
+    def __call__(self, stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if phase is Phase.LOAD:
             first = number not in self.begun
             self.begun.add(number)
             return 6000 if first and number != 3 else 2000
-        if part is Part.CONDITIONING or stimulus.read_pct:
+        if phase is Phase.CONDITIONING or stimulus.read_pct:
             return 100_000
         state = (number - 1) // ROWS
         return ((230e3, 200e3, 50e3) if stimulus.random_pct else (300e3, 250e3, 25e3))[state]
@@ -169,8 +169,8 @@ def test_what_was_written_before_a_row_is_told() -> None:
 def test_a_course_that_never_settles_is_told_on_cover_and_page() -> None:
     calls = iter(range(10**6))
 
-    def restless(_stimulus: Stimulus, part: Part, _number: int) -> float:
-        return 50_000.0 * (1 + next(calls) // 2 % 2) if part is Part.LOAD else 100_000.0
+    def restless(_stimulus: Stimulus, phase: Phase, _number: int) -> float:
+        return 50_000.0 * (1 + next(calls) // 2 % 2) if phase is Phase.LOAD else 100_000.0
 
     unsteady = made_up_run("precon", rate=restless)
     verdicts = content_of(unsteady).verdicts
@@ -215,11 +215,11 @@ def test_figures_for_machines() -> None:
 def cut(elapsed_s: float | None) -> Report:
     """A run that ended with the first step of random writes, after so many seconds of it if not whole."""
     whole = run()
-    first = next(at for at, step in enumerate(whole.steps) if step.place.part is Part.LOAD)
+    first = next(at for at, step in enumerate(whole.steps) if step.place.phase is Phase.LOAD)
     last = whole.steps[first]
     if elapsed_s is not None:
-        part = with_changes(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
-        last = replace(last, sample=part)
+        phase = with_changes(last.sample, state=StepState.INTERRUPTED, elapsed_ns=round(elapsed_s * 1e9))
+        last = replace(last, sample=phase)
     return build_report(replace(whole, steps=(*whole.steps[:first], last)), DATE)
 
 

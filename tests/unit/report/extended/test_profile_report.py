@@ -12,7 +12,7 @@ from openpts.procedures.extended.benchmarks.report import report as content_of
 from openpts.procedures.shared.benchmark.profiles import BENCHMARKS
 from openpts.record.reader import Run
 from openpts.report.build import build_report
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run
@@ -26,8 +26,8 @@ class Rates:
     def __init__(self) -> None:
         self.seen: dict[int, int] = {}
 
-    def __call__(self, _stimulus: Stimulus, part: Part, number: int) -> float:
-        if part is not Part.PROFILE:
+    def __call__(self, _stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if phase is not Phase.PROFILE:
             return 1000
         self.seen[number] = self.seen.get(number, -1) + 1
         return 1000 + 10 * self.seen[number]
@@ -157,7 +157,7 @@ def test_rows_without_a_second_direction_have_one_column() -> None:
 
 def test_a_row_that_was_not_measured_is_missing() -> None:
     run = run_of("crystaldiskmark-demo")
-    rows = [step for step in run.steps if step.place.part is Part.PROFILE and step.place.number == 2]
+    rows = [step for step in run.steps if step.place.phase is Phase.PROFILE and step.place.number == 2]
     cut = replace(
         run,
         steps=tuple(

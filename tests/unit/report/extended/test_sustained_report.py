@@ -11,19 +11,19 @@ from openpts.pages.model import Figure, Report, Verdict
 from openpts.procedures.extended.sustained.conditions import Claim, SustainedConditions
 from openpts.report.build import build_report
 from openpts.vocabulary.facts import Fact
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-02-03T04:05:06Z"
 
 
-def tired(stimulus: Stimulus, part: Part, number: int) -> float:
+def tired(stimulus: Stimulus, phase: Phase, number: int) -> float:
     """A load leaves 37 % of random writes and 90 % of everything else."""
     fresh = {(0, 0): 20_000, (0, 100): 25_000, (100, 0): 200_000, (100, 100): 500_000}[
         stimulus.random_pct, int(stimulus.read_pct)
     ]
-    if part is Part.LOAD:
+    if phase is Phase.LOAD:
         return 80_000
     share = 1.0 if number == 1 else 0.37 if (stimulus.random_pct, stimulus.read_pct) == (100, 0) else 0.9
     return fresh * share

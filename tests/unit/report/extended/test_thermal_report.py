@@ -14,34 +14,34 @@ from openpts.report.build import build_report
 from openpts.report.summary import summarise
 from openpts.units import KIB
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.support.made_up_run import made_up_run
 
 DATE = "2026-02-03T04:05:06Z"
 SPEED = 10_000 * 128 * KIB
 
-Values = Callable[[Part, int, int], Mapping[str, float]]
+Values = Callable[[Phase, int, int], Mapping[str, float]]
 """What the log says by part, number, and how often it was read there before."""
 
 
 def run_of(values: Values) -> Run:
-    read: dict[tuple[Part, int], int] = {}
+    read: dict[tuple[Phase, int], int] = {}
 
-    def health(part: Part, number: int) -> HealthReading:
-        before = read.get((part, number), 0)
-        read[part, number] = before + 1
-        return HealthReading("NVMe log page 02h", values(part, number, before))
+    def health(phase: Phase, number: int) -> HealthReading:
+        before = read.get((phase, number), 0)
+        read[phase, number] = before + 1
+        return HealthReading("NVMe log page 02h", values(phase, number, before))
 
-    def rate(_stimulus: Stimulus, _part: Part, _number: int) -> float:
+    def rate(_stimulus: Stimulus, _phase: Phase, _number: int) -> float:
         return 10_000
 
     return made_up_run("thermal", rate=rate, health=health)
 
 
-def counting(part: Part, number: int, before: int) -> Mapping[str, float]:
+def counting(phase: Phase, number: int, before: int) -> Mapping[str, float]:
     """The cold run warms the drive by 2 K a minute; it throttles for 30 s of each from the fourth on."""
-    if (part, number) == (Part.LOAD, COLD):
+    if (phase, number) == (Phase.LOAD, COLD):
         return {
             "temperature_c": 40.0 + 2 * before,
             "throttled_s": float(max(0, before - 3) * 30),
@@ -92,10 +92,10 @@ def test_what_the_log_counted_stands_beside_it(throttled: Run) -> None:
     assert [rule.value for rule in rules] == [60]
 
 
-@pytest.mark.parametrize(("part", "pages"), [(Part.LOAD, 5), (Part.REST, 5)])
-def test_a_run_that_broke_off_says_what_was_not_measured(throttled: Run, part: Part, pages: int) -> None:
+@pytest.mark.parametrize(("phase", "pages"), [(Phase.LOAD, 5), (Phase.REST, 5)])
+def test_a_run_that_broke_off_says_what_was_not_measured(throttled: Run, phase: Phase, pages: int) -> None:
     """Cut before the first step of the part."""
-    first = next(n for n, step in enumerate(throttled.steps) if step.place.part is part)
+    first = next(n for n, step in enumerate(throttled.steps) if step.place.phase is phase)
     manifest = replace(throttled.manifest, cycles=())
     report = build_report(replace(throttled, steps=throttled.steps[:first], manifest=manifest), DATE)
     (section,) = report.sections

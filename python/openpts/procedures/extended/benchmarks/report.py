@@ -28,7 +28,7 @@ from openpts.procedures.shared.benchmark.tables import (
 from openpts.procedures.shared.methodology import NO_STEADY_STATE, methodology_section, state_page
 from openpts.record.reader import Run
 from openpts.units import format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.settling import SettlingRule
 
 _TITLE: Final = "Benchmark Profiles"
@@ -77,7 +77,7 @@ def _measured(run: Run, conditions: BenchmarksConditions) -> Measured:
         rows = []
         for row in benchmark.rows:
             number += 1
-            rows.append(measured_row(row, [step.sample for step in run.part(Part.PROFILE, number=number)]))
+            rows.append(measured_row(row, [step.sample for step in run.phase(Phase.PROFILE, number=number)]))
         found.append((benchmark, tuple(rows)))
     return tuple(found)
 
@@ -316,8 +316,8 @@ def _row_figures(one: MeasuredRow) -> dict[str, Any]:
 # SOL-DEV-04
 def settling_verdicts(run: Run, number: int, rule: SettlingRule | None) -> tuple[Verdict, ...]:
     """A sentence on the idle time with that number; none without a rule, or if there was none."""
-    samples = [step.sample for step in run.part(Part.REST, number=number)]
-    readings = [one.reading for one in run.health if (one.part, one.number) == (Part.REST, number)]
+    samples = [step.sample for step in run.phase(Phase.REST, number=number)]
+    readings = [one.reading for one in run.health if (one.phase, one.number) == (Phase.REST, number)]
     if rule is None or not samples:
         return ()
     idle_ns, looks = 0, []

@@ -32,7 +32,7 @@ from openpts.procedures.shared.benchmark.rows import (
 from openpts.procedures.shared.settling import settle
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import ActiveRange, Step
 from openpts.vocabulary.stop import ByteAmount
@@ -76,15 +76,15 @@ def script(conditions: BenchmarksConditions, user_capacity_bytes: int) -> Script
     if conditions.precondition_passes:
         amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
         step = Step(sequential_writes(conditions), ByteAmount(amount_bytes))
-        yield Apply(Part.CONDITIONING, next(conditionings), (step,))
+        yield Apply(Phase.CONDITIONING, next(conditionings), (step,))
     number, rows = 0, sum(len(benchmark.rows) for benchmark in conditions.benchmarks)
     for place, benchmark in enumerate(conditions.benchmarks, start=1):
         if file := file_steps(benchmark, conditions, user_capacity_bytes):
-            yield Apply(Part.CONDITIONING, next(conditionings), file)
+            yield Apply(Phase.CONDITIONING, next(conditionings), file)
         if (rule := conditions.settling) is not None:
             yield from settle(rule, conditions.active_range, place)
         for position, row in enumerate(benchmark.rows):
             number += 1
             steps = row_steps(row, conditions, user_capacity_bytes, after_another=position > 0)
-            yield Apply(Part.PROFILE, number, steps, rows, repeatable=True)
+            yield Apply(Phase.PROFILE, number, steps, rows, repeatable=True)
     yield CycleFinished(Outcome(steady_round=None, last_round=0))

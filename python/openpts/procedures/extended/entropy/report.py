@@ -35,7 +35,7 @@ from openpts.record.reader import Run
 from openpts.units import MB, format_block_size, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.data import ReducibleData
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 
 _SEQUENTIAL, _RANDOM, _WRITE_SHARE = 1, 2, 3
@@ -74,7 +74,7 @@ def entropy_run(run: Run) -> EntropyRun:
 
 def _sweep(run: Run, number: int) -> list[Sample]:
     """The whole steps of a sweep, in their order."""
-    steps = run.part(Part.SWEEP, number=number)
+    steps = run.phase(Phase.SWEEP, number=number)
     return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
 
 

@@ -22,7 +22,7 @@ from openpts.procedures.extended.entropy.conditions import EntropyConditions
 from openpts.units import KIB
 from openpts.vocabulary.data import DataPattern, ReducibleData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
@@ -66,7 +66,7 @@ def script(conditions: EntropyConditions, user_capacity_bytes: int) -> Script:
         # a drive that was written to: LSI-GEN-02
         if amount_bytes:
             used = Step(_writes(conditions, order, conditions.data), ByteAmount(amount_bytes))
-            yield Apply(Part.CONDITIONING, sweep, (used,))
+            yield Apply(Phase.CONDITIONING, sweep, (used,))
         levels = [
             _writes(conditions, order, ReducibleData(entropy_pct)) for entropy_pct in conditions.entropies_pct
         ]
@@ -83,7 +83,7 @@ def up_and_down(levels: Sequence[T]) -> tuple[T, ...]:
 
 def _sweep(conditions: EntropyConditions, number: int, levels: Sequence[Stimulus]) -> Apply:
     length = Duration(conditions.minute_ns)
-    return Apply(Part.SWEEP, number, tuple(Step(level, length) for level in up_and_down(levels)))
+    return Apply(Phase.SWEEP, number, tuple(Step(level, length) for level in up_and_down(levels)))
 
 
 def _writes(conditions: EntropyConditions, order: AccessPattern, data: DataPattern) -> Stimulus:

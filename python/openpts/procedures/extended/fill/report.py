@@ -22,7 +22,7 @@ from openpts.procedures.kit.standing import Standing
 from openpts.procedures.shared.methodology import methodology_section, nothing_page, state_page
 from openpts.record.reader import Run
 from openpts.units import GB, MB, NS_PER_S, format_block_size, format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 
 _CURVE, _LEVELS = 1, 2
@@ -46,25 +46,25 @@ def fill_run(run: Run) -> FillRun:
     conditions = run.manifest.conditions
     assert isinstance(conditions, FillConditions)  # noqa: S101 the registry calls by test
     rewrites = [
-        Rewrite(time, course_of(_whole(run, Part.BURST, _CURVE, number)))
+        Rewrite(time, course_of(_whole(run, Phase.BURST, _CURVE, number)))
         for number, time in enumerate(conditions.idle_times, start=1)
     ]
     bursts = [
         (level, samples[0])
         for number, level in enumerate(conditions.levels_pct, start=1)
-        if (samples := _whole(run, Part.BURST, _LEVELS, number))
+        if (samples := _whole(run, Phase.BURST, _LEVELS, number))
     ]
     return FillRun(
         run=run,
         conditions=conditions,
-        fill=course_of(_whole(run, Part.FILL, _CURVE, 1)),
+        fill=course_of(_whole(run, Phase.FILL, _CURVE, 1)),
         rewrites=tuple(rewrite for rewrite in rewrites if rewrite.course.points),
         bursts=tuple(bursts),
     )
 
 
-def _whole(run: Run, part: Part, cycle: int, number: int) -> list[Sample]:
-    steps = run.part(part, cycle=cycle, number=number)
+def _whole(run: Run, phase: Phase, cycle: int, number: int) -> list[Sample]:
+    steps = run.phase(phase, cycle=cycle, number=number)
     return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
 
 

@@ -21,7 +21,7 @@ from typing import Final
 from openpts.procedures.extended.fill.conditions import FillConditions, IdleTime
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
@@ -77,13 +77,13 @@ def _curve(conditions: FillConditions, user_capacity_bytes: int) -> Script:
     whole_bytes = _range_bytes(conditions.active_range, user_capacity_bytes)
     count = math.ceil(100 / conditions.step_pct)
     shares = [min(1.0, n * conditions.step_pct / 100) for n in range(1, count + 1)]
-    yield Apply(Part.FILL, 1, tuple(_amounts(writes, whole_bytes, shares)))
+    yield Apply(Phase.FILL, 1, tuple(_amounts(writes, whole_bytes, shares)))
     shares = [n * conditions.rewrite_pct / 100 / REWRITE_STEPS for n in range(1, REWRITE_STEPS + 1)]
     again = tuple(_amounts(writes, whole_bytes, shares))
     for number, time in enumerate(conditions.idle_times, start=1):
         if time.idle_ns:
-            yield Apply(Part.REST, number, (Step(None, Duration(time.idle_ns)),))
-        yield Apply(Part.BURST, number, again)
+            yield Apply(Phase.REST, number, (Step(None, Duration(time.idle_ns)),))
+        yield Apply(Phase.BURST, number, again)
 
 
 def _levels(conditions: FillConditions, user_capacity_bytes: int) -> Script:
@@ -94,10 +94,10 @@ def _levels(conditions: FillConditions, user_capacity_bytes: int) -> Script:
         if level > before:
             part = _part_of(conditions.active_range, before, level)
             amount_bytes = _range_bytes(part, user_capacity_bytes)
-            yield Apply(Part.FILL, number, (Step(_sequential(conditions, part), ByteAmount(amount_bytes)),))
+            yield Apply(Phase.FILL, number, (Step(_sequential(conditions, part), ByteAmount(amount_bytes)),))
         next_level = next((other for other in levels if other > 0), 100.0)
         filled = _part_of(conditions.active_range, 0, level or next_level)
-        yield Apply(Part.BURST, number, (Step(_random(conditions, filled), Duration(conditions.burst_ns)),))
+        yield Apply(Phase.BURST, number, (Step(_random(conditions, filled), Duration(conditions.burst_ns)),))
         before = level
 
 

@@ -17,7 +17,7 @@ from openpts.procedures.shared.preparation_page import gap_place, largest_gap
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_MS, format_block_size, format_duration
 from openpts.vocabulary.facts import has_platters, media_of
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 _TITLE = "Rotational Disk by Zones"
 
@@ -48,8 +48,8 @@ def _measured(run: Run) -> RotationalRun:
     return RotationalRun(
         run=run,
         conditions=conditions,
-        zones=rates_of(step.sample for step in run.part(Part.SWEEP)),
-        whole=rates_of(step.sample for step in run.part(Part.PROFILE)),
+        zones=rates_of(step.sample for step in run.phase(Phase.SWEEP)),
+        whole=rates_of(step.sample for step in run.phase(Phase.PROFILE)),
     )
 
 

@@ -20,7 +20,7 @@ from typing import Final
 from openpts.procedures.extended.hdd.conditions import RotationalConditions
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import Duration
@@ -52,8 +52,8 @@ def script(conditions: RotationalConditions, user_capacity_bytes: int) -> Script
     for number, (first_pct, last_pct) in enumerate(conditions.zone_spans_pct, start=1):
         zone = ActiveRange(first_pct, last_pct)
         steps = (*_sequential(conditions, zone), *_random(conditions, zone))
-        yield Apply(Part.SWEEP, number, steps, conditions.zones)
-    yield Apply(Part.PROFILE, 1, _random(conditions, conditions.active_range))
+        yield Apply(Phase.SWEEP, number, steps, conditions.zones)
+    yield Apply(Phase.PROFILE, 1, _random(conditions, conditions.active_range))
     yield CycleFinished(Outcome(None, 0))
 
 

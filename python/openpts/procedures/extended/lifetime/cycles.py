@@ -21,7 +21,7 @@ from openpts.procedures.kit.standing import state_sentence
 from openpts.record.reader import Run
 from openpts.units import GB, NS_PER_S, TB, format_duration
 from openpts.vocabulary.facts import TargetKind
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 CONFIDENCE: Final = 0.95
 RATED_LIFE_PCT: Final = 100
@@ -37,7 +37,7 @@ class LifetimeRun:
     @cached_property
     def _logs(self) -> list[Log]:
         """The log before the first cycle, and after each."""
-        return [health.reading.values for health in self.run.health if health.part is Part.DRIVE_CYCLE]
+        return [health.reading.values for health in self.run.health if health.phase is Phase.DRIVE_CYCLE]
 
     @property
     def before(self) -> Log:
@@ -47,7 +47,7 @@ class LifetimeRun:
     @cached_property
     def cycles(self) -> tuple[DriveCycle, ...]:
         """The cycles that were begun."""
-        steps = self.run.part(Part.DRIVE_CYCLE)
+        steps = self.run.phase(Phase.DRIVE_CYCLE)
         numbers = dict.fromkeys(step.place.number for step in steps)
         return tuple(
             drive_cycle(

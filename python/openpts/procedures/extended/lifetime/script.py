@@ -26,7 +26,7 @@ from openpts.procedures.extended.lifetime.conditions import LifetimeConditions
 from openpts.units import KIB, NS_PER_S, TB, format_duration
 from openpts.vocabulary.data import VerifiedData
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Apply,
     CycleFinished,
@@ -79,12 +79,12 @@ def script(conditions: LifetimeConditions, user_capacity_bytes: int) -> Script:
     """Drive cycles until something ends them."""
     yield Purge()
     yield SetWriteCache(conditions.write_cache_enabled)
-    reading = health_in((yield ReadHealth(Part.DRIVE_CYCLE, 1)))
+    reading = health_in((yield ReadHealth(Phase.DRIVE_CYCLE, 1)))
     life = _Life(conditions, reading.values)
     for number in range(1, conditions.drive_cycles + 1):
         steps = tuple(_steps(conditions, user_capacity_bytes, number))
-        samples = samples_in((yield Apply(Part.DRIVE_CYCLE, number, steps, may_fail=True)))
-        reading = health_in((yield ReadHealth(Part.DRIVE_CYCLE, number)))
+        samples = samples_in((yield Apply(Phase.DRIVE_CYCLE, number, steps, may_fail=True)))
+        reading = health_in((yield ReadHealth(Phase.DRIVE_CYCLE, number)))
         for sample in samples:
             life.take(sample)
         if ended_by := life.ended_by(samples[-1], reading.values, number):

@@ -4,7 +4,7 @@ from openpts.procedures.extended.precon.conditions import DriveState, PreconCond
 from openpts.procedures.extended.precon.results import analyse_course
 from openpts.record.reader import Run
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:
@@ -15,7 +15,7 @@ def findings(run: Run) -> tuple[Deviation, ...]:
     entries = []
     for number, state in enumerate(DriveState, start=1):
         course = analyse_course(
-            [step.sample for step in run.part(Part.LOAD, number=number)],
+            [step.sample for step in run.phase(Phase.LOAD, number=number)],
             conditions.minute_ns,
             0 if state is DriveState.RANDOM else least_bytes,
         )

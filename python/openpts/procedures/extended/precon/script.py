@@ -41,7 +41,7 @@ from openpts.procedures.shared.benchmark.rows import (
 )
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -72,7 +72,7 @@ def random_course(
     written_bytes, elapsed_ns = 0, 0
     while True:
         steps = _round_steps(conditions, capacity_bytes, len(history) + 1)
-        samples = samples_in((yield Apply(Part.LOAD, number, steps)))
+        samples = samples_in((yield Apply(Phase.LOAD, number, steps)))
         history.append(samples[-1].iops)
         if samples[-1].standstills:
             disturbed.add(len(history))
@@ -81,7 +81,7 @@ def random_course(
         steady = False
         if len(history) >= WINDOW_ROUNDS:
             report = window_ending_at(history, len(history), disturbed)
-            yield SteadyStateChecked(Part.LOAD, len(history), (conditions.workload.title,), (report,))
+            yield SteadyStateChecked(Phase.LOAD, len(history), (conditions.workload.title,), (report,))
             steady = report.steady and written_bytes >= least_fills * capacity_bytes
         if steady:
             return Outcome(len(history), len(history))
@@ -200,7 +200,7 @@ class _States:
             self.conditions.benchmark, self.conditions, self.capacity_bytes, self.conditions.file_share_pct
         )
         if steps:
-            yield Apply(Part.CONDITIONING, next(self.conditionings), steps)
+            yield Apply(Phase.CONDITIONING, next(self.conditionings), steps)
 
     def condition(self, state: DriveState, passes: float) -> Generator[Request, Answer, None]:
         """So many user capacities, written as the state wants it."""
@@ -208,7 +208,7 @@ class _States:
         amount_bytes = round(passes * self.capacity_bytes)
         if amount_bytes:
             step = Step(self._stimulus(state), ByteAmount(amount_bytes))
-            yield Apply(Part.CONDITIONING, next(self.conditionings), (step,))
+            yield Apply(Phase.CONDITIONING, next(self.conditionings), (step,))
 
     def restore(self, state: DriveState) -> Generator[Request, Answer, None]:
         """Bring a disturbed state back; what was fresh stays used."""
@@ -228,7 +228,7 @@ class _States:
                 share_pct=self.conditions.file_share_pct,
             )
             number = self.conditions.row_number(state, place)
-            yield Apply(Part.PROFILE, number, steps, len(_STATES) * len(rows))
+            yield Apply(Phase.PROFILE, number, steps, len(_STATES) * len(rows))
             self.disturbed = self.disturbed or _disturbs(rows[place], state)
 
     def course(self, start: DriveState, least_fills: float) -> Generator[Request, Answer, Outcome]:

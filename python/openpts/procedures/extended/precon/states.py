@@ -12,7 +12,7 @@ from openpts.procedures.kit.benchmark_profile import FigureUnit, ProfileRow
 from openpts.procedures.shared.benchmark.results import RowFigure
 from openpts.procedures.shared.benchmark.tables import MeasuredRow, measured_row
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 STATES: Final = tuple(DriveState)
 
@@ -79,7 +79,7 @@ def comparison_of(run: Run) -> Comparison:
         conditions=conditions,
         courses={
             state: analyse_course(
-                [step.sample for step in run.part(Part.LOAD, number=number)],
+                [step.sample for step in run.phase(Phase.LOAD, number=number)],
                 conditions.minute_ns,
                 0 if state is DriveState.RANDOM else conditions.steady_after_drive_fills * capacity_bytes,
             )
@@ -97,9 +97,9 @@ def _rows(run: Run, conditions: PreconConditions, state: DriveState) -> tuple[St
 
 
 def _row(run: Run, row: ProfileRow, number: int) -> StateRow:
-    steps = run.part(Part.PROFILE, number=number)
+    steps = run.phase(Phase.PROFILE, number=number)
     before = _before(run, steps[0]) if steps else ()
-    last_made = max((n for n, step in enumerate(before) if step.place.part is not Part.PROFILE), default=-1)
+    last_made = max((n for n, step in enumerate(before) if step.place.phase is not Phase.PROFILE), default=-1)
     return StateRow(
         measured=measured_row(row, [step.sample for step in steps]),
         written_before_bytes=sum(step.sample.write.bytes for step in before[last_made + 1 :]),

@@ -36,7 +36,7 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, NS_PER_S, format_block_size, format_duration
 from openpts.vocabulary.better import Better
 from openpts.vocabulary.facts import Facts
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample, StepState
 from openpts.vocabulary.stimulus import Stimulus
 
@@ -63,7 +63,7 @@ def sustained_run(run: Run) -> SustainedRun:
     """Both runs, the load and the claims, as far as they were measured."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, SustainedConditions)  # noqa: S101 the registry calls by test
-    samples = [step.sample for step in run.part(Part.LOAD)]
+    samples = [step.sample for step in run.phase(Phase.LOAD)]
     finished = of_cycle(run.manifest.cycles, 1)
     pieces, minutes = pieces_of(samples), minutes_of(samples, conditions.minute_ns)
     load = Load(
@@ -89,7 +89,7 @@ def sustained_run(run: Run) -> SustainedRun:
 
 
 def _profile(run: Run, number: int) -> list[Sample]:
-    steps = run.part(Part.PROFILE, number=number)
+    steps = run.phase(Phase.PROFILE, number=number)
     return [step.sample for step in steps if step.sample.state is StepState.COMPLETE]
 
 

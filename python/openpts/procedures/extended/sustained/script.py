@@ -21,7 +21,7 @@ from openpts.procedures.extended.sustained.conditions import SHORT_FIGURES, Shor
 from openpts.procedures.shared.continuous import MINUTES_PER_STEP, transferred_for
 from openpts.units import KIB, NS_PER_S, format_duration
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -92,10 +92,10 @@ def _figures(conditions: SustainedConditions, number: int, user_capacity_bytes: 
     amount_bytes = round((span.end_pct - span.start_pct) / 100 * user_capacity_bytes)
     figures = SHORT_FIGURES.values()
     laid = _stimulus(conditions, SHORT_FIGURES["sequential_write"], span)
-    yield Apply(Part.CONDITIONING, number, (Step(laid, ByteAmount(amount_bytes)),))
+    yield Apply(Phase.CONDITIONING, number, (Step(laid, ByteAmount(amount_bytes)),))
     length = Duration(conditions.figure_ns)
     steps = tuple(Step(_stimulus(conditions, figure, span), length) for figure in figures)
-    yield Apply(Part.PROFILE, number, steps)
+    yield Apply(Phase.PROFILE, number, steps)
 
 
 def _stimulus(conditions: SustainedConditions, figure: ShortFigure, span: ActiveRange) -> Stimulus:
@@ -125,7 +125,7 @@ def _load(conditions: SustainedConditions, user_capacity_bytes: int) -> Generato
     while True:
         length = Duration(min(left_ns, MINUTES_PER_STEP * conditions.minute_ns))
         stop = length if left_bytes is None else FirstOf((length, ByteAmount(left_bytes)))
-        (sample,) = samples_in((yield Apply(Part.LOAD, 1, (Step(stimulus, stop),))))
+        (sample,) = samples_in((yield Apply(Phase.LOAD, 1, (Step(stimulus, stop),))))
         left_ns -= sample.elapsed_ns
         if left_bytes is not None:
             left_bytes -= sample.bytes

@@ -17,7 +17,7 @@ from openpts.procedures.extended.thermal.results import (
 )
 from openpts.record.health import HealthRecord
 from openpts.record.reader import Run, StepRecord
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 COLD, WARM, DUTY_CYCLE = 1, 2, 3
 NAMES: Final = {COLD: "Cold run", WARM: "Warm run", DUTY_CYCLE: "Duty cycle"}
@@ -79,7 +79,7 @@ class ThermalRun:
     @cached_property
     def loads(self) -> dict[int, Load]:
         """The loads that were begun, by number."""
-        begun = {number: self.run.part(Part.LOAD, number=number) for number in NAMES}
+        begun = {number: self.run.phase(Phase.LOAD, number=number) for number in NAMES}
         points = {number: tuple(self._points(number, steps)) for number, steps in begun.items() if steps}
         minute_ns = self.conditions.minute_ns
         reference = reference_of(points.get(COLD, ()), minute_ns)
@@ -108,7 +108,7 @@ class ThermalRun:
 
     def _readings(self, number: int) -> tuple[HealthRecord, ...]:
         return tuple(
-            health for health in self.run.health if health.part is Part.LOAD and health.number == number
+            health for health in self.run.health if health.phase is Phase.LOAD and health.number == number
         )
 
     def _points(self, number: int, steps: list[StepRecord]) -> Iterator[HeatPoint]:

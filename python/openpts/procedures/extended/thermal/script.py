@@ -32,7 +32,7 @@ from openpts.procedures.extended.thermal.results import (
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -90,17 +90,17 @@ def script(conditions: ThermalConditions, user_capacity_bytes: int) -> Script:
     stimulus = _writes(conditions)
     amount_bytes = round(conditions.precondition_passes * user_capacity_bytes)
     if amount_bytes:
-        yield Apply(Part.CONDITIONING, 1, (Step(stimulus, ByteAmount(amount_bytes)),))
+        yield Apply(Phase.CONDITIONING, 1, (Step(stimulus, ByteAmount(amount_bytes)),))
     yield from _cool_down(conditions)
     reference = yield from _load(conditions, COLD, None)
     yield from _rest(conditions, WARM)
     yield from _load(conditions, WARM, reference)
     yield from _rest(conditions, DUTY_CYCLE)
     cycle = (Step(stimulus, Duration(conditions.busy_ns)), Step(None, Duration(conditions.idle_ns)))
-    yield ReadHealth(Part.LOAD, DUTY_CYCLE)
+    yield ReadHealth(Phase.LOAD, DUTY_CYCLE)
     for _ in range(max(1, round(conditions.duty_ns / (conditions.busy_ns + conditions.idle_ns)))):
-        yield Apply(Part.LOAD, DUTY_CYCLE, cycle)
-        yield ReadHealth(Part.LOAD, DUTY_CYCLE)
+        yield Apply(Phase.LOAD, DUTY_CYCLE, cycle)
+        yield ReadHealth(Phase.LOAD, DUTY_CYCLE)
     yield CycleFinished(Outcome(None, 0))
 
 
@@ -113,7 +113,7 @@ def _writes(conditions: ThermalConditions) -> Stimulus:
 
 def _cool_down(conditions: ThermalConditions) -> Generator[Request, Answer, None]:
     """Idle until the drive is cool, or for as long as that may take."""
-    reading = health_in((yield ReadHealth(Part.REST, COLD)))
+    reading = health_in((yield ReadHealth(Phase.REST, COLD)))
     seen_c = _temperatures([reading])
     left_ns = conditions.longest_cooling_ns
     while left_ns > 0 and not has_cooled(seen_c, conditions.cool_c):
@@ -131,20 +131,20 @@ def _rest(conditions: ThermalConditions, number: int) -> Generator[Request, Answ
 def _look(
     conditions: ThermalConditions, number: int, left_ns: int
 ) -> Generator[Request, Answer, HealthReading]:
-    yield Apply(Part.REST, number, (Step(None, Duration(min(left_ns, conditions.look_ns))),))
-    return health_in((yield ReadHealth(Part.REST, number)))
+    yield Apply(Phase.REST, number, (Step(None, Duration(min(left_ns, conditions.look_ns))),))
+    return health_in((yield ReadHealth(Phase.REST, number)))
 
 
 def _load(
     conditions: ThermalConditions, number: int, reference: float | None
 ) -> Generator[Request, Answer, float]:
     """Minutes of writes; gives the speed that they were held against: that of the cold run's first."""
-    before = health_in((yield ReadHealth(Part.LOAD, number)))
+    before = health_in((yield ReadHealth(Phase.LOAD, number)))
     stimulus, minutes, tells = _writes(conditions), list[HeatPoint](), False
     for left_ns in range(conditions.load_ns, 0, -conditions.minute_ns):
         step = Step(stimulus, Duration(min(left_ns, conditions.minute_ns)))
-        (sample,) = samples_in((yield Apply(Part.LOAD, number, (step,))))
-        after = health_in((yield ReadHealth(Part.LOAD, number)))
+        (sample,) = samples_in((yield Apply(Phase.LOAD, number, (step,))))
+        after = health_in((yield ReadHealth(Phase.LOAD, number)))
         minutes.append(_minute(minutes, sample, before, after))
         before = after
         reference = reference or reference_of(minutes, conditions.minute_ns)

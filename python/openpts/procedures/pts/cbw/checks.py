@@ -17,7 +17,7 @@ from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.demand import checks as d
 from openpts.procedures.shared.demand import histogram_checks as h
 from openpts.units import format_significant
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import Sample
 
@@ -53,11 +53,11 @@ def _pattern(evidence: Evidence) -> Finding:
 
 
 def _of_the_pattern(evidence: Evidence) -> list[Sample]:
-    return [step.sample for step in evidence.steps if step.place.part is not Part.WIPC]
+    return [step.sample for step in evidence.steps if step.place.phase is not Phase.WIPC]
 
 
 def _mix(evidence: Evidence) -> Finding:
-    used = mixes(evidence, evidence.of(Part.ROUND))
+    used = mixes(evidence, evidence.of(Phase.ROUND))
     return met_if(used == ["40/60"], "40/60", ", ".join(used) or "none")
 
 
@@ -136,11 +136,11 @@ CHECKS: Final[Checks] = {
     "PTS-CBW-08": _sizes,
     "PTS-CBW-10": _zones,
     "PTS-CBW-11": _distributions,
-    "PTS-CBW-12": d.all_writes(Part.WDPC),
+    "PTS-CBW-12": d.all_writes(Phase.WDPC),
     "PTS-CBW-13": d.cache_off,
-    "PTS-CBW-14": d.precondition_demand(Part.WDPC),
-    "PTS-CBW-15": random_data(Part.WDPC),
-    "PTS-CBW-16": d.minutes_kept(Part.WDPC),
+    "PTS-CBW-14": d.precondition_demand(Phase.WDPC),
+    "PTS-CBW-15": random_data(Phase.WDPC),
+    "PTS-CBW-16": d.minutes_kept(Phase.WDPC),
     "PTS-CBW-17": preconditioned,
     "PTS-CBW-18": tracked_minutes,
     "PTS-CBW-19": d.cache_off,
@@ -148,11 +148,11 @@ CHECKS: Final[Checks] = {
     "PTS-CBW-21": d.demands("qd"),
     "PTS-CBW-22": d.round_prewrite,
     "PTS-CBW-23": lambda e: all_of(
-        [d.minutes_kept(Part.ROUND_PREWRITE)(e), d.has_cpu(Part.ROUND_PREWRITE)(e)]
+        [d.minutes_kept(Phase.ROUND_PREWRITE)(e), d.has_cpu(Phase.ROUND_PREWRITE)(e)]
     ),
     "PTS-CBW-24": d.operating_points,
     "PTS-CBW-25": d.ties,
-    "PTS-CBW-26": lambda e: all_of([averages_kept(Part.ROUND)(e), d.has_cpu(Part.ROUND)(e)]),
+    "PTS-CBW-26": lambda e: all_of([averages_kept(Phase.ROUND)(e), d.has_cpu(Phase.ROUND)(e)]),
     "PTS-CBW-27": d.until_steady,
     "PTS-CBW-31": h.measured_maximum,
     "PTS-CBW-32": h.maximum_is_highest,
@@ -169,8 +169,8 @@ CHECKS: Final[Checks] = {
 }
 CASES: Final[Cases] = {
     "PTS-CBW-06": binds_where(other_data),
-    "PTS-CBW-30": binds_where(d.has_cpu(Part.ROUND)),
-    "PTS-CBW-51": binds_where(d.has_cpu(Part.ROUND)),
+    "PTS-CBW-30": binds_where(d.has_cpu(Phase.ROUND)),
+    "PTS-CBW-51": binds_where(d.has_cpu(Phase.ROUND)),
 }
 ORDER: Final = d.ties
 INTERPRETATIONS: Final = (

@@ -13,7 +13,7 @@ from openpts.evidence.tracking import preconditioned, tracked_minutes
 from openpts.procedures.shared import spec_interpretations as spec
 from openpts.procedures.shared.demand import checks as d
 from openpts.procedures.shared.demand import histogram_checks as h
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 
 
@@ -31,9 +31,9 @@ def _any_workload(evidence: Evidence) -> Finding:
 
 
 def _workload(evidence: Evidence) -> tuple[str, bool]:
-    samples = [step.sample for step in evidence.steps if step.place.part is not Part.WIPC]
+    samples = [step.sample for step in evidence.steps if step.place.phase is not Phase.WIPC]
     found = stimuli(samples)
-    mixes_used = mixes(evidence, evidence.of(Part.ROUND))
+    mixes_used = mixes(evidence, evidence.of(Phase.ROUND))
     one = (
         all(s.access_pattern is AccessPattern.RANDOM and len(s.block_sizes) == 1 for s in found)
         and len({block_size_bytes(sample) for sample in samples if sample.ios}) == 1
@@ -48,22 +48,22 @@ CHECKS: Final[Checks] = {
     "PTS-DIRTH-02": _one_size_one_mix,
     "PTS-DIRTH-03": _any_workload,
     "PTS-DIRTH-04": purge_first,
-    "PTS-DIRTH-05": d.all_writes(Part.WDPC),
+    "PTS-DIRTH-05": d.all_writes(Phase.WDPC),
     "PTS-DIRTH-06": d.cache_off,
-    "PTS-DIRTH-07": d.precondition_demand(Part.WDPC),
-    "PTS-DIRTH-08": random_data(Part.WDPC),
-    "PTS-DIRTH-09": d.minutes_kept(Part.WDPC),
+    "PTS-DIRTH-07": d.precondition_demand(Phase.WDPC),
+    "PTS-DIRTH-08": random_data(Phase.WDPC),
+    "PTS-DIRTH-09": d.minutes_kept(Phase.WDPC),
     "PTS-DIRTH-10": lambda e: all_of([tracked_minutes(e), preconditioned(e)]),
     "PTS-DIRTH-11": d.cache_off,
     "PTS-DIRTH-12": d.demands("tc"),
     "PTS-DIRTH-13": d.demands("qd"),
     "PTS-DIRTH-14": d.round_prewrite,
     "PTS-DIRTH-15": lambda e: all_of(
-        [d.minutes_kept(Part.ROUND_PREWRITE)(e), d.has_cpu(Part.ROUND_PREWRITE)(e)]
+        [d.minutes_kept(Phase.ROUND_PREWRITE)(e), d.has_cpu(Phase.ROUND_PREWRITE)(e)]
     ),
     "PTS-DIRTH-16": d.operating_points,
     "PTS-DIRTH-17": d.ties,
-    "PTS-DIRTH-18": lambda e: all_of([averages_kept(Part.ROUND)(e), d.has_cpu(Part.ROUND)(e)]),
+    "PTS-DIRTH-18": lambda e: all_of([averages_kept(Phase.ROUND)(e), d.has_cpu(Phase.ROUND)(e)]),
     "PTS-DIRTH-19": d.until_steady,
     "PTS-DIRTH-23": h.measured_maximum,
     "PTS-DIRTH-24": h.maximum_is_highest,
@@ -79,8 +79,8 @@ CHECKS: Final[Checks] = {
     "PTS-DIRTH-52": d.optional_wipc,
 }
 CASES: Final[Cases] = {
-    "PTS-DIRTH-22": binds_where(d.has_cpu(Part.ROUND)),
-    "PTS-DIRTH-43": binds_where(d.has_cpu(Part.ROUND)),
+    "PTS-DIRTH-22": binds_where(d.has_cpu(Phase.ROUND)),
+    "PTS-DIRTH-43": binds_where(d.has_cpu(Phase.ROUND)),
 }
 ORDER: Final = d.ties
 INTERPRETATIONS: Final = (

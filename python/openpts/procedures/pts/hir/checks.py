@@ -10,7 +10,7 @@ from openpts.evidence.settings import class_settings, random_data, recommended, 
 from openpts.evidence.tracking import logged_every_minute, preconditioned, tracked_minutes
 from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, NS_PER_S, format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
@@ -26,7 +26,7 @@ _MOST_TRACKING_ROUNDS: Final = 25
 
 
 def _preconditioning(evidence: Evidence) -> Finding:
-    found = stimuli(evidence.of(Part.WDPC))
+    found = stimuli(evidence.of(Phase.WDPC))
     text = ", ".join(dict.fromkeys(str(stimulus) for stimulus in found))
     return met_if(all(_POINT.matches(stimulus) for stimulus in found), "RND 4 KiB 0/100", text)
 
@@ -37,7 +37,7 @@ def _stops_if_not_steady(evidence: Evidence) -> Finding:
     if evidence.steady:
         return not_applicable(f"steady in tracking round {evidence.outcomes[0].steady_round}")
     rounds = evidence.outcomes[0].last_round
-    if evidence.of(Part.WAIT_STATE):
+    if evidence.of(Phase.WAIT_STATE):
         return deviated("no wait states", "wait states without steady state")
     return met_if(
         rounds >= _MOST_TRACKING_ROUNDS,
@@ -48,17 +48,17 @@ def _stops_if_not_steady(evidence: Evidence) -> Finding:
 
 def _order(evidence: Evidence) -> Finding:
     came = [
-        (step.place.part, step.place.number)
+        (step.place.phase, step.place.number)
         for step in evidence.steps
-        if step.place.part in {Part.WAIT_STATE, Part.RETURN_TO_BASELINE}
+        if step.place.phase in {Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE}
     ]
     used = list(dict.fromkeys(came))
     wanted = [
-        (part, number) for number in _WAIT_STATES for part in (Part.WAIT_STATE, Part.RETURN_TO_BASELINE)
+        (phase, number) for number in _WAIT_STATES for phase in (Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE)
     ]
     if not used:
         return not_reached("no wait states were run")
-    text = ", ".join(str(number) for part, number in used if part is Part.WAIT_STATE)
+    text = ", ".join(str(number) for phase, number in used if phase is Phase.WAIT_STATE)
     if used != wanted and used == wanted[: len(used)] and not evidence.finished:
         return not_reached(f"wait states {text} so far: {evidence.ending}")
     return met_if(used == wanted, "1, 2, 3, 5, 10, each with its return", text)
@@ -68,7 +68,7 @@ def _wait_state(number: int) -> Check:
     """360 times 5 s of access A and number times 5 s without I/O."""
 
     def check(evidence: Evidence) -> Finding:
-        samples = evidence.of(Part.WAIT_STATE, number)
+        samples = evidence.of(Phase.WAIT_STATE, number)
         accesses = [sample for sample in samples if sample.step.stimulus is not None]
         idles = [sample for sample in samples if sample.step.stimulus is None]
         idle_ns = number * _ACCESS_NS
@@ -92,7 +92,7 @@ def _wait_state(number: int) -> Check:
 
 def _return_to_baseline(evidence: Evidence) -> Finding:
     findings = []
-    for found in evidence.rounds(Part.RETURN_TO_BASELINE):
+    for found in evidence.rounds(Phase.RETURN_TO_BASELINE):
         length_ns = sum(sample.elapsed_ns for sample in found.samples)
         right = (
             len(found.samples) == _CYCLES
@@ -106,13 +106,13 @@ def _return_to_baseline(evidence: Evidence) -> Finding:
 
 
 def _idle_means_no_commands(evidence: Evidence) -> Finding:
-    idles = [sample for sample in evidence.of(Part.WAIT_STATE) if sample.step.stimulus is None]
+    idles = [sample for sample in evidence.of(Phase.WAIT_STATE) if sample.step.stimulus is None]
     ios = sum(sample.ios for sample in idles)
     return met_if(bool(idles) and ios == 0, "no command", f"{ios} I/Os in {len(idles)} idle times")
 
 
 def _logged_per_access(evidence: Evidence) -> Finding:
-    samples = [*evidence.of(Part.WAIT_STATE), *evidence.of(Part.RETURN_TO_BASELINE)]
+    samples = [*evidence.of(Phase.WAIT_STATE), *evidence.of(Phase.RETURN_TO_BASELINE)]
     accesses = [sample for sample in samples if sample.step.stimulus is not None]
     longest = max((sample.elapsed_ns for sample in accesses), default=0)
     return met_if(
@@ -133,7 +133,7 @@ CHECKS: Final[Checks] = {
     "PTS-HIR-05": recommended("tc", 4, 2),
     "PTS-HIR-06": random_data(),
     "PTS-HIR-07": _preconditioning,
-    "PTS-HIR-08": logged_every_minute(Part.WDPC),
+    "PTS-HIR-08": logged_every_minute(Phase.WDPC),
     "PTS-HIR-09": lambda evidence: all_of([tracked_minutes(evidence), preconditioned(evidence)]),
     "PTS-HIR-10": _stops_if_not_steady,
     "PTS-HIR-11": _order,

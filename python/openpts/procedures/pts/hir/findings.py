@@ -7,7 +7,7 @@ from openpts.procedures.pts.hir.results import late_edges
 from openpts.record.reader import Run
 from openpts.units import NS_PER_MS, format_duration
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 EDGE_LIMIT_NS: Final = 10 * NS_PER_MS
 
@@ -27,7 +27,7 @@ def findings(run: Run) -> tuple[Deviation, ...]:
     assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test
     entries = []
     for state in conditions.wait_states:
-        samples = [step.sample for step in run.part(Part.WAIT_STATE, number=state.number)]
+        samples = [step.sample for step in run.phase(Phase.WAIT_STATE, number=state.number)]
         late = late_edges(samples, conditions.access_ns, EDGE_LIMIT_NS, run.manifest.target.scale)
         if late:
             rule_id, clause = _REQUIREMENTS.get(state.number, _OF_OTHERS)

@@ -32,9 +32,9 @@ from openpts.procedures.pts.hir.wait_states import IdleRecoveryResults, Segment,
 from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_figures
 from openpts.procedures.shared.tracking.pages import (
-    TrackedPart,
+    TrackedPhase,
     between_verdicts,
-    tracked_part,
+    tracked_phase,
     tracking_sentence,
     tracking_time_page,
     tracking_window_page,
@@ -43,7 +43,7 @@ from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_duration, in_ms
 from openpts.vocabulary.better import Better
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 REQUIRED: Final = (Required("1", "Plot 11-1"), Required("2", "Plot 11-2"), ALL_WAIT_STATES)
 _PRECONDITIONING: Final = REQUIRED[0].named("hir", "HIR IOPS v Time - Pre-conditioning")
@@ -62,7 +62,7 @@ def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     conditions = run.manifest.conditions
     assert isinstance(conditions, IdleRecoveryConditions)  # noqa: S101 narrows the type: called by test
-    tracked = tracked_part(run, Part.WDPC)
+    tracked = tracked_phase(run, Phase.WDPC)
     results = _analyse(run, conditions, tracked)
     return ReportContent(
         verdicts=(tracking_sentence(tracked), *between_verdicts(tracked)),
@@ -91,17 +91,17 @@ def report(run: Run) -> ReportContent:
     )
 
 
-def _analyse(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart) -> IdleRecoveryResults:
+def _analyse(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase) -> IdleRecoveryResults:
     return analyse_idle_recovery(
         conditions,
         tracked.results.window_minutes if tracked.results.steady else (),
-        lambda part, number: [step.sample for step in run.part(part, number=number)],
+        lambda phase, number: [step.sample for step in run.phase(phase, number=number)],
         run.manifest.target.scale,
     )
 
 
 def _pages(
-    run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart, results: IdleRecoveryResults
+    run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase, results: IdleRecoveryResults
 ) -> tuple[Page, ...]:
     record = (
         f"ActiveRange = {active_range_text(conditions)}; OIO/Thread = {conditions.qd}; "
@@ -134,14 +134,14 @@ def _pages(
     )
 
 
-def _alerts(standing: Standing, tracked: TrackedPart) -> tuple[str, ...]:
+def _alerts(standing: Standing, tracked: TrackedPhase) -> tuple[str, ...]:
     lines = [standing.red_line] if standing.red_line else []
     if not tracked.results.steady:
         lines.append("STEADY STATE NOT REACHED - no wait states were run")
     return tuple(lines)
 
 
-def _measures(results: IdleRecoveryResults, tracked: TrackedPart) -> tuple[Measured, ...]:
+def _measures(results: IdleRecoveryResults, tracked: TrackedPhase) -> tuple[Measured, ...]:
     """Baseline and gains; the gain of the longest wait state is the key value, also where it is missing."""
     steady = _steady_text(tracked)
     segments = {segment.state.number: segment for segment in results.segments}
@@ -162,17 +162,17 @@ def _gain_cell(results: IdleRecoveryResults, segment: Segment | None) -> Cell:
     return cells.missing("not reached") if gain_pct is None else cells.percent(gain_pct, plus=True)
 
 
-def _steady_text(tracked: TrackedPart) -> str:
+def _steady_text(tracked: TrackedPhase) -> str:
     if tracked.results.steady:
         return f"reached in Tracking Round {tracked.results.window.rounds[-1]}"
     return "not reached" if tracked.results.window.is_full else f"n/a ({tracked.reason})"
 
 
-def _window_text(tracked: TrackedPart) -> str:
+def _window_text(tracked: TrackedPhase) -> str:
     return tracked.results.window.label if tracked.results.steady else "NOT REACHED"
 
 
-def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart) -> Rows:
+def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase) -> Rows:
     elapsed_ns = sum(sample.elapsed_ns for sample in tracked.samples)
     return (
         ("Data Pattern", data_text(conditions)),
@@ -188,7 +188,7 @@ def _setup_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPa
     )
 
 
-def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPart) -> Rows:
+def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPhase) -> Rows:
     waits = ", ".join(f"{state.idle_ns / NS_PER_S:g}" for state in conditions.wait_states)
     access = f"{conditions.access_ns / NS_PER_S:g} s"
     return (
@@ -207,10 +207,10 @@ def _test_rows(run: Run, conditions: IdleRecoveryConditions, tracked: TrackedPar
 
 def _head_line(run: Run, conditions: IdleRecoveryConditions) -> str:
     demanded = f"T{conditions.tc}/Q{conditions.qd}"
-    return head_line(run, Part.WDPC, demand=demanded, more=conditions.workload.title)
+    return head_line(run, Phase.WDPC, demand=demanded, more=conditions.workload.title)
 
 
-def _figures(results: IdleRecoveryResults, tracked: TrackedPart) -> dict[str, Any]:
+def _figures(results: IdleRecoveryResults, tracked: TrackedPhase) -> dict[str, Any]:
     """Baseline and wait states, JSON-ready."""
     return {
         "steady_state": {

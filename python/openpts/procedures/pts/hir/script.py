@@ -22,7 +22,7 @@ from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions, WaitSt
 from openpts.procedures.shared.tracking.script import Tracking, until_steady
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import Duration
@@ -78,7 +78,7 @@ def script(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Scr
 
     # 3  Preconditioning until its tracking rounds are steady
     tracking = Tracking(
-        part=Part.WDPC,
+        phase=Phase.WDPC,
         stimulus=stimulus,
         name=conditions.workload.title,
         minute_ns=conditions.minute_ns,
@@ -95,8 +95,8 @@ def script(conditions: IdleRecoveryConditions, _user_capacity_bytes: int) -> Scr
     for state in conditions.wait_states:
         # 4.1 ... 8.1  Access A and access B
         idle = Step(None, Duration(state.idle_ns))
-        yield Apply(Part.WAIT_STATE, state.number, (access, idle) * conditions.cycles)
+        yield Apply(Phase.WAIT_STATE, state.number, (access, idle) * conditions.cycles)
         # 4.2 ... 8.2  Access C
-        yield Apply(Part.RETURN_TO_BASELINE, state.number, (access,) * conditions.cycles)
+        yield Apply(Phase.RETURN_TO_BASELINE, state.number, (access,) * conditions.cycles)
 
     yield CycleFinished(Outcome(steady_round, last_round))

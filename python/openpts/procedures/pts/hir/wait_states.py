@@ -7,10 +7,10 @@ from statistics import fmean
 from openpts.analysis.comparison import gain_pct
 from openpts.procedures.pts.hir.conditions import IdleRecoveryConditions, WaitState
 from openpts.procedures.pts.hir.results import Access, SegmentSummary, accesses, summarise_segment
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
-SamplesOf = Callable[[Part, int], Sequence[Sample]]
+SamplesOf = Callable[[Phase, int], Sequence[Sample]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,8 @@ def analyse_idle_recovery(
     parts = [
         (
             state,
-            samples_of(Part.WAIT_STATE, state.number),
-            samples_of(Part.RETURN_TO_BASELINE, state.number),
+            samples_of(Phase.WAIT_STATE, state.number),
+            samples_of(Phase.RETURN_TO_BASELINE, state.number),
         )
         for state in conditions.wait_states
     ]

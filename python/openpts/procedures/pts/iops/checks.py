@@ -24,7 +24,7 @@ from openpts.procedures.shared.rounds.checks import (
 )
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import KIB
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 
 _READS: Final = (100, 95, 65, 50, 35, 5, 0)
@@ -43,19 +43,19 @@ def _other_tracking(evidence: Evidence) -> Finding | None:
 CHECKS: Final[Checks] = {
     "PTS-IOPS-01": class_settings,
     "PTS-IOPS-02": purge_first,
-    "PTS-IOPS-03": settings_kept(Part.WIPC),
+    "PTS-IOPS-03": settings_kept(Phase.WIPC),
     "PTS-IOPS-04": recommended("qd", 32, 16),
     "PTS-IOPS-05": recommended("tc", 4, 2),
-    "PTS-IOPS-06": random_data(Part.WIPC),
+    "PTS-IOPS-06": random_data(Phase.WIPC),
     "PTS-IOPS-07": wipc(128),
     "PTS-IOPS-08": loop_settings,
-    "PTS-IOPS-09": same_demand(Part.WIPC, Part.ROUND),
-    "PTS-IOPS-10": random_data(Part.ROUND),
+    "PTS-IOPS-09": same_demand(Phase.WIPC, Phase.ROUND),
+    "PTS-IOPS-10": random_data(Phase.ROUND),
     "PTS-IOPS-11": until_steady,
     "PTS-IOPS-12": outer_loop(_READS),
     "PTS-IOPS-13": inner_loop(_SIZES_KIB),
     "PTS-IOPS-14": element(_ELEMENTS, AccessPattern.RANDOM),
-    "PTS-IOPS-15": averages_kept(Part.ROUND),
+    "PTS-IOPS-15": averages_kept(Phase.ROUND),
     "PTS-IOPS-16": tracked("RND 4 KiB RW0, RND 64 KiB RW65, RND 1024 KiB RW100", _TRACKED),
     "PTS-IOPS-18": beyond_round_25,
     "PTS-IOPS-19": order(points(_READS, _SIZES_KIB)),

@@ -48,7 +48,7 @@ from openpts.procedures.shared.steady_state_pages import (
 from openpts.procedures.shared.window_page import window_of, window_page
 from openpts.record.reader import Run
 from openpts.units import KIB, block_size_kib, format_block_size
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
 
@@ -269,4 +269,6 @@ def _result_pages(run: Run, results: RoundTestResults) -> tuple[Page, ...]:
 def _head_line(run: Run, results: RoundTestResults) -> str:
     conditions = results.conditions
     demanded = f"T{conditions.tc}/Q{conditions.qd}"
-    return head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}")
+    return head_line(
+        run, Phase.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}"
+    )

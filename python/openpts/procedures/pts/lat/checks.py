@@ -28,7 +28,7 @@ from openpts.procedures.shared.rounds.checks import (
     wipc,
 )
 from openpts.units import KIB
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint
@@ -40,12 +40,12 @@ _POINT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 
 
 def _histogram(evidence: Evidence) -> Finding:
-    found = stimuli(evidence.of(Part.HISTOGRAM))
+    found = stimuli(evidence.of(Phase.HISTOGRAM))
     right = all(_POINT.matches(stimulus) for stimulus in found)
     texts = ", ".join(dict.fromkeys(str(stimulus) for stimulus in found))
     return all_of(
         [
-            lasts(Part.HISTOGRAM, _HISTOGRAM_MINUTES)(evidence),
+            lasts(Phase.HISTOGRAM, _HISTOGRAM_MINUTES)(evidence),
             met_if(right, "RND 4 KiB 0/100", texts),
         ]
     )
@@ -63,7 +63,7 @@ CHECKS: Final[Checks] = {
     "PTS-LAT-09": outer_loop(_READS),
     "PTS-LAT-10": inner_loop(_SIZES_KIB),
     "PTS-LAT-11": element(len(_READS) * len(_SIZES_KIB), AccessPattern.RANDOM),
-    "PTS-LAT-12": response_times_kept(Part.ROUND),
+    "PTS-LAT-12": response_times_kept(Phase.ROUND),
     "PTS-LAT-13": tracked(
         "average latency of RND 4 KiB RW0",
         [(_POINT.read_pct, _POINT.block_size_bytes)],
@@ -71,7 +71,7 @@ CHECKS: Final[Checks] = {
     ),
     "PTS-LAT-14": beyond_round_25,
     "PTS-LAT-15": _histogram,
-    "PTS-LAT-16": response_times_kept(Part.HISTOGRAM),
+    "PTS-LAT-16": response_times_kept(Phase.HISTOGRAM),
     "PTS-LAT-17": more_nines,
     "PTS-LAT-18": length_from_rate,
     "PTS-LAT-19": enough_ios(1),

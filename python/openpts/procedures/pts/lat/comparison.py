@@ -9,7 +9,7 @@ from openpts.pages.kit import PlotName
 from openpts.pages.model import Block
 from openpts.procedures.kit.overlay import Point, Typical, overlay, values_of, with_sentence
 from openpts.record.reader import Run
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 _STEPS_PER_NINE: Final = 4
 _MOST_NINES: Final = 7
@@ -42,7 +42,7 @@ def _nines(times: ResponseTimes) -> int:
 
 
 def _histogram(run: Run) -> ResponseTimes | None:
-    samples = [step.sample for step in run.part(Part.HISTOGRAM)]
+    samples = [step.sample for step in run.phase(Phase.HISTOGRAM)]
     return response_times(samples) if samples else None
 
 

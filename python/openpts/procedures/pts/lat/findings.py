@@ -8,7 +8,7 @@ from openpts.record.reader import Run
 from openpts.units import NS_PER_US
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.own_share import LIMIT_PCT, own_latency_ns, share_text
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 
 def findings(run: Run) -> tuple[Deviation, ...]:
@@ -21,7 +21,7 @@ def _own_share(run: Run) -> tuple[Deviation, ...]:
     conditions = run.manifest.conditions
     assert isinstance(conditions, RoundConditions)  # noqa: S101 narrows the type: called by test
     finished = run.manifest.cycles[:1]
-    rounds = ((step.place.number, step.sample) for step in run.part(Part.ROUND, cycle=1))
+    rounds = ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=1))
     steady_round = finished[0].outcome.steady_round if finished else None
     share = own_share(
         own_latency_ns(run.manifest.engine), analyse_round_test(conditions, rounds, steady_round)

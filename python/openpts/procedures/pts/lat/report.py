@@ -58,7 +58,7 @@ from openpts.vocabulary.own_share import (
     own_latency_ns,
     share_text,
 )
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint
@@ -94,7 +94,7 @@ REQUIRED: Final = (_CONVERGENCE, _window(0), _TABLE, _HISTOGRAM)
 def report(run: Run) -> ReportContent:
     """The test's part of a report, from the samples in the record."""
     results = analyse_cycle(run, 1)
-    histogram = run.part(Part.HISTOGRAM)
+    histogram = run.phase(Phase.HISTOGRAM)
     times = response_times([step.sample for step in histogram]) if histogram else None
     return ReportContent(
         verdicts=(steady_state_sentence(results),),
@@ -254,7 +254,9 @@ def _result_pages(run: Run, results: RoundTestResults, times: ResponseTimes | No
 def _matrix(run: Run, results: RoundTestResults) -> Matrix:
     conditions = results.conditions
     demanded = f"T{conditions.tc}/Q{conditions.qd}"
-    line = head_line(run, Part.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}")
+    line = head_line(
+        run, Phase.ROUND, demand=demanded, more=f"Rounds {results.window.label.replace(' ', '')}"
+    )
     return Matrix(results, AccessPattern.RANDOM, BLOCK_SIZES_BYTES, READ_PCTS, PREFIX, line)
 
 

@@ -31,7 +31,7 @@ from openpts.procedures.shared.rounds.script import (
 )
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, Step
 from openpts.vocabulary.stop import SteadyFigure
@@ -110,7 +110,7 @@ def script(conditions: LatencyConditions, user_capacity_bytes: int) -> Script:
     ]
     stimulus = point_stimulus(conditions, HISTOGRAM_POINT)
     length_ns = histogram_ns(conditions.histogram_ns, conditions.nines, measured)
-    yield Apply(Part.HISTOGRAM, 1, continuous(stimulus, length_ns, conditions.minute_ns))
+    yield Apply(Phase.HISTOGRAM, 1, continuous(stimulus, length_ns, conditions.minute_ns))
     yield CycleFinished(outcome)
 
 

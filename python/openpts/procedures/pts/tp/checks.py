@@ -27,7 +27,7 @@ from openpts.procedures.shared.rounds.checks import (
 )
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import KIB, format_block_size, format_significant
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 
@@ -37,7 +37,7 @@ _SIZES_BYTES: Final = (128 * KIB, 1024 * KIB)
 def _one_cycle_each(evidence: Evidence) -> Finding:
     sizes: dict[int, list[int]] = {}
     for step in evidence.steps:
-        if step.place.part is Part.ROUND and step.sample.step.stimulus is not None:
+        if step.place.phase is Phase.ROUND and step.sample.step.stimulus is not None:
             size = step.sample.step.stimulus.block_size_bytes
             if size not in sizes.setdefault(step.place.cycle, []):
                 sizes[step.place.cycle].append(size)
@@ -55,7 +55,7 @@ def _window_of(size_kib: int) -> Case:
     def case(evidence: Evidence) -> Finding | None:
         rounds = [
             found
-            for found in evidence.rounds(Part.ROUND)
+            for found in evidence.rounds(Phase.ROUND)
             if all(s.block_size_bytes == size_kib * KIB for s in stimuli(list(found.samples)))
         ]
         return not_reached(f"{len(rounds)} rounds of {size_kib} KiB") if len(rounds) < WINDOW_ROUNDS else None
@@ -76,7 +76,7 @@ def _whole_range_in_one_sequence(evidence: Evidence) -> Finding:
     start, end = covered.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     findings = []
     for cycle in evidence.tested_cycles:
-        samples = [s.sample for s in evidence.steps if (s.place.cycle, s.place.part) == (cycle, Part.ROUND)]
+        samples = [s.sample for s in evidence.steps if (s.place.cycle, s.place.phase) == (cycle, Phase.ROUND)]
         if not samples:
             continue
         if any(s.tc != 1 or s.access_pattern is not AccessPattern.SEQUENTIAL for s in stimuli(samples)):
@@ -99,11 +99,11 @@ CHECKS: Final[Checks] = {
     "PTS-TP-06": recommended("qd", 32, 32),
     "PTS-TP-07": random_data(),
     "PTS-TP-08": wipc(None),
-    "PTS-TP-09": same_demand(Part.WIPC, Part.ROUND),
+    "PTS-TP-09": same_demand(Phase.WIPC, Phase.ROUND),
     "PTS-TP-10": until_steady,
     "PTS-TP-11": outer_loop((100, 0)),
     "PTS-TP-12": element(2, AccessPattern.SEQUENTIAL),
-    "PTS-TP-13": averages_kept(Part.ROUND),
+    "PTS-TP-13": averages_kept(Phase.ROUND),
     "PTS-TP-14": _tracked,
     "PTS-TP-15": beyond_round_25,
     "PTS-TP-16": _whole_range_in_one_sequence,

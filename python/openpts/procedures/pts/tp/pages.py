@@ -22,7 +22,7 @@ from openpts.procedures.shared.window_page import Window, window_of, window_page
 from openpts.record.reader import Run
 from openpts.units import MB, MIB, block_size_kib, format_block_size
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import RoundPoint, TrackingVariable
@@ -233,7 +233,7 @@ def _mean_cell(cycle: Cycle, read_pct: int) -> Cell:
 
 def lba_position_page(run: Run, cycle: int, name: PlotName) -> Page:
     """MB/s of the last full pass of a cycle's preconditioning, or why the record does not have it."""
-    samples = [step.sample for step in run.part(Part.WIPC, cycle=cycle)]
+    samples = [step.sample for step in run.phase(Phase.WIPC, cycle=cycle)]
     stimulus = next((sample.step.stimulus for sample in samples if sample.step.stimulus), None)
     reason = "no preconditioning was begun"
     bins: tuple[PositionBin, ...] = ()

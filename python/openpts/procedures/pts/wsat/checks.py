@@ -13,7 +13,7 @@ from openpts.evidence.tracking import tracked_minutes
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, format_duration, format_significant
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from openpts.vocabulary.verdict import RoundPoint
@@ -25,7 +25,7 @@ _DEFAULT: Final = RoundPoint(AccessPattern.RANDOM, 4 * KIB, 0)
 
 def _default_stimulus(evidence: Evidence) -> Finding:
     workloads = evidence.conditions(WriteSaturationConditions).workloads
-    first = stimuli(evidence.of(Part.SATURATION))[:1]
+    first = stimuli(evidence.of(Phase.SATURATION))[:1]
     if not first:
         return not_reached("the stimulus was never completed")
     if _is(first[0], _DEFAULT):
@@ -41,7 +41,7 @@ def _length(evidence: Evidence) -> Finding:
     findings = []
     for number, outcome in enumerate(evidence.outcomes, start=1):
         samples = [
-            s.sample for s in evidence.steps if (s.place.cycle, s.place.part) == (number, Part.SATURATION)
+            s.sample for s in evidence.steps if (s.place.cycle, s.place.phase) == (number, Phase.SATURATION)
         ]
         fills = sum(sample.write.bytes for sample in samples) / capacity
         length_ns = sum(sample.elapsed_ns for sample in samples)
@@ -68,34 +68,34 @@ def _workload(point: RoundPoint) -> Check:
     """An optional workload: whether it was among those that ran."""
 
     def check(evidence: Evidence) -> Finding:
-        ran = any(_is(stimulus, point) for stimulus in stimuli(evidence.of(Part.SATURATION)))
+        ran = any(_is(stimulus, point) for stimulus in stimuli(evidence.of(Phase.SATURATION)))
         return met(str(point)) if ran else not_applicable("not among the chosen workloads")
 
     return check
 
 
 def _composite(evidence: Evidence) -> Finding:
-    ran = [s for s in stimuli(evidence.of(Part.SATURATION)) if isinstance(s.placement, Zones)]
+    ran = [s for s in stimuli(evidence.of(Phase.SATURATION)) if isinstance(s.placement, Zones)]
     return met(str(ran[0])) if ran else not_applicable("not among the chosen workloads")
 
 
 def _histogram(evidence: Evidence) -> Finding:
     saturating, measured = (
-        {s.place.cycle: s.sample.step.stimulus for s in evidence.steps if s.place.part is part}
-        for part in (Part.SATURATION, Part.HISTOGRAM)
+        {s.place.cycle: s.sample.step.stimulus for s in evidence.steps if s.place.phase is phase}
+        for phase in (Phase.SATURATION, Phase.HISTOGRAM)
     )
     for cycle, stimulus in measured.items():
         if stimulus != saturating.get(cycle):
             return deviated("the workload of the saturation", str(stimulus))
-    return lasts(Part.HISTOGRAM, 20)(evidence)
+    return lasts(Phase.HISTOGRAM, 20)(evidence)
 
 
 RND, SEQ = AccessPattern.RANDOM, AccessPattern.SEQUENTIAL
 
 CHECKS: Final[Checks] = {
     "PTS-WSAT-01": class_settings,
-    "PTS-WSAT-02": directly_after_purge(Part.SATURATION),
-    "PTS-WSAT-03": settings_kept(Part.SATURATION),
+    "PTS-WSAT-02": directly_after_purge(Phase.SATURATION),
+    "PTS-WSAT-03": settings_kept(Phase.SATURATION),
     "PTS-WSAT-04": recommended("qd", 32, 16),
     "PTS-WSAT-05": recommended("tc", 4, 2),
     "PTS-WSAT-06": random_data(),
@@ -103,7 +103,7 @@ CHECKS: Final[Checks] = {
     "PTS-WSAT-08": _length,
     "PTS-WSAT-09": tracked_minutes,
     "PTS-WSAT-10": _other_length,
-    "PTS-WSAT-11": response_times_kept(Part.SATURATION),
+    "PTS-WSAT-11": response_times_kept(Phase.SATURATION),
     "PTS-WSAT-12": _workload(RoundPoint(RND, 4 * KIB, 100)),
     "PTS-WSAT-13": _workload(RoundPoint(RND, 4 * KIB, 0)),
     "PTS-WSAT-14": _workload(RoundPoint(RND, 8 * KIB, 65)),
@@ -111,13 +111,13 @@ CHECKS: Final[Checks] = {
     "PTS-WSAT-16": _workload(RoundPoint(SEQ, KIB // 2, 50)),
     "PTS-WSAT-17": _composite,
     "PTS-WSAT-18": _histogram,
-    "PTS-WSAT-19": response_times_kept(Part.HISTOGRAM),
+    "PTS-WSAT-19": response_times_kept(Phase.HISTOGRAM),
     "PTS-WSAT-20": more_nines,
     "PTS-WSAT-21": length_from_rate,
     "PTS-WSAT-22": enough_ios(1),
     "PTS-WSAT-23": enough_ios(1.5),
 }
-ORDER: Final = directly_after_purge(Part.SATURATION)
+ORDER: Final = directly_after_purge(Phase.SATURATION)
 INTERPRETATIONS: Final = (
     *spec.STEADY_STATE,
     *spec.CONFIDENCE_LEVELS,

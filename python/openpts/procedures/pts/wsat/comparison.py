@@ -9,7 +9,7 @@ from openpts.pages.model import Block
 from openpts.procedures.kit.overlay import Typical, overlay, values_of, with_sentence
 from openpts.procedures.pts.wsat.conditions import WriteSaturationConditions
 from openpts.record.reader import Run
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 
 def blocks(typical: Sequence[Typical]) -> tuple[Block, ...]:
@@ -54,6 +54,6 @@ def _minutes(run: Run, title: str) -> list[tuple[int, float]]:
     titles = _workloads(run)
     if title not in titles:
         return []
-    steps = run.part(Part.SATURATION, cycle=titles.index(title) + 1)
+    steps = run.phase(Phase.SATURATION, cycle=titles.index(title) + 1)
     minutes = minutes_of([step.sample for step in steps], run.manifest.conditions.minute_ns)
     return [(minute.end_ns, minute.iops) for minute in minutes]

@@ -17,7 +17,7 @@ from openpts.procedures.pts.wsat.pages import Course
 from openpts.procedures.shared.tracking.other_minutes import other_minutes
 from openpts.procedures.shared.tracking.other_minutes_words import other_minutes_verdicts
 from openpts.record.reader import Run
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 PREFIX: Final = "wsat"
 
@@ -27,13 +27,13 @@ class SaturationCycle:
 
     def __init__(self, run: Run, conditions: WriteSaturationConditions, number: int) -> None:
         finished = of_cycle(run.manifest.cycles, number)
-        steps = run.part(Part.SATURATION, cycle=number)
+        steps = run.phase(Phase.SATURATION, cycle=number)
         tracked = tracked_steps(
             ((step.place.number, step.sample) for step in steps),
             conditions.minute_ns,
             conditions.tracking_period_ns,
         )
-        histogram = [step.sample for step in run.part(Part.HISTOGRAM, cycle=number)]
+        histogram = [step.sample for step in run.phase(Phase.HISTOGRAM, cycle=number)]
         self.run, self.conditions, self.number = run, conditions, number
         self.workload = conditions.workloads[number - 1]
         self.results: SaturationResults = analyse_saturation(

@@ -33,7 +33,7 @@ from openpts.procedures.shared.nines import histogram_ns
 from openpts.procedures.shared.tracking.script import Tracking
 from openpts.units import NS_PER_S, block_size_kib, format_duration
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -134,7 +134,7 @@ def script(conditions: WriteSaturationConditions, user_capacity_bytes: int) -> S
         stimulus = workload_stimulus(conditions, workload)
         measured = [] if saturation.measured is None else [saturation.measured]
         length_ns = histogram_ns(conditions.histogram_ns, conditions.nines, measured)
-        yield Apply(Part.HISTOGRAM, 1, continuous(stimulus, length_ns, conditions.minute_ns))
+        yield Apply(Phase.HISTOGRAM, 1, continuous(stimulus, length_ns, conditions.minute_ns))
         yield CycleFinished(outcome, workload.title)
 
 
@@ -175,7 +175,7 @@ class _Saturation:
         return cls(
             conditions=conditions,
             tracking=Tracking(
-                part=Part.SATURATION,
+                phase=Phase.SATURATION,
                 stimulus=workload_stimulus(conditions, workload),
                 name=workload.title,
                 minute_ns=conditions.minute_ns,
@@ -217,7 +217,7 @@ class _Saturation:
         rest_ns = step.stop.duration_ns
         while True:
             length_ns = min(rest_ns, self.tracking.minute_ns) if self._near_amount(rest_ns) else rest_ns
-            samples = samples_in((yield Apply(Part.SATURATION, number, (self._limited(length_ns),), most)))
+            samples = samples_in((yield Apply(Phase.SATURATION, number, (self._limited(length_ns),), most)))
             self._take(samples[-1])
             rest_ns -= length_ns
             if rest_ns <= 0 or self._ended_by():
@@ -238,7 +238,7 @@ class _Saturation:
         if number < WINDOW_ROUNDS:
             return False
         report = window_ending_at(self.history, number, self.disturbed)
-        yield SteadyStateChecked(Part.SATURATION, number, (self.tracking.name,), (report,))
+        yield SteadyStateChecked(Phase.SATURATION, number, (self.tracking.name,), (report,))
         if not report.steady or self.steady_after_bytes > 0:
             return False
         self.steady_round = self.steady_round or number

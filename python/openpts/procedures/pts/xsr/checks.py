@@ -18,7 +18,7 @@ from openpts.evidence.settings import (
 from openpts.evidence.tracking import logged_every_minute
 from openpts.procedures.shared import spec_interpretations as spec
 from openpts.units import KIB, format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.verdict import RoundPoint
 
@@ -31,10 +31,10 @@ def _group(number: int, point: RoundPoint, hours: int) -> Check:
     """So many hours or more of that stimulus."""
 
     def check(evidence: Evidence) -> Finding:
-        samples = evidence.of(Part.ACCESS_GROUP, number)
+        samples = evidence.of(Phase.ACCESS_GROUP, number)
         length_ns = sum(sample.elapsed_ns for sample in samples)
         right = all(point.matches(stimulus) for stimulus in stimuli(samples))
-        whole = any(found.number == number for found in evidence.rounds(Part.ACCESS_GROUP))
+        whole = any(found.number == number for found in evidence.rounds(Phase.ACCESS_GROUP))
         if not whole:
             return not_reached(f"cut short after {format_duration(length_ns)}")
         return met_if(
@@ -47,12 +47,12 @@ def _group(number: int, point: RoundPoint, hours: int) -> Check:
 
 
 def _same_demand_again(evidence: Evidence) -> Finding:
-    first, third = (demands_text(stimuli(evidence.of(Part.ACCESS_GROUP, number))) for number in (1, 3))
+    first, third = (demands_text(stimuli(evidence.of(Phase.ACCESS_GROUP, number))) for number in (1, 3))
     return met_if(first == third, f"{first}, as in group 1", third)
 
 
 def _demands_of(evidence: Evidence, number: int) -> list[int]:
-    return sorted({stimulus.toio for stimulus in stimuli(evidence.of(Part.ACCESS_GROUP, number))})
+    return sorted({stimulus.toio for stimulus in stimuli(evidence.of(Phase.ACCESS_GROUP, number))})
 
 
 def _different_demands(evidence: Evidence) -> Finding:
@@ -64,12 +64,12 @@ def _different_demands(evidence: Evidence) -> Finding:
 
 
 def _second_choice(evidence: Evidence) -> Finding:
-    found = stimuli(evidence.of(Part.ACCESS_GROUP, 2))
+    found = stimuli(evidence.of(Phase.ACCESS_GROUP, 2))
     return met(demands_text(found)) if found else not_reached("access group 2 was not reached")
 
 
 def _other_lengths(evidence: Evidence) -> Finding | None:
-    ran = evidence.rounds(Part.ACCESS_GROUP)
+    ran = evidence.rounds(Phase.ACCESS_GROUP)
     lengths = [sum(sample.elapsed_ns for sample in found.samples) for found in ran]
     wanted = [hours * HOUR_NS for _, _, hours in _GROUPS]
     if all(about(length_ns, hours_ns) for length_ns, hours_ns in zip(lengths, wanted, strict=False)):
@@ -85,7 +85,7 @@ def _cache(evidence: Evidence) -> Finding:
 
 def _settings(evidence: Evidence) -> Finding:
     """Each group that ran has the section's stimulus, by what its steps counted."""
-    steps = [step for step in evidence.steps if step.place.part is Part.ACCESS_GROUP]
+    steps = [step for step in evidence.steps if step.place.phase is Phase.ACCESS_GROUP]
     if not steps:
         return not_reached("no access group was begun")
     wanted = {number: point for number, point, _ in _GROUPS}
@@ -105,9 +105,9 @@ def _settings(evidence: Evidence) -> Finding:
 CHECKS: Final[Checks] = {
     "PTS-XSR-01": _settings,
     "PTS-XSR-02": class_settings,
-    "PTS-XSR-03": directly_after_purge(Part.ACCESS_GROUP),
+    "PTS-XSR-03": directly_after_purge(Phase.ACCESS_GROUP),
     "PTS-XSR-04": _cache,
-    "PTS-XSR-05": demand(Part.ACCESS_GROUP, 1, 32, 1),
+    "PTS-XSR-05": demand(Phase.ACCESS_GROUP, 1, 32, 1),
     "PTS-XSR-06": random_data(),
     "PTS-XSR-07": _group(*_GROUPS[0]),
     "PTS-XSR-08": _cache,
@@ -116,8 +116,8 @@ CHECKS: Final[Checks] = {
     "PTS-XSR-11": _cache,
     "PTS-XSR-12": _same_demand_again,
     "PTS-XSR-13": _group(*_GROUPS[2]),
-    "PTS-XSR-14": logged_every_minute(Part.ACCESS_GROUP),
-    "PTS-XSR-15": gaps_between(Part.ACCESS_GROUP),
+    "PTS-XSR-14": logged_every_minute(Phase.ACCESS_GROUP),
+    "PTS-XSR-15": gaps_between(Phase.ACCESS_GROUP),
     "PTS-XSR-16": _different_demands,
 }
 CASES: Final[Cases] = {"PTS-XSR-26": _other_lengths}

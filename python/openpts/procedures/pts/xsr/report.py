@@ -32,7 +32,7 @@ from openpts.procedures.pts.xsr.words import group_name
 from openpts.procedures.shared.preparation_page import gaps_table, purge_table, purge_verdict
 from openpts.record.reader import Run
 from openpts.units import MB, NS_PER_S, format_duration, in_ms
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
 _NS_PER_MIN: Final = 60 * NS_PER_S
@@ -93,7 +93,7 @@ def _conditions(run: Run) -> CrossStimulusConditions:
 
 
 def _samples(run: Run, number: int) -> list[Sample]:
-    return [step.sample for step in run.part(Part.ACCESS_GROUP, number=number)]
+    return [step.sample for step in run.phase(Phase.ACCESS_GROUP, number=number)]
 
 
 def _names(conditions: CrossStimulusConditions) -> list[str]:
@@ -102,7 +102,7 @@ def _names(conditions: CrossStimulusConditions) -> list[str]:
 
 def _pages(run: Run, results: CrossStimulusResults, groups: list[list[Sample]]) -> tuple[Page, ...]:
     conditions = _conditions(run)
-    line = head_line(run, Part.ACCESS_GROUP)
+    line = head_line(run, Phase.ACCESS_GROUP)
     return (
         Page(
             "xsr-preparation",

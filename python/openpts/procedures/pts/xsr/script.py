@@ -21,7 +21,7 @@ from openpts.procedures.pts.xsr.conditions import AccessGroup, CrossStimulusCond
 from openpts.procedures.shared.continuous import continuous
 from openpts.units import KIB, MIB, NS_PER_S
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Outcome, Purge, Script, SetWriteCache
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange
 from openpts.vocabulary.workload import simple_workload
@@ -100,6 +100,6 @@ def script(conditions: CrossStimulusConditions, _user_capacity_bytes: int) -> Sc
     for number, group in enumerate(conditions.groups, start=1):
         stimulus = conditions.stimulus(group.workload, tc=group.tc, qd=group.qd)
         steps = continuous(stimulus, group.duration_ns, conditions.minute_ns)
-        yield Apply(Part.ACCESS_GROUP, number, steps, len(conditions.groups))
+        yield Apply(Phase.ACCESS_GROUP, number, steps, len(conditions.groups))
 
     yield CycleFinished(Outcome(steady_round=None, last_round=len(conditions.groups)))

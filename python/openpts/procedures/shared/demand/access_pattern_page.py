@@ -14,17 +14,17 @@ from openpts.pages import cells
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
 from openpts.record.reader import Run, StepRecord
 from openpts.units import format_block_size
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.placement import Zones
 from openpts.vocabulary.sample import StepState
 from openpts.vocabulary.stimulus import Stimulus
 
-_PARTS: Final = (
-    (Part.WDPC, "Preconditioning"),
-    (Part.ROUND_PREWRITE, "Pre-writes of rounds"),
-    (Part.ROUND, "Rounds"),
-    (Part.HISTOGRAM_PREWRITE, "Pre-writes of histograms"),
-    (Part.HISTOGRAM, "Histograms"),
+_PHASES: Final = (
+    (Phase.WDPC, "Preconditioning"),
+    (Phase.ROUND_PREWRITE, "Pre-writes of rounds"),
+    (Phase.ROUND, "Rounds"),
+    (Phase.HISTOGRAM_PREWRITE, "Pre-writes of histograms"),
+    (Phase.HISTOGRAM, "Histograms"),
 )
 _DEALT: Final = (
     "Sizes, ranges and reads come from shuffled decks, with exact shares over each deck of a thread: "
@@ -65,7 +65,7 @@ def _is_period(step: StepRecord) -> bool:
     stimulus = step.sample.step.stimulus
     return (
         stimulus is not None
-        and step.place.part is not Part.WIPC
+        and step.place.phase is not Phase.WIPC
         and step.sample.state is StepState.COMPLETE
         and has_shares(stimulus)
     )
@@ -133,8 +133,8 @@ def _shares_table(table_id: str, title: str, names: Sequence[str], periods: Sequ
 def _parts_table(table_id: str, steps: Sequence[StepRecord], scale: int) -> Table:
     """The chi-square test of each period, summed up by part."""
     rows = []
-    for part, name in _PARTS:
-        shares = [period_shares(step.sample, scale) for step in steps if step.place.part is part]
+    for phase, name in _PHASES:
+        shares = [period_shares(step.sample, scale) for step in steps if step.place.phase is phase]
         if not shares:
             continue
         of_both = [one for period in shares for one in period.checked]
@@ -155,7 +155,7 @@ def _parts_table(table_id: str, steps: Sequence[StepRecord], scale: int) -> Tabl
     return Table(
         id=table_id,
         title="Chi-square test of each measurement period",
-        head=Column("Part", align="left", width=1.6),
+        head=Column("Phase", align="left", width=1.6),
         columns=(
             Column("Periods"),
             Column("Fewest I/Os"),
@@ -185,8 +185,8 @@ def _least_p(shares: Sequence[Shares]) -> Cell:
 
 def _reads_table(table_id: str, steps: Sequence[StepRecord]) -> Table:
     rows = []
-    for part, name in _PARTS:
-        of_part = [step for step in steps if step.place.part is part]
+    for phase, name in _PHASES:
+        of_part = [step for step in steps if step.place.phase is phase]
         reads = sum(step.sample.read.ios for step in of_part)
         writes = sum(step.sample.write.ios for step in of_part)
         if not reads + writes:
@@ -204,7 +204,7 @@ def _reads_table(table_id: str, steps: Sequence[StepRecord]) -> Table:
     return Table(
         id=table_id,
         title="Reads",
-        head=Column("Part", align="left", width=1.6),
+        head=Column("Phase", align="left", width=1.6),
         columns=(Column("Wanted (%)"), Column("Achieved (%)")),
         rows=tuple(rows),
     )

@@ -29,7 +29,7 @@ from openpts.evidence.settings import active_range, cache, demand, stimuli
 from openpts.evidence.tracking import logged_every_minute
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.units import format_duration, format_significant
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from openpts.vocabulary.verdict import SteadyStateReport
 
@@ -52,26 +52,26 @@ def cache_off(evidence: Evidence) -> Finding:
     return cache(evidence, enabled=False)
 
 
-def all_writes(part: Part) -> Check:
+def all_writes(phase: Phase) -> Check:
     """The pattern with 0/100."""
 
     def check(evidence: Evidence) -> Finding:
-        used = mixes(evidence, evidence.of(part))
+        used = mixes(evidence, evidence.of(phase))
         return met_if(used == ["0/100"], "0/100", ", ".join(used) or "none")
 
     return check
 
 
-def precondition_demand(part: Part) -> Check:
+def precondition_demand(phase: Phase) -> Check:
     """TC 32, QD 32."""
-    return demand(part, 32, 32)
+    return demand(phase, 32, 32)
 
 
 def demands(field: str) -> Check:
     """The TCs, or the QDs, of a round."""
 
     def check(evidence: Evidence) -> Finding:
-        used = sorted({getattr(s, field) for s in stimuli(evidence.of(Part.ROUND))}, reverse=True)
+        used = sorted({getattr(s, field) for s in stimuli(evidence.of(Phase.ROUND))}, reverse=True)
         text = ", ".join(str(value) for value in used)
         return met_if(tuple(used) == DEMANDS, ", ".join(map(str, DEMANDS)), text)
 
@@ -82,7 +82,7 @@ def round_prewrite(evidence: Evidence) -> Finding:
     """TC 32, QD 32, 0/100; 5 minutes at least; then 30 minutes, or 10 % of the capacity."""
     capacity = evidence.manifest.target.user_capacity_bytes
     findings = []
-    for found in evidence.rounds(Part.ROUND_PREWRITE):
+    for found in evidence.rounds(Phase.ROUND_PREWRITE):
         length_ns = sum(sample.elapsed_ns for sample in found.samples)
         share = sum(sample.write.bytes for sample in found.samples) / capacity
         long_enough = at_least(length_ns, 5 * MINUTE_NS)
@@ -95,18 +95,18 @@ def round_prewrite(evidence: Evidence) -> Finding:
                 f"before round {found.number}",
             )
         )
-    before = {found.number for found in evidence.rounds(Part.ROUND_PREWRITE)}
-    without = [found.number for found in evidence.rounds(Part.ROUND) if found.number not in before]
+    before = {found.number for found in evidence.rounds(Phase.ROUND_PREWRITE)}
+    without = [found.number for found in evidence.rounds(Phase.ROUND) if found.number not in before]
     if without:
         findings.append(deviated("a pre-write before each round", f"none before round {without[0]}"))
-    part = Part.ROUND_PREWRITE
-    return all_of([precondition_demand(part)(evidence), all_writes(part)(evidence), *findings])
+    phase = Phase.ROUND_PREWRITE
+    return all_of([precondition_demand(phase)(evidence), all_writes(phase)(evidence), *findings])
 
 
 def operating_points(evidence: Evidence) -> Finding:
     """A minute at each of 49 points, in order of decreasing TOIO."""
     findings = []
-    for found in evidence.rounds(Part.ROUND):
+    for found in evidence.rounds(Phase.ROUND):
         toios = [stimulus.toio for stimulus in stimuli(list(found.samples))]
         lengths = [sample.elapsed_ns for sample in found.samples]
         right = (
@@ -122,7 +122,7 @@ def operating_points(evidence: Evidence) -> Finding:
 
 def ties(evidence: Evidence) -> Finding:
     """Of equal TOIO the higher TC first."""
-    rounds = evidence.rounds(Part.ROUND)
+    rounds = evidence.rounds(Phase.ROUND)
     if not rounds:
         return not_reached("no round was completed")
     for found in rounds:
@@ -135,7 +135,7 @@ def ties(evidence: Evidence) -> Finding:
 
 def until_steady(evidence: Evidence) -> Finding:
     """Rounds until IOPS at TC 32, QD 32 is steady, or 25."""
-    if not (evidence.outcomes or evidence.of(Part.HISTOGRAM_PREWRITE)):
+    if not (evidence.outcomes or evidence.of(Phase.HISTOGRAM_PREWRITE)):
         return not_reached(evidence.ending)
     values = tracked_iops(evidence)
     report = tracked_window(evidence)
@@ -150,7 +150,7 @@ def tracked_iops(evidence: Evidence) -> list[float]:
     """IOPS of each round at the highest demand of the specification."""
     return [
         sample.iops
-        for found in evidence.rounds(Part.ROUND)
+        for found in evidence.rounds(Phase.ROUND)
         for sample in found.samples
         if _demand(sample.step.stimulus) == _POINTS[0]
     ]
@@ -158,7 +158,7 @@ def tracked_iops(evidence: Evidence) -> list[float]:
 
 def tracked_window(evidence: Evidence) -> SteadyStateReport | None:
     """The last window of rounds, judged at the highest demand."""
-    disturbed = disturbed_rounds(found.samples for found in evidence.rounds(Part.ROUND))
+    disturbed = disturbed_rounds(found.samples for found in evidence.rounds(Phase.ROUND))
     return last_window(tracked_iops(evidence), None, disturbed)
 
 
@@ -167,23 +167,23 @@ def optional_wipc(evidence: Evidence) -> Finding:
     conditions = evidence.conditions(DemandConditions)
     if not conditions.precondition_passes:
         return not_applicable("no WIPC was requested")
-    written = sum(sample.write.bytes for sample in evidence.of(Part.WIPC))
+    written = sum(sample.write.bytes for sample in evidence.of(Phase.WIPC))
     fills = written / evidence.manifest.target.user_capacity_bytes
     return met_if(
         at_least(fills, _WIPC_FILLS), "2 x user capacity", f"{format_significant(fills)} x user capacity"
     )
 
 
-def minutes_kept(part: Part) -> Check:
-    """Every minute of a part, with IOPS, average and maximum response time."""
-    return lambda evidence: all_of([logged_every_minute(part)(evidence), averages_kept(part)(evidence)])
+def minutes_kept(phase: Phase) -> Check:
+    """Every minute of a phase, with IOPS, average and maximum response time."""
+    return lambda evidence: all_of([logged_every_minute(phase)(evidence), averages_kept(phase)(evidence)])
 
 
-def has_cpu(*parts: Part) -> Check:
+def has_cpu(*parts: Phase) -> Check:
     """Whether the processors' shares are in the record of the steps of these parts, of all without any."""
 
     def check(evidence: Evidence) -> Finding:
-        samples = [sample for part in parts for sample in evidence.of(part)] if parts else evidence.samples
+        samples = [sample for phase in parts for sample in evidence.of(phase)] if parts else evidence.samples
         if not samples:
             return not_reached("no such step was completed")
         without = sum(sample.cpu is None for sample in samples)
@@ -199,7 +199,7 @@ def has_cpu(*parts: Part) -> Check:
 def average_at(evidence: Evidence) -> dict[tuple[int, int], tuple[float, float]]:
     """IOPS and ART (ns) of each operating point, averaged over the last five rounds."""
     values: dict[tuple[int, int], list[tuple[float, float]]] = {}
-    for found in evidence.rounds(Part.ROUND)[-WINDOW_ROUNDS:]:
+    for found in evidence.rounds(Phase.ROUND)[-WINDOW_ROUNDS:]:
         for sample in found.samples:
             point, art_ns = _demand(sample.step.stimulus), sample.mean_latency_ns
             if point is not None and art_ns is not None:

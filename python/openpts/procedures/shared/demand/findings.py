@@ -13,7 +13,7 @@ from openpts.procedures.shared.tracking.rounds import TrackedStep, analyse_track
 from openpts.record.reader import Run, StepRecord
 from openpts.units import format_latency_ms
 from openpts.vocabulary.deviation import Deviation
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 
 
@@ -47,7 +47,7 @@ def _of_preconditioning(run: Run, requirements: Requirements) -> Iterator[Deviat
     conditions = run.manifest.conditions
     assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
     tracked = analyse_tracking(
-        [TrackedStep(step.place.number, step.place.position, step.sample) for step in run.part(Part.WDPC)],
+        [TrackedStep(step.place.number, step.place.position, step.sample) for step in run.phase(Phase.WDPC)],
         minute_ns=conditions.minute_ns,
         period_ns=conditions.tracking_period_ns,
     )
@@ -71,7 +71,7 @@ def _of_points(run: Run, requirements: Requirements) -> Iterator[Deviation]:
     conditions = run.manifest.conditions
     assert isinstance(conditions, DemandConditions)  # noqa: S101 narrows the type: the table is by test
     steady_round = run.manifest.cycles[0].outcome.steady_round if run.manifest.cycles else None
-    numbered = ((step.place.number, step.sample) for step in run.part(Part.ROUND))
+    numbered = ((step.place.number, step.sample) for step in run.phase(Phase.ROUND))
     chosen = analyse_demand(conditions, numbered, steady_round).chosen
     if chosen is None:
         return
@@ -129,7 +129,7 @@ def _of_shares(run: Run, requirements: Requirements) -> Iterator[Deviation]:
 
 def _of_the_pattern(step: StepRecord) -> bool:
     stimulus = step.sample.step.stimulus
-    return step.place.part is not Part.WIPC and stimulus is not None and has_shares(stimulus)
+    return step.place.phase is not Phase.WIPC and stimulus is not None and has_shares(stimulus)
 
 
 def _entry(requirement: Requirement, required: str, used: str, effect: str) -> Deviation:

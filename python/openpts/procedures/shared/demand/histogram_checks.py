@@ -11,7 +11,7 @@ from openpts.evidence.settings import stimuli
 from openpts.evidence.tracking import logged_every_minute
 from openpts.procedures.shared.demand.checks import all_writes, average_at
 from openpts.units import NS_PER_MS, format_latency_ms
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 _ART_LIMIT_NS: Final = 5 * NS_PER_MS
 _MAXIMUM, _MINIMUM, _FIRST_MIDDLE = 1, 2, 3
@@ -22,7 +22,7 @@ _PLATEAU: Final = 0.99
 
 def _at(evidence: Evidence, number: int) -> tuple[int, int]:
     """TC and QD of a histogram."""
-    stimulus = stimuli(evidence.of(Part.HISTOGRAM, number))[0]
+    stimulus = stimuli(evidence.of(Phase.HISTOGRAM, number))[0]
     return stimulus.tc, stimulus.qd
 
 
@@ -81,7 +81,7 @@ def minimum(evidence: Evidence) -> Finding:
 def middles(evidence: Evidence) -> Finding:
     """Measured points whose IOPS lie strictly between minimum and maximum."""
     averages = average_at(evidence)
-    numbers = sorted({found.number for found in evidence.rounds(Part.HISTOGRAM)} - {_MAXIMUM, _MINIMUM})
+    numbers = sorted({found.number for found in evidence.rounds(Phase.HISTOGRAM)} - {_MAXIMUM, _MINIMUM})
     ends = [averages.get(_at(evidence, number)) for number in (_MINIMUM, _MAXIMUM)]
     low, high = (end[0] if end else 0.0 for end in ends)
     findings = []
@@ -101,7 +101,7 @@ def middles(evidence: Evidence) -> Finding:
 def nearest_to_the_middle(evidence: Evidence) -> Finding:
     """No other point is nearer to half way; with several, each is the nearest to its even share."""
     averages = average_at(evidence)
-    numbers = sorted({found.number for found in evidence.rounds(Part.HISTOGRAM)} - {_MAXIMUM, _MINIMUM})
+    numbers = sorted({found.number for found in evidence.rounds(Phase.HISTOGRAM)} - {_MAXIMUM, _MINIMUM})
     ends = [averages.get(_at(evidence, number)) for number in (_MINIMUM, _MAXIMUM)]
     if ends[0] is None or ends[1] is None:
         return deviated("measured points", "points that no round measured")
@@ -124,13 +124,13 @@ def nearest_to_the_middle(evidence: Evidence) -> Finding:
 
 def prewrites(evidence: Evidence) -> Finding:
     """60 minutes of 0/100 before each histogram, logged every minute."""
-    before = {found.number for found in evidence.rounds(Part.HISTOGRAM_PREWRITE)}
-    without = [found.number for found in evidence.rounds(Part.HISTOGRAM) if found.number not in before]
+    before = {found.number for found in evidence.rounds(Phase.HISTOGRAM_PREWRITE)}
+    without = [found.number for found in evidence.rounds(Phase.HISTOGRAM) if found.number not in before]
     if without:
         return deviated("pre-writes before each histogram", f"none before histogram {without[0]}")
-    part = Part.HISTOGRAM_PREWRITE
+    phase = Phase.HISTOGRAM_PREWRITE
     return all_of(
-        [lasts(part, 60)(evidence), all_writes(part)(evidence), logged_every_minute(part)(evidence)]
+        [lasts(phase, 60)(evidence), all_writes(phase)(evidence), logged_every_minute(phase)(evidence)]
     )
 
 
@@ -138,11 +138,11 @@ def histograms(read_pct: float | None) -> Check:
     """10 minutes each, at that mix (None is any), with every completion time captured."""
 
     def check(evidence: Evidence) -> Finding:
-        samples = evidence.of(Part.HISTOGRAM)
+        samples = evidence.of(Phase.HISTOGRAM)
         captured = [sample.step.capture for sample in samples]
         kept = evidence.manifest.capture
         lost = kept.lost if kept is not None else "the capture was never completed"
-        findings = [lasts(Part.HISTOGRAM, 10)(evidence)]
+        findings = [lasts(Phase.HISTOGRAM, 10)(evidence)]
         if read_pct is not None:
             used = mixes(evidence, samples)
             findings.append(met_if(used == [mix_text(read_pct)], mix_text(read_pct), ", ".join(used)))
@@ -158,7 +158,7 @@ def histograms(read_pct: float | None) -> Check:
 
 def order(evidence: Evidence) -> Finding:
     """Maximum, minimum, then those between."""
-    came = [step.place.number for step in evidence.steps if step.place.part is Part.HISTOGRAM]
+    came = [step.place.number for step in evidence.steps if step.place.phase is Phase.HISTOGRAM]
     numbers = list(dict.fromkeys(came))
     points = ", ".join(f"TC {tc} QD {qd}" for tc, qd in (_at(evidence, number) for number in numbers))
     return met_if(numbers == sorted(numbers), "maximum, minimum, mid", points)

@@ -26,7 +26,7 @@ from openpts.procedures.shared.minutes_table import (
 )
 from openpts.record.reader import StepRecord
 from openpts.units import MB, format_duration, format_latency_ms
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 
 _VALUE_COLOR: Final = 2
@@ -56,13 +56,13 @@ def histograms(demand: DemandRun) -> tuple[Histogram, ...]:
 
 def measured_histogram(demand: DemandRun, number: int) -> StepRecord | None:
     """The step of a histogram, if it was carried out to its end."""
-    steps = demand.run.part(Part.HISTOGRAM, number=number)
+    steps = demand.run.phase(Phase.HISTOGRAM, number=number)
     return next((step for step in steps if step.sample.state is StepState.COMPLETE), None)
 
 
 def histogram_prewrite_page(demand: DemandRun, histogram: Histogram) -> Page:
     """IOPS of each minute of the pre-writes before a histogram (9, 11, 13)."""
-    steps = demand.run.part(Part.HISTOGRAM_PREWRITE, number=histogram.number)
+    steps = demand.run.phase(Phase.HISTOGRAM_PREWRITE, number=histogram.number)
     name = demand.names.plot(histogram.prewrite_plot, suffix=histogram.suffix)
     minutes = minutes_of([step.sample for step in steps], demand.conditions.minute_ns)
     if not minutes:
@@ -227,7 +227,7 @@ def _unfinished(steps: list[StepRecord]) -> Iterator[Block]:
 def _absence(demand: DemandRun, histogram: Histogram, what: str) -> Verdict:
     """Why there is no such page."""
     chosen = demand.results.chosen
-    begun = demand.run.part(Part.HISTOGRAM, number=histogram.number)
+    begun = demand.run.phase(Phase.HISTOGRAM, number=histogram.number)
     if what == "histogram" and begun:
         reason = f"{begun[0].sample.state.value} before its end"
     elif histogram.role == "MidIOPS" and chosen is not None and histogram.number > 2 + len(chosen.middles):

@@ -46,7 +46,7 @@ from openpts.procedures.shared.tracking.pages import (
 from openpts.procedures.shared.transfer_size import with_transfer_size
 from openpts.record.reader import Run
 from openpts.units import block_size_kib, format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 
 _MEASURES: Final[tuple[Measure[MeasuredPoint], ...]] = (
     Measure("iops", "{name}", "IOPS", lambda measured: measured.iops, cover_label="{name} at {point}"),
@@ -225,7 +225,7 @@ def _preparation_page(demand: DemandRun) -> Page:
         (
             purge_verdict(run),
             purge_table(run, page_id),
-            *((wipc_table(run, page_id),) if run.part(Part.WIPC) else ()),
+            *((wipc_table(run, page_id),) if run.phase(Phase.WIPC) else ()),
             tracking_sentence(demand.preconditioning),
             gaps_table(run, page_id),
         ),

@@ -22,7 +22,7 @@ from openpts.procedures.shared.steady_state_pages import height_over_rounds, rou
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import StepRecord
 from openpts.units import MB, format_capacity, format_duration
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import StepState
 
 _COLORS: Final = 8
@@ -81,7 +81,7 @@ def prewrites_page(demand: DemandRun) -> Page:
 
 def _prewrites(demand: DemandRun) -> list[_Prewrite]:
     placed: list[_Prewrite] = []
-    for step in demand.run.part(Part.ROUND_PREWRITE):
+    for step in demand.run.phase(Phase.ROUND_PREWRITE):
         start_ns = placed[-1].end_ns if placed else 0
         placed.append(_Prewrite(step, start_ns, minutes_of([step.sample], demand.conditions.minute_ns)))
     return placed

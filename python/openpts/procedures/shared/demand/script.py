@@ -19,7 +19,7 @@ from openpts.procedures.shared.demand.results import PointResults, chosen_points
 from openpts.procedures.shared.tracking import script as tracking
 from openpts.procedures.shared.wipc import wipc
 from openpts.units import KIB, format_block_size
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -95,7 +95,7 @@ def demand_test(conditions: DemandConditions, user_capacity_bytes: int) -> Scrip
     # 3; 2  The pattern with 0/100 until steady or for 25 tracking rounds; the test goes on either way
     yield from tracking.until_steady(
         tracking.Tracking(
-            part=Part.WDPC,
+            phase=Phase.WDPC,
             stimulus=_writes(conditions, tc, qd),
             name="preconditioning IOPS",
             minute_ns=conditions.minute_ns,
@@ -132,16 +132,16 @@ def _rounds(
     steady_round: int | None = None
     for number in range(1, conditions.max_rounds + 1):
         # 4.2; 3.2  Inter-round pre-write
-        yield Apply(Part.ROUND_PREWRITE, number, (prewrite,), conditions.max_rounds)
+        yield Apply(Phase.ROUND_PREWRITE, number, (prewrite,), conditions.max_rounds)
         # 4.3; 3.3  One round
-        samples = samples_in((yield Apply(Part.ROUND, number, steps, conditions.max_rounds)))
+        samples = samples_in((yield Apply(Phase.ROUND, number, steps, conditions.max_rounds)))
         history.append(samples)
         if number < WINDOW_ROUNDS:
             continue
         # 4.3.3; 3.3.3  Judged on the highest demand
         values = [at_points[0].iops for at_points in history]
         report = window_ending_at(values, number, disturbed_rounds(history))
-        yield SteadyStateChecked(Part.ROUND, number, (tracked,), (report,))
+        yield SteadyStateChecked(Phase.ROUND, number, (tracked,), (report,))
         if report.steady:
             steady_round = number
             break
@@ -168,12 +168,12 @@ def _histogram(
     most = 2 + conditions.mid_points
     # steps 7.2, 8.2, 9.2; 6.2, 7.2, 8.2
     writes = Step(_writes(conditions, *point), Duration(conditions.histogram_prewrite_ns))
-    yield Apply(Part.HISTOGRAM_PREWRITE, number, (writes,), most)
+    yield Apply(Phase.HISTOGRAM_PREWRITE, number, (writes,), most)
     # steps 7.3, 8.3, 9.3; 6.3, 7.3, 8.3
     captured = Step(
         _pattern(conditions, *point), Duration(conditions.histogram_ns), capture=conditions.capture
     )
-    yield Apply(Part.HISTOGRAM, number, (captured,), most)
+    yield Apply(Phase.HISTOGRAM, number, (captured,), most)
 
 
 def _round_prewrite(conditions: DemandConditions, user_capacity_bytes: int) -> Step:

@@ -10,10 +10,10 @@ from openpts.procedures.kit.header import of_cycle
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.demand.operating_points import OperatingPoint
 from openpts.procedures.shared.demand.results import DemandResults, analyse_demand
-from openpts.procedures.shared.tracking.pages import TrackedPart, tracked_part
+from openpts.procedures.shared.tracking.pages import TrackedPhase, tracked_phase
 from openpts.record.reader import Run
 from openpts.units import format_block_size, format_latency_ms
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.workload import Workload
 
 
@@ -72,7 +72,7 @@ class DemandRun:
     names: Names
     conditions: DemandConditions
     results: DemandResults
-    preconditioning: TrackedPart
+    preconditioning: TrackedPhase
 
     @property
     def pattern(self) -> str:
@@ -107,10 +107,10 @@ def demand_run(run: Run, names: Names) -> DemandRun:
     finished = of_cycle(run.manifest.cycles, 1)
     results = analyse_demand(
         conditions,
-        ((step.place.number, step.sample) for step in run.part(Part.ROUND)),
+        ((step.place.number, step.sample) for step in run.phase(Phase.ROUND)),
         finished.outcome.steady_round if finished else None,
     )
-    return DemandRun(run, names, conditions, results, tracked_part(run, Part.WDPC))
+    return DemandRun(run, names, conditions, results, tracked_phase(run, Phase.WDPC))
 
 
 def pattern_text(workload: Workload, read_pct: int) -> str:

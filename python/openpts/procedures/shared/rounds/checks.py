@@ -18,7 +18,7 @@ from openpts.evidence.measured import block_size_bytes, mix_text, read_pct
 from openpts.evidence.settings import active_range, stimuli
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import KIB, format_block_size, format_duration, format_significant
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import SteadyStateReport
@@ -41,7 +41,7 @@ def wipc(size_kib: int | None) -> Callable[[Evidence], Finding]:
     def check(evidence: Evidence) -> Finding:
         capacity = evidence.manifest.target.user_capacity_bytes
         findings = []
-        for found in evidence.rounds(Part.WIPC):
+        for found in evidence.rounds(Phase.WIPC):
             size_bytes = _size_of_rounds(evidence, found.cycle) if size_kib is None else size_kib * KIB
             written = sum(sample.write.bytes for sample in found.samples)
             right = all(
@@ -60,7 +60,7 @@ def wipc(size_kib: int | None) -> Callable[[Evidence], Finding]:
             )
         if not findings:
             return deviated(f"{_WIPC_FILLS} x user capacity", "no WIPC was completed")
-        return all_of([*findings, active_range(evidence, 100 if evidence.enterprise else 75, Part.WIPC)])
+        return all_of([*findings, active_range(evidence, 100 if evidence.enterprise else 75, Phase.WIPC)])
 
     return check
 
@@ -68,7 +68,7 @@ def wipc(size_kib: int | None) -> Callable[[Evidence], Finding]:
 def _size_of_rounds(evidence: Evidence, cycle: int) -> int | None:
     sizes = {
         s.block_size_bytes
-        for found in evidence.rounds(Part.ROUND, whole=False)
+        for found in evidence.rounds(Phase.ROUND, whole=False)
         if found.cycle == cycle
         for s in stimuli(list(found.samples))
     }
@@ -82,7 +82,7 @@ def outer_loop(read_pcts: Sequence[int]) -> Callable[[Evidence], Finding]:
         required = ", ".join(f"{reads}/{100 - reads}" for reads in read_pcts)
         return all_of(
             met_if((used := _outer(found, evidence.manifest.target.scale)) == required, required, used)
-            for found in evidence.rounds(Part.ROUND)
+            for found in evidence.rounds(Phase.ROUND)
         )
 
     return check
@@ -99,7 +99,7 @@ def inner_loop(sizes_kib: Sequence[float]) -> Callable[[Evidence], Finding]:
                 _sizes(required),
                 " or ".join(map(_sizes, inner)),
             )
-            for found in evidence.rounds(Part.ROUND)
+            for found in evidence.rounds(Phase.ROUND)
         )
 
     return check
@@ -111,7 +111,7 @@ def element(count: int, pattern: AccessPattern) -> Callable[[Evidence], Finding]
     def check(evidence: Evidence) -> Finding:
         required = f"{count} x 1 min of {pattern.short}"
         findings = []
-        for found in evidence.rounds(Part.ROUND):
+        for found in evidence.rounds(Phase.ROUND):
             patterns = dict.fromkeys(s.access_pattern.short for s in stimuli(list(found.samples)))
             lengths = [sample.elapsed_ns for sample in found.samples]
             right = (
@@ -132,7 +132,7 @@ def order(expected: Points) -> Callable[[Evidence], Finding]:
     def check(evidence: Evidence) -> Finding:
         skipped = evidence.conditions(RoundConditions).skipped_block_sizes_bytes
         wanted = [point for point in expected if point[1] not in skipped]
-        rounds = evidence.rounds(Part.ROUND)
+        rounds = evidence.rounds(Phase.ROUND)
         wrong = [found for found in rounds if _points_of(found, evidence.manifest.target.scale) != wanted]
         if not rounds:
             return not_reached("no round was completed")
@@ -208,7 +208,7 @@ def tracked(
         text = ", ".join(str(variable) for variable in tracking)
         if used != set(expected) or any(variable.figure is not figure for variable in tracking):
             return deviated(required, ", ".join(f"{v} ({v.figure})" for v in tracking))
-        rounds, scale = evidence.rounds(Part.ROUND), evidence.manifest.target.scale
+        rounds, scale = evidence.rounds(Phase.ROUND), evidence.manifest.target.scale
         without = [found.number for found in rounds if not set(expected) <= set(_points_of(found, scale))]
         if without:
             return deviated(required, f"not all of them in round {without[0]}")
@@ -223,14 +223,14 @@ def window_covers(count: int) -> Callable[[Evidence], Finding]:
     def check(evidence: Evidence) -> Finding:
         return all_of(
             met_if(len(found.samples) == count, f"{count} elements", f"{len(found.samples)} elements")
-            for found in evidence.rounds(Part.ROUND)[-WINDOW_ROUNDS:]
+            for found in evidence.rounds(Phase.ROUND)[-WINDOW_ROUNDS:]
         )
 
     return check
 
 
 def _complete(evidence: Evidence, cycle: int) -> list[RoundRecord]:
-    return [found for found in evidence.rounds(Part.ROUND) if found.cycle == cycle]
+    return [found for found in evidence.rounds(Phase.ROUND) if found.cycle == cycle]
 
 
 def _points_of(found: RoundRecord, scale: int) -> list[tuple[float, int]]:

@@ -8,7 +8,7 @@ from openpts.procedures.shared.rounds.matrix import MatrixCell
 from openpts.procedures.shared.rounds.results import RoundTestResults, analyse_round_test
 from openpts.record.reader import Run
 from openpts.units import in_ms
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.verdict import RoundPoint, SteadyStateReport
 
 
@@ -19,7 +19,7 @@ def analyse_cycle(run: Run, cycle: int, block_sizes_bytes: tuple[int, ...] | Non
     finished = of_cycle(run.manifest.cycles, cycle)
     return analyse_round_test(
         conditions,
-        ((step.place.number, step.sample) for step in run.part(Part.ROUND, cycle=cycle)),
+        ((step.place.number, step.sample) for step in run.phase(Phase.ROUND, cycle=cycle)),
         finished.outcome.steady_round if finished else None,
         block_sizes_bytes,
     )

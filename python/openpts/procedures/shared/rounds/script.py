@@ -8,7 +8,7 @@ from msgspec.structs import replace
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.procedures.shared.wipc import wipc
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
@@ -59,7 +59,9 @@ def until_steady(
     window: deque[tuple[Sample, ...]] = deque(maxlen=WINDOW_ROUNDS)
     steady_round: int | None = None
     for number in range(1, conditions.max_rounds + 1):
-        samples = samples_in((yield Apply(Part.ROUND, number, steps, conditions.max_rounds, repeatable=True)))
+        samples = samples_in(
+            (yield Apply(Phase.ROUND, number, steps, conditions.max_rounds, repeatable=True))
+        )
         history.append(_tracked(tracking, samples))
         window.append(samples)
         if any(sample.standstills for sample in samples):
@@ -67,7 +69,7 @@ def until_steady(
         if number < WINDOW_ROUNDS or not tracking:  # what isn't tracked is never found steady
             continue
         reports = tuple(window_ending_at(series, number, disturbed) for series in zip(*history, strict=True))
-        yield SteadyStateChecked(Part.ROUND, number, tuple(str(variable) for variable in tracking), reports)
+        yield SteadyStateChecked(Phase.ROUND, number, tuple(str(variable) for variable in tracking), reports)
         if all(report.steady for report in reports):
             steady_round = number
             break

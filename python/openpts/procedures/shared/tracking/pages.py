@@ -29,7 +29,7 @@ from openpts.procedures.shared.tracking.other_minutes_words import other_minutes
 from openpts.procedures.shared.tracking.rounds import TrackedStep, TrackingResults, analyse_tracking
 from openpts.procedures.shared.window_page import Window, window_page
 from openpts.record.reader import Run
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.sample import Sample
 
 ROUND_WORD = "Tracking Round"
@@ -38,14 +38,14 @@ _TRACKED_COLOR = 3
 
 
 @dataclass(frozen=True, slots=True)
-class TrackedPart:
+class TrackedPhase:
     """A tracked part of a run: ``stimulus`` and ``demand`` name it in sentences, as far as it was begun.
 
     ``others`` are the minutes between those of its window, if they are known.
     """
 
     run: Run
-    part: Part
+    phase: Phase
     cycle: int
     results: TrackingResults
     stimulus: str
@@ -56,7 +56,7 @@ class TrackedPart:
     @property
     def samples(self) -> list[Sample]:
         """All steps of the part, in order."""
-        return [step.sample for step in self.run.part(self.part, cycle=self.cycle)]
+        return [step.sample for step in self.run.phase(self.phase, cycle=self.cycle)]
 
     @property
     def minute_ns(self) -> int:
@@ -69,10 +69,10 @@ class TrackedPart:
         return f"{len(self.results.minutes)} of {WINDOW_ROUNDS} tracking rounds"
 
 
-def tracked_part(run: Run, part: Part, cycle: int = 1) -> TrackedPart:
+def tracked_phase(run: Run, phase: Phase, cycle: int = 1) -> TrackedPhase:
     """The part with its verdict, judged from the samples alone."""
     conditions: Any = run.manifest.conditions  # of a test that tracks by minutes: all have a period
-    steps = run.part(part, cycle=cycle)
+    steps = run.phase(phase, cycle=cycle)
     results = analyse_tracking(
         [TrackedStep(step.place.number, step.place.position, step.sample) for step in steps],
         minute_ns=conditions.minute_ns,
@@ -86,9 +86,9 @@ def tracked_part(run: Run, part: Part, cycle: int = 1) -> TrackedPart:
         period_ns=conditions.tracking_period_ns,
     )
     stimulus = steps[0].sample.step.stimulus if steps else None
-    return TrackedPart(
+    return TrackedPhase(
         run=run,
-        part=part,
+        phase=phase,
         cycle=cycle,
         results=results,
         stimulus=str(stimulus) if stimulus else "n/a",
@@ -98,13 +98,13 @@ def tracked_part(run: Run, part: Part, cycle: int = 1) -> TrackedPart:
     )
 
 
-def between_verdicts(tracked: TrackedPart, subject: str = "Pre-conditioning") -> tuple[Verdict, ...]:
+def between_verdicts(tracked: TrackedPhase, subject: str = "Pre-conditioning") -> tuple[Verdict, ...]:
     """A verdict on the minutes between the tracked ones, if they disagree with these."""
     what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
     return other_minutes_verdicts(tracked.others, what, tracked.period_ns)
 
 
-def tracking_sentence(tracked: TrackedPart, subject: str = "Pre-conditioning") -> Verdict:
+def tracking_sentence(tracked: TrackedPhase, subject: str = "Pre-conditioning") -> Verdict:
     """Whether the part came to steady state, with its rule; ``subject`` begins the sentence."""
     results = tracked.results
     what = f"{subject} ({tracked.stimulus}, {tracked.demand})"
@@ -124,7 +124,7 @@ def tracking_sentence(tracked: TrackedPart, subject: str = "Pre-conditioning") -
 
 
 def tracking_time_page(
-    tracked: TrackedPart, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
+    tracked: TrackedPhase, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
 ) -> Page:
     """IOPS of each minute over time, the tracked minutes as points (Plot 11-1, Plot 14-1 (1))."""
     minutes = minutes_of(tracked.samples, tracked.minute_ns)
@@ -149,7 +149,7 @@ def tracking_time_page(
 
 
 def tracking_rounds_page(
-    tracked: TrackedPart, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
+    tracked: TrackedPhase, name: PlotName, *, subject: str = "Pre-conditioning", lead: str = ""
 ) -> Page:
     """IOPS of the tracked minutes by tracking round, with the time at which each began (Table 13-3 (1))."""
     results = tracked.results
@@ -171,7 +171,7 @@ def tracking_rounds_page(
     return page(name, _lead(lead), plot.over(name, shown), sentence, *between, shown, every)
 
 
-def tracking_window_page(tracked: TrackedPart, name: PlotName, conditions: str) -> Page:
+def tracking_window_page(tracked: TrackedPhase, name: PlotName, conditions: str) -> Page:
     """The window of the tracked minutes with its determination data (Plot 11-2, Table 13-3 (2))."""
     window = Window(
         variable=f"{tracked.stimulus}, {tracked.demand}",
@@ -220,7 +220,7 @@ def _window_label(results: TrackingResults) -> str:
     return f"{name}: {ROUND_WORD}s {results.window.label}"
 
 
-def _rounds_table(name: PlotName, tracked: TrackedPart, time: TimeAxis) -> Table:
+def _rounds_table(name: PlotName, tracked: TrackedPhase, time: TimeAxis) -> Table:
     results = tracked.results
     rows: tuple[tuple[str, tuple[Cell, ...]], ...] = (
         ("IOPS", tuple(IOPS.cell(iops) for iops in results.iops)),
@@ -239,7 +239,7 @@ def _rounds_table(name: PlotName, tracked: TrackedPart, time: TimeAxis) -> Table
     )
 
 
-def _minutes_table(table_id: str, tracked: TrackedPart, minutes: Sequence[Minute], time: TimeAxis) -> Table:
+def _minutes_table(table_id: str, tracked: TrackedPhase, minutes: Sequence[Minute], time: TimeAxis) -> Table:
     return Table(
         id=table_id,
         title="Every minute of the stimulus",

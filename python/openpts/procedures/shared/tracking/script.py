@@ -9,7 +9,7 @@ from collections.abc import Generator
 from dataclasses import dataclass
 
 from openpts.analysis.steady_state import WINDOW_ROUNDS, window_ending_at
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Answer, Apply, Request, SteadyStateChecked, samples_in
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step, Stimulus
@@ -20,7 +20,7 @@ from openpts.vocabulary.stop import Duration
 class Tracking:
     """What is applied, and how it is tracked; ``name`` is that of the tracking variable in displays."""
 
-    part: Part
+    phase: Phase
     stimulus: Stimulus
     name: str
     minute_ns: int
@@ -43,7 +43,7 @@ def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | N
     history: list[float] = []
     disturbed: set[int] = set()
     for number in range(1, tracking.max_rounds + 1):
-        samples = yield Apply(tracking.part, number, tracking.round_steps(number), tracking.max_rounds)
+        samples = yield Apply(tracking.phase, number, tracking.round_steps(number), tracking.max_rounds)
         minute = tracked_minute(samples)
         history.append(minute.iops)
         if minute.standstills:
@@ -51,7 +51,7 @@ def until_steady(tracking: Tracking) -> Generator[Request, Answer, tuple[int | N
         if number < WINDOW_ROUNDS:
             continue
         report = window_ending_at(history, number, disturbed)
-        yield SteadyStateChecked(tracking.part, number, (tracking.name,), (report,))
+        yield SteadyStateChecked(tracking.phase, number, (tracking.name,), (report,))
         if report.steady:
             return number, number
     return None, tracking.max_rounds

@@ -11,7 +11,7 @@ from openpts.analysis.latency import encode_counts
 from openpts.units import KIB, NS_PER_S
 from openpts.vocabulary.data import RandomData
 from openpts.vocabulary.health import HealthReading
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.placement import Uniform, Zones
 from openpts.vocabulary.requests import (
     Answer,
@@ -30,14 +30,14 @@ from openpts.vocabulary.stimulus import ClosedLoop, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, DriveFills, Duration, FirstOf, IoCount, StopRule
 from tests.unit.procedures.pts.trace.table import duration_text, stimulus_text
 
-Rate = Callable[[Stimulus, Part, int], float | Fraction]
+Rate = Callable[[Stimulus, Phase, int], float | Fraction]
 """IOPS of a stimulus in a part and its number."""
 
-Health = Callable[[Part, int], HealthReading]
+Health = Callable[[Phase, int], HealthReading]
 """What the log says between the steps of a part and its number."""
 
 # Parts of which only the whole length is given: a script may cut them for the record's sake.
-_MAY_BE_CUT: Final = {Part.ACCESS_GROUP, Part.HISTOGRAM_PREWRITE, Part.HISTOGRAM}
+_MAY_BE_CUT: Final = {Phase.ACCESS_GROUP, Phase.HISTOGRAM_PREWRITE, Phase.HISTOGRAM}
 LONGEST_PIECE_S: Final = 1800
 # Of the saturating stimulus what lies between two tracked minutes may be cut, which never joins them.
 _BETWEEN_TRACKED_MINUTES_S: Final = 1740
@@ -48,7 +48,7 @@ class Applied:
     """One step as it was carried out."""
 
     cycle: int
-    part: Part
+    phase: Phase
     number: int
     step: Step
     elapsed_ns: int
@@ -66,13 +66,13 @@ class Played:
         """How each cycle ended."""
         return [request.outcome for request in self.requests if isinstance(request, CycleFinished)]
 
-    def checks(self, part: Part) -> list[SteadyStateChecked]:
+    def checks(self, phase: Phase) -> list[SteadyStateChecked]:
         """Judgements of a part's windows, in order."""
-        return [r for r in self.requests if isinstance(r, SteadyStateChecked) and r.part is part]
+        return [r for r in self.requests if isinstance(r, SteadyStateChecked) and r.phase is phase]
 
-    def elapsed_s(self, *parts: Part) -> float:
+    def elapsed_s(self, *parts: Phase) -> float:
         """How long the steps of these parts took together."""
-        return sum(a.elapsed_ns for a in self.applied if a.part in parts) / NS_PER_S
+        return sum(a.elapsed_ns for a in self.applied if a.phase in parts) / NS_PER_S
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ class Drive:
 
     capacity_bytes: int
     iops: Rate
-    health: Health = lambda _part, _number: HealthReading("made up")
+    health: Health = lambda _phase, _number: HealthReading("made up")
 
     def play(self, script: Script) -> Played:
         """Carry out a script to its end."""
@@ -101,22 +101,22 @@ class Drive:
             if isinstance(request, Purge):
                 cycle += 1
             elif isinstance(request, ReadHealth):
-                answer = self.health(request.part, request.number)
+                answer = self.health(request.phase, request.number)
             elif isinstance(request, Apply):
-                samples = tuple(self.sample(request.part, request.number, step) for step in request.steps)
+                samples = tuple(self.sample(request.phase, request.number, step) for step in request.steps)
                 played.applied += [
-                    Applied(cycle, request.part, request.number, sample.step, sample.elapsed_ns)
+                    Applied(cycle, request.phase, request.number, sample.step, sample.elapsed_ns)
                     for sample in samples
                 ]
                 answer = samples
 
-    def sample(self, part: Part, number: int, step: Step) -> Sample:
+    def sample(self, phase: Phase, number: int, step: Step) -> Sample:
         """What a step gives, on the spot."""
         if step.stimulus is None:
             assert isinstance(step.stop, Duration), f"idle until {step.stop}"
             return _made(step, step.stop.duration_ns, "duration", NOTHING, NOTHING)
         stimulus = step.stimulus
-        iops = Fraction(self.iops(stimulus, part, number))
+        iops = Fraction(self.iops(stimulus, phase, number))
         assert iops > 0
         elapsed_s, ended_by = self._end(step.stop, iops, mean_block_bytes(stimulus))
         # an amount is reached or exceeded by less than an I/O, as with the engines
@@ -203,13 +203,13 @@ def lines(played: Played, capacity_bytes: int) -> list[str]:
                 written.append("purge")
             case SetWriteCache(enabled):
                 written.append(f"write cache {'enabled' if enabled else 'disabled'}")
-            case Apply(part, number, steps) if part in _MAY_BE_CUT:
+            case Apply(phase, number, steps) if phase in _MAY_BE_CUT:
                 pieces = [next(applied) for _ in steps]
-                _add_whole(written, f"{part} {number}", pieces, capacity_bytes)
-            case Apply(part, number, steps):
+                _add_whole(written, f"{phase} {number}", pieces, capacity_bytes)
+            case Apply(phase, number, steps):
                 for _ in steps:
-                    line = f"{part} {number}: {_step(next(applied), capacity_bytes)}"
-                    if part is not Part.SATURATION or not _goes_on(written, line):
+                    line = f"{phase} {number}: {_step(next(applied), capacity_bytes)}"
+                    if phase is not Phase.SATURATION or not _goes_on(written, line):
                         written.append(line)
     return written
 
@@ -249,7 +249,7 @@ def _step(applied: Applied, capacity_bytes: int) -> str:
     # the rule itself, but of the saturating stimulus where it ended: its steps share out a whole
     length = (
         duration_text(applied.elapsed_ns / NS_PER_S)
-        if applied.part is Part.SATURATION
+        if applied.phase is Phase.SATURATION
         else _stop(step.stop, capacity_bytes)
     )
     return f"{'idle' if step.stimulus is None else _stimulus(step.stimulus)}, {length}{others}"

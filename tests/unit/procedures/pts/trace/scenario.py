@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.unit.procedures.pts.trace.player import Drive, Played, Rate, mean_block_bytes
 
@@ -78,11 +78,11 @@ def tracked_by(stimulus: Stimulus, wanted: Mapping[str, Any]) -> bool:
     )
 
 
-def settling(course: Course, part: Part) -> Rate:
+def settling(course: Course, phase: Phase) -> Rate:
     """The rate of a course in one part, and a constant one elsewhere."""
 
-    def iops(stimulus: Stimulus, here: Part, number: int) -> float:
-        return at_bandwidth(stimulus) * (course.of_round(number) if here is part else 1)
+    def iops(stimulus: Stimulus, here: Phase, number: int) -> float:
+        return at_bandwidth(stimulus) * (course.of_round(number) if here is phase else 1)
 
     return iops
 

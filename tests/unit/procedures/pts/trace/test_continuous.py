@@ -7,7 +7,7 @@ import pytest
 from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.workload import WORKLOADS
 from tests.unit.procedures.pts.trace import table as tables
 from tests.unit.procedures.pts.trace.player import LONGEST_PIECE_S, lines
@@ -36,7 +36,7 @@ CAPACITIES = [100 * GB, 1000 * GB, 1600 * GB, 2700 * GB, 4000 * GB]
 
 
 def written_share(workload: str) -> float:
-    reads, writes = (int(part) for part in tables.WORKLOADS[workload]["rw"].split("/"))
+    reads, writes = (int(phase) for phase in tables.WORKLOADS[workload]["rw"].split("/"))
     return writes / (reads + writes)
 
 
@@ -50,7 +50,7 @@ def saturation_s(workload: str, capacity_bytes: int) -> float:
 @pytest.mark.proves("PTS-WSAT-01..02", "PTS-WSAT-04..09", "PTS-WSAT-18")
 def test_write_saturation(drive_class: str, capacity_bytes: int) -> None:
     table = load("wsat")
-    played = play("wsat", drive_class, settling(STEADY, Part.SATURATION), capacity_bytes)
+    played = play("wsat", drive_class, settling(STEADY, Phase.SATURATION), capacity_bytes)
     end_s = saturation_s("write_intensive", capacity_bytes)
     case = Case(workloads=[table["default_workload"]], saturation_s=end_s)
     assert_same(lines(played, capacity_bytes), specified(table, drive_class, case))
@@ -60,7 +60,7 @@ def test_write_saturation(drive_class: str, capacity_bytes: int) -> None:
 @pytest.mark.proves("PTS-WSAT-08")
 def test_write_saturation_says_which_rule_ended_it(drive_class: str, rule: str) -> None:
     capacity_bytes = {"4 x user capacity": 100, "6 hours": 4000}[rule] * GB
-    (outcome,) = play("wsat", drive_class, settling(STEADY, Part.SATURATION), capacity_bytes).outcomes
+    (outcome,) = play("wsat", drive_class, settling(STEADY, Phase.SATURATION), capacity_bytes).outcomes
     assert ("capacity" in outcome.ended_by, "6 h" in outcome.ended_by) == (
         rule == "4 x user capacity",
         rule == "6 hours",
@@ -75,7 +75,7 @@ def test_optional_workloads_of_write_saturation(drive_class: str, workload: str,
     played = play(
         "wsat",
         drive_class,
-        settling(STEADY, Part.SATURATION),
+        settling(STEADY, Phase.SATURATION),
         capacity_bytes,
         workloads=(WORKLOADS[workload],),
     )
@@ -88,7 +88,7 @@ def test_each_workload_of_write_saturation_has_a_cycle_of_its_own(drive_class: s
     played = play(
         "wsat",
         drive_class,
-        settling(STEADY, Part.SATURATION),
+        settling(STEADY, Phase.SATURATION),
         4000 * GB,
         workloads=tuple(WORKLOADS[name] for name in names),
     )
@@ -99,10 +99,10 @@ def test_each_workload_of_write_saturation_has_a_cycle_of_its_own(drive_class: s
 
 @pytest.mark.proves("PTS-WSAT-09")
 def test_write_saturation_tells_when_it_is_steady_and_goes_on(drive_class: str) -> None:
-    played = play("wsat", drive_class, settling(SETTLES, Part.SATURATION), 5000 * GB)
-    assert played.elapsed_s(Part.SATURATION) == SIX_HOURS_S
+    played = play("wsat", drive_class, settling(SETTLES, Phase.SATURATION), 5000 * GB)
+    assert played.elapsed_s(Phase.SATURATION) == SIX_HOURS_S
     # minutes 1, 31, ... 331 are tracked
-    checks = played.checks(Part.SATURATION)
+    checks = played.checks(Phase.SATURATION)
     assert [check.round_number for check in checks] == list(range(5, 13))
     assert [all(report.steady for report in check.reports) for check in checks] == [False] * 3 + [True] * 5
     assert [outcome.steady_round for outcome in played.outcomes] == [8]
@@ -124,7 +124,7 @@ def test_write_saturation_ends_when_steady_on_request(
     drive_class: str, course: Course, capacity_gb: int, end_s: float
 ) -> None:
     played = play(
-        "wsat", drive_class, settling(course, Part.SATURATION), capacity_gb * GB, stop_when_steady=True
+        "wsat", drive_class, settling(course, Phase.SATURATION), capacity_gb * GB, stop_when_steady=True
     )
     case = Case(workloads=["write_intensive"], saturation_s=end_s)
     assert_same(lines(played, capacity_gb * GB), specified(load("wsat"), drive_class, case))
@@ -135,54 +135,56 @@ def test_write_saturation_ends_when_steady_on_request(
 def test_the_histogram_of_write_saturation_is_long_enough_for_the_nines(
     drive_class: str, iops: int, nines: int, length_s: float
 ) -> None:
-    played = play("wsat", drive_class, lambda stimulus, part, number: iops, nines=nines)
-    assert length_s <= played.elapsed_s(Part.HISTOGRAM) < length_s + (60 if length_s > 1200 else 1e-6)
+    played = play("wsat", drive_class, lambda stimulus, phase, number: iops, nines=nines)
+    assert length_s <= played.elapsed_s(Phase.HISTOGRAM) < length_s + (60 if length_s > 1200 else 1e-6)
 
 
 @pytest.mark.parametrize("course", COURSES, ids=str)
 @pytest.mark.proves("PTS-HIR-01..07", "PTS-HIR-09..17", "PTS-HIR-19")
 def test_host_idle_recovery(drive_class: str, course: Course) -> None:
     table = load("hir")
-    played = play("hir", drive_class, settling(course, Part.WDPC))
+    played = play("hir", drive_class, settling(course, Phase.WDPC))
     not_steady = frozenset() if course.steady_round else frozenset({"wdpc"})
     case = Case({"wdpc": [course.last_round]}, not_steady)
     assert_same(lines(played, CAPACITY_BYTES), specified(table, drive_class, case))
     assert ended(played) == [(course.steady_round, course.last_round)]
-    assert [check.round_number for check in played.checks(Part.WDPC)] == list(range(5, course.last_round + 1))
+    assert [check.round_number for check in played.checks(Phase.WDPC)] == list(
+        range(5, course.last_round + 1)
+    )
 
 
 @pytest.mark.proves("PTS-HIR-11..17")
 def test_host_idle_recovery_takes_as_long_as_its_segments(drive_class: str) -> None:
-    played = play("hir", drive_class, settling(STEADY, Part.WDPC))
-    assert played.elapsed_s(Part.WAIT_STATE) == 46800
-    assert played.elapsed_s(Part.RETURN_TO_BASELINE) == 9000
+    played = play("hir", drive_class, settling(STEADY, Phase.WDPC))
+    assert played.elapsed_s(Phase.WAIT_STATE) == 46800
+    assert played.elapsed_s(Phase.RETURN_TO_BASELINE) == 9000
     for number, segment_s in ((1, 3600), (2, 5400), (3, 7200), (5, 10800), (10, 19800)):
-        steps = [a for a in played.applied if a.part is Part.WAIT_STATE and a.number == number]
+        steps = [a for a in played.applied if a.phase is Phase.WAIT_STATE and a.number == number]
         assert sum(step.elapsed_ns for step in steps) == segment_s * 10**9
         assert sum(step.step.stimulus is None for step in steps) == 360
 
 
 def test_25_tracking_rounds_last_12_hours_and_a_minute(drive_class: str) -> None:
     for name in ("hir", "cbw", "dirth"):
-        assert play(name, drive_class, settling(NEVER, Part.WDPC)).elapsed_s(Part.WDPC) == 721 * 60
+        assert play(name, drive_class, settling(NEVER, Phase.WDPC)).elapsed_s(Phase.WDPC) == 721 * 60
 
 
 @pytest.mark.proves("PTS-XSR-01..03", "PTS-XSR-05..07", "PTS-XSR-09..10", "PTS-XSR-12..13", "PTS-XSR-15")
 def test_cross_stimulus_recovery(drive_class: str) -> None:
     conditions: Any = PTS["xsr"].standard_conditions(DriveClass(drive_class), 1)
     chosen = (conditions.groups[1].tc, conditions.groups[1].qd)
-    played = play("xsr", drive_class, settling(STEADY, Part.ACCESS_GROUP))
+    played = play("xsr", drive_class, settling(STEADY, Phase.ACCESS_GROUP))
     assert_same(
         lines(played, CAPACITY_BYTES),
         specified(load("xsr"), drive_class, Case(demand={"operator's choice": chosen})),
     )
-    assert played.elapsed_s(Part.ACCESS_GROUP) == 22 * 3600
+    assert played.elapsed_s(Phase.ACCESS_GROUP) == 22 * 3600
     assert max(step.elapsed_ns for step in played.applied) <= LONGEST_PIECE_S * 10**9
 
 
 @pytest.mark.proves("PTS-XSR-16")
 def test_the_random_stimulus_of_cross_stimulus_recovery_has_a_demand_of_its_own(drive_class: str) -> None:
-    played = play("xsr", drive_class, settling(STEADY, Part.ACCESS_GROUP))
+    played = play("xsr", drive_class, settling(STEADY, Phase.ACCESS_GROUP))
     sequential, random, again = (
         {
             (a.step.stimulus.tc, a.step.stimulus.qd)

@@ -8,7 +8,7 @@ import pytest
 from openpts.procedures.registry import PTS
 from openpts.units import GB
 from openpts.vocabulary.drive_class import DriveClass
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import AccessPattern, Stimulus
 from openpts.vocabulary.workload import WORKLOADS
 from tests.unit.procedures.pts.trace.player import Drive, Rate, lines, mean_block_bytes
@@ -60,11 +60,11 @@ DRIVES = [
 def rate(points: dict[Point, float], preconditioning: Course, rounds: Course) -> Rate:
     """Operating points as given, all others slow; of the rounds, the tracked point alone has a course."""
 
-    def iops(stimulus: Stimulus, part: Part, number: int) -> float:
-        if part is Part.WDPC:
+    def iops(stimulus: Stimulus, phase: Phase, number: int) -> float:
+        if phase is Phase.WDPC:
             return 80000 * preconditioning.of_round(number)
         point = (stimulus.tc, stimulus.qd)
-        if part is Part.ROUND and point == (32, 32):
+        if phase is Phase.ROUND and point == (32, 32):
             return points.get(point, SLOWER) * rounds.of_round(number)
         return points.get(point, SLOWER)
 
@@ -100,8 +100,8 @@ def test_composite(
     case = Case({"wdpc": [preconditioning.last_round], "round": [rounds.last_round]}, demand=chosen)
     assert_same(lines(played, CAPACITY_BYTES), specified(load("cbw"), drive_class, case))
     assert ended(played) == [(rounds.steady_round, rounds.last_round)]
-    for part, course in ((Part.WDPC, preconditioning), (Part.ROUND, rounds)):
-        assert [check.round_number for check in played.checks(part)] == list(range(5, course.last_round + 1))
+    for phase, course in ((Phase.WDPC, preconditioning), (Phase.ROUND, rounds)):
+        assert [check.round_number for check in played.checks(phase)] == list(range(5, course.last_round + 1))
 
 
 @pytest.mark.parametrize("drive_class", CLASSES)
@@ -140,10 +140,10 @@ def test_demand_intensity_that_is_never_steady_goes_on(
 def test_operating_points_are_chosen_by_their_averages_over_the_window(fast_in: set[int]) -> None:
     usual = rate(DEEP, STEADY, SETTLES)
 
-    def iops(stimulus: Stimulus, part: Part, number: int) -> float | Fraction:
+    def iops(stimulus: Stimulus, phase: Phase, number: int) -> float | Fraction:
         # once in five rounds it is the fastest of all, which makes 44000 on the average
-        fast = part is Part.ROUND and (stimulus.tc, stimulus.qd) == (16, 16) and number in fast_in
-        return 200000 if fast else usual(stimulus, part, number)
+        fast = phase is Phase.ROUND and (stimulus.tc, stimulus.qd) == (16, 16) and number in fast_in
+        return 200000 if fast else usual(stimulus, phase, number)
 
     case = Case({"wdpc": [5], "round": [8]}, demand=DEEP_CHOICE)
     played = play("cbw", "enterprise", iops)
@@ -178,13 +178,13 @@ def test_demand_intensity_has_one_random_block_size_by_default(drive_class: str)
 )
 @pytest.mark.proves("PTS-CBW-22", "PTS-DIRTH-14")
 def test_a_round_pre_write_ends_by_the_first_of_its_rules(name: str, capacity_gb: int, end_s: float) -> None:
-    def iops(stimulus: Stimulus, part: Part, number: int) -> Fraction:
+    def iops(stimulus: Stimulus, phase: Phase, number: int) -> Fraction:
         return 500 * 10**6 / mean_block_bytes(stimulus)
 
     test = PTS[name]
     conditions = test.standard_conditions(DriveClass.ENTERPRISE, 1)
     drive = Drive(capacity_gb * GB, iops)
     played = drive.play(test.script(conditions, capacity_gb * GB))
-    lengths_ns = [a.elapsed_ns for a in played.applied if a.part is Part.ROUND_PREWRITE]
+    lengths_ns = [a.elapsed_ns for a in played.applied if a.phase is Phase.ROUND_PREWRITE]
     assert len(lengths_ns) == 5
     assert lengths_ns == pytest.approx([end_s * 10**9] * 5, abs=1000)

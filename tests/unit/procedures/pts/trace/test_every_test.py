@@ -9,7 +9,7 @@ import pytest
 from openpts.procedures.registry import PTS
 from openpts.units import NS_PER_S
 from openpts.vocabulary.data import RandomData
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.requests import Apply, CycleFinished, Purge, SetWriteCache, SteadyStateChecked
 from openpts.vocabulary.stimulus import ActiveRange, Stimulus
 from tests.unit.procedures.pts.trace.player import Played, lines
@@ -27,8 +27,8 @@ NAMES = ("iops", "tp", "lat", "wsat", "hir", "xsr", "cbw", "dirth")
 
 @cache
 def played(name: str, drive_class: str) -> Played:
-    def iops(stimulus: Stimulus, part: Part, number: int) -> float:
-        course = SETTLES.of_round(number) if part in {Part.ROUND, Part.WDPC} else 1
+    def iops(stimulus: Stimulus, phase: Phase, number: int) -> float:
+        course = SETTLES.of_round(number) if phase in {Phase.ROUND, Phase.WDPC} else 1
         return at_bandwidth(stimulus) * course
 
     return play(name, drive_class, iops)
@@ -70,24 +70,24 @@ def test_a_cycle_is_purged_then_has_its_cache_set_then_is_measured_and_ends(
 @pytest.mark.proves("PTS-PRE-05..06", "PTS-TOOL-10", "PTS-HIR-19", "PTS-XSR-15")
 def test_nothing_idles_but_the_wait_states_of_host_idle_recovery(name: str, drive_class: str) -> None:
     idle = {
-        apply.part for apply in applies(name, drive_class) for step in apply.steps if step.stimulus is None
+        apply.phase for apply in applies(name, drive_class) for step in apply.steps if step.stimulus is None
     }
-    assert idle == ({Part.WAIT_STATE} if name == "hir" else set())
+    assert idle == ({Phase.WAIT_STATE} if name == "hir" else set())
 
 
 @pytest_every
 @pytest.mark.proves("PTS-DEF-07")
 def test_every_round_applies_what_the_first_did(name: str, drive_class: str) -> None:
     rounds = [
-        apply for apply in applies(name, drive_class) if apply.part in {Part.ROUND, Part.ROUND_PREWRITE}
+        apply for apply in applies(name, drive_class) if apply.phase in {Phase.ROUND, Phase.ROUND_PREWRITE}
     ]
-    first: dict[tuple[Part, object], Apply] = {}
+    first: dict[tuple[Phase, object], Apply] = {}
     for apply in rounds:
         # throughput has another block size in its second cycle: rounds are alike within a size
-        key = (apply.part, apply.steps[0].stimulus)
+        key = (apply.phase, apply.steps[0].stimulus)
         assert apply.steps == first.setdefault(key, apply).steps
     sizes = 2 if name == "tp" else 1
-    assert len(first) == sizes * len({apply.part for apply in rounds})
+    assert len(first) == sizes * len({apply.phase for apply in rounds})
 
 
 @pytest_every
@@ -131,15 +131,15 @@ def test_demand_stays_the_same_but_where_a_test_varies_it(name: str, drive_class
 
 @pytest_every
 def test_parts_are_numbered_as_they_come(name: str, drive_class: str) -> None:
-    numbers: dict[tuple[int, Part], list[int]] = {}
+    numbers: dict[tuple[int, Phase], list[int]] = {}
     cycle = 0
     for request in played(name, drive_class).requests:
         cycle += isinstance(request, Purge)
         if isinstance(request, Apply):
-            numbers.setdefault((cycle, request.part), []).append(request.number)
-    for (_, part), found in numbers.items():
+            numbers.setdefault((cycle, request.phase), []).append(request.number)
+    for (_, phase), found in numbers.items():
         in_order = list(dict.fromkeys(found))
-        if part in {Part.WAIT_STATE, Part.RETURN_TO_BASELINE}:
+        if phase in {Phase.WAIT_STATE, Phase.RETURN_TO_BASELINE}:
             assert in_order == [1, 2, 3, 5, 10]
         else:
             assert in_order == list(range(1, len(in_order) + 1))
@@ -149,15 +149,15 @@ def test_parts_are_numbered_as_they_come(name: str, drive_class: str) -> None:
 @pytest_every
 @pytest.mark.proves("PTS-SS-07")
 def test_rounds_say_that_there_may_be_25(name: str, drive_class: str) -> None:
-    most = {apply.most for apply in applies(name, drive_class) if apply.part in {Part.ROUND, Part.WDPC}}
+    most = {apply.most for apply in applies(name, drive_class) if apply.phase in {Phase.ROUND, Phase.WDPC}}
     assert most <= {25}
 
 
 @pytest_every
 @pytest.mark.proves("PTS-CBW-38", "PTS-DIRTH-30")
 def test_only_demand_histograms_capture_every_io(name: str, drive_class: str) -> None:
-    captured = {apply.part for apply in applies(name, drive_class) for step in apply.steps if step.capture}
-    assert captured == ({Part.HISTOGRAM} if name in {"cbw", "dirth"} else set())
+    captured = {apply.phase for apply in applies(name, drive_class) for step in apply.steps if step.capture}
+    assert captured == ({Phase.HISTOGRAM} if name in {"cbw", "dirth"} else set())
 
 
 @pytest.mark.parametrize(
@@ -188,9 +188,9 @@ def test_only_demand_histograms_capture_every_io(name: str, drive_class: str) ->
 def test_a_test_with_another_setting_is_not_as_specified(name: str, changed: dict[str, Any]) -> None:
     def asked_for(**changed: Any) -> list[str]:
         # as fast as there is I/O outstanding, up to 16 of them
-        iops = lambda stimulus, part, number: (  # noqa: E731
+        iops = lambda stimulus, phase, number: (  # noqa: E731
             at_bandwidth(stimulus)
-            * SETTLES.of_round(number if part in {Part.ROUND, Part.WDPC} else 8)
+            * SETTLES.of_round(number if phase in {Phase.ROUND, Phase.WDPC} else 8)
             * (min(stimulus.toio, 64 + stimulus.toio / 1000))
             / 64
         )

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from openpts.vocabulary.part import Part
+from openpts.vocabulary.phase import Phase
 from openpts.vocabulary.stimulus import Stimulus
 from tests.unit.procedures.pts.trace.player import Rate, lines
 from tests.unit.procedures.pts.trace.scenario import (
@@ -30,9 +30,9 @@ pytestmark = pytest.mark.parametrize("drive_class", CLASSES)
 def rate(table: dict[str, Any], *courses: Course) -> Rate:
     """Tracked stimuli follow their courses, one for all or each its own; the others are never steady."""
 
-    def iops(stimulus: Stimulus, part: Part, number: int) -> float:
+    def iops(stimulus: Stimulus, phase: Phase, number: int) -> float:
         base = at_bandwidth(stimulus)
-        if part is not Part.ROUND:
+        if phase is not Phase.ROUND:
             return base
         for index, wanted in enumerate(table["steady_when"]):
             if tracked_by(stimulus, wanted):
@@ -65,7 +65,7 @@ def test_iops(drive_class: str, course: Course) -> None:
         lines(played, CAPACITY_BYTES), specified(table, drive_class, Case({"round": [course.last_round]}))
     )
     assert ended(played) == [(course.steady_round, course.last_round)]
-    assert [check.round_number for check in played.checks(Part.ROUND)] == list(
+    assert [check.round_number for check in played.checks(Phase.ROUND)] == list(
         range(5, course.last_round + 1)
     )
 
@@ -119,12 +119,12 @@ def test_the_histogram_is_long_enough_for_the_nines(
 ) -> None:
     (histogram,) = load("lat")["steady_when"]
 
-    def rates(stimulus: Stimulus, part: Part, number: int) -> float:
+    def rates(stimulus: Stimulus, phase: Phase, number: int) -> float:
         # the rate that counts is that of the histogram's own stimulus
         return iops if tracked_by(stimulus, histogram) else 3 * iops
 
     played = play("lat", drive_class, rates, nines=nines)
-    histogram_s = played.elapsed_s(Part.HISTOGRAM)
+    histogram_s = played.elapsed_s(Phase.HISTOGRAM)
     if length_s == 1200:
         assert histogram_s == 1200
     else:

@@ -1,11 +1,11 @@
-"""Which part of a test a step belongs to: the specification's words for what is applied when."""
+"""Which phase of a test a step belongs to: the specification's words for what is applied when."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
-class Part(StrEnum):
-    """A part of a test; ``number`` beside it in requests and record counts from 1 within the part.
+class Phase(StrEnum):
+    """A phase of a test; ``number`` beside it in requests and record counts from 1 within the phase.
 
     WIPC: workload independent preconditioning (PTS 2.1.18 a).
     WDPC: continuous preconditioning with the test's own pattern; the number is that of the tracking round
@@ -45,41 +45,41 @@ class Part(StrEnum):
 
 
 _WORDS = {
-    Part.WIPC: "WIPC",
-    Part.WDPC: "preconditioning, tracking round {}",
-    Part.ROUND: "round {}",
-    Part.SATURATION: "saturation, tracking round {}",
-    Part.WAIT_STATE: "wait state {}",
-    Part.RETURN_TO_BASELINE: "return to baseline {}",
-    Part.ACCESS_GROUP: "access group {}",
-    Part.ROUND_PREWRITE: "pre-write of round {}",
-    Part.HISTOGRAM_PREWRITE: "pre-write of histogram {}",
-    Part.HISTOGRAM: "histogram {}",
-    Part.CONDITIONING: "conditioning {}",
-    Part.PROFILE: "profile {}",
-    Part.SWEEP: "sweep {}",
-    Part.LOAD: "load {}",
-    Part.FILL: "fill {}",
-    Part.BURST: "burst {}",
-    Part.REST: "rest {}",
-    Part.DRIVE_CYCLE: "drive cycle {}",
+    Phase.WIPC: "WIPC",
+    Phase.WDPC: "preconditioning, tracking round {}",
+    Phase.ROUND: "round {}",
+    Phase.SATURATION: "saturation, tracking round {}",
+    Phase.WAIT_STATE: "wait state {}",
+    Phase.RETURN_TO_BASELINE: "return to baseline {}",
+    Phase.ACCESS_GROUP: "access group {}",
+    Phase.ROUND_PREWRITE: "pre-write of round {}",
+    Phase.HISTOGRAM_PREWRITE: "pre-write of histogram {}",
+    Phase.HISTOGRAM: "histogram {}",
+    Phase.CONDITIONING: "conditioning {}",
+    Phase.PROFILE: "profile {}",
+    Phase.SWEEP: "sweep {}",
+    Phase.LOAD: "load {}",
+    Phase.FILL: "fill {}",
+    Phase.BURST: "burst {}",
+    Phase.REST: "rest {}",
+    Phase.DRIVE_CYCLE: "drive cycle {}",
 }
 
 
-def part_text(part: Part, number: int) -> str:
-    """A part and its number in words: ``round 3``."""
-    return _WORDS[part].format(number)
+def phase_text(phase: Phase, number: int) -> str:
+    """A phase and its number in words: ``round 3``."""
+    return _WORDS[phase].format(number)
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class StepPlace:
-    """Where a step stands: ``cycle`` counts purges from 1, ``position`` from 0 within part and number."""
+    """Where a step stands: ``cycle`` counts purges from 1, ``position`` from 0 within phase and number."""
 
     cycle: int
-    part: Part
+    phase: Phase
     number: int
     position: int
 
     def __str__(self) -> str:
         cycle = f"cycle {self.cycle}, " if self.cycle > 1 else ""
-        return f"{cycle}{part_text(self.part, self.number)}, step {self.position + 1}"
+        return f"{cycle}{phase_text(self.phase, self.number)}, step {self.position + 1}"

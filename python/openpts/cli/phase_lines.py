@@ -1,4 +1,4 @@
-"""What was measured in a part of a test, in one line at its end."""
+"""What was measured in a phase of a test, in one line at its end."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Final
@@ -9,24 +9,24 @@ from openpts.procedures.shared.benchmark.results import passes_of, row_figure
 from openpts.procedures.shared.demand.conditions import DemandConditions
 from openpts.procedures.shared.rounds.conditions import RoundConditions
 from openpts.units import MB, NS_PER_S, format_capacity, format_duration, format_latency_ms
-from openpts.vocabulary.part import Part, part_text
+from openpts.vocabulary.phase import Phase, phase_text
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import AccessPattern
 from openpts.vocabulary.stop import SteadyFigure
 from openpts.vocabulary.verdict import UNITS, SteadyState
 
 
-def part_lines(progress: RunProgress) -> list[str]:
+def phase_lines(progress: RunProgress) -> list[str]:
     """What the steps that have just ended measured; nothing for the time between tracked minutes."""
     apply = progress.apply
     assert apply is not None  # noqa: S101 a part that ends was begun
-    if apply.part in _TRACKED and not _ends_with_tracked_minute(progress):
+    if apply.phase in _TRACKED and not _ends_with_tracked_minute(progress):
         return []
-    text = _LINES[apply.part](progress, progress.finished)
-    name = part_text(apply.part, apply.number)
-    if apply.part in _IN_PIECES:
-        # the test decides whether another piece follows, so only the progress of the part is known
-        return [f"{name} at {format_duration(progress.part_ns)}: {text}"]
+    text = _LINES[apply.phase](progress, progress.finished)
+    name = phase_text(apply.phase, apply.number)
+    if apply.phase in _IN_PIECES:
+        # the test decides whether another piece follows, so only the progress of the phase is known
+        return [f"{name} at {format_duration(progress.phase_ns)}: {text}"]
     return [f"{name} done: {text}" if text else f"{name} done"]
 
 
@@ -37,7 +37,7 @@ def _ends_with_tracked_minute(progress: RunProgress) -> bool:
     if conditions is None or conditions.steady_state not in _BY_MINUTES:
         return True
     first = apply is not None and apply.number == 1
-    return bool(progress.part_ns >= (conditions.minute_ns if first else conditions.tracking_period_ns))
+    return bool(progress.phase_ns >= (conditions.minute_ns if first else conditions.tracking_period_ns))
 
 
 def _filled(_progress: RunProgress, samples: Sequence[Sample]) -> str:
@@ -162,30 +162,30 @@ def _steady_access(_progress: RunProgress, samples: Sequence[Sample]) -> str:
     return f"{iops:,.0f} IOPS, ART {_ms(latency_ns)}, MRT {_ms(slowest_ns)}, {format_duration(elapsed_ns)}"
 
 
-_TRACKED: Final = frozenset({Part.WDPC, Part.SATURATION})
+_TRACKED: Final = frozenset({Phase.WDPC, Phase.SATURATION})
 _BY_MINUTES: Final = frozenset({SteadyState.MINUTES, SteadyState.MINUTES_THEN_ROUNDS})
 """Their conditions have a ``tracking_period_ns``."""
-_IN_PIECES: Final = frozenset({Part.LOAD, Part.REST})
+_IN_PIECES: Final = frozenset({Phase.LOAD, Phase.REST})
 
-_LINES: Final[dict[Part, Callable[[RunProgress, Sequence[Sample]], str]]] = {
-    Part.WIPC: _filled,
-    Part.WDPC: _tracking_round,
-    Part.ROUND: _round,
-    Part.SATURATION: _tracking_round,
-    Part.WAIT_STATE: _bursts,
-    Part.RETURN_TO_BASELINE: _steady_access,
-    Part.ACCESS_GROUP: _long_stimulus,
-    Part.ROUND_PREWRITE: _filled,
-    Part.HISTOGRAM_PREWRITE: _filled,
-    Part.HISTOGRAM: _steady_access,
-    Part.CONDITIONING: _filled,
-    Part.PROFILE: _profile_row,
-    Part.SWEEP: _sweep,
-    Part.LOAD: _long_stimulus,
-    Part.FILL: _filled,
-    Part.BURST: _bursts,
-    Part.REST: _rest,
-    Part.DRIVE_CYCLE: _drive_cycle,
+_LINES: Final[dict[Phase, Callable[[RunProgress, Sequence[Sample]], str]]] = {
+    Phase.WIPC: _filled,
+    Phase.WDPC: _tracking_round,
+    Phase.ROUND: _round,
+    Phase.SATURATION: _tracking_round,
+    Phase.WAIT_STATE: _bursts,
+    Phase.RETURN_TO_BASELINE: _steady_access,
+    Phase.ACCESS_GROUP: _long_stimulus,
+    Phase.ROUND_PREWRITE: _filled,
+    Phase.HISTOGRAM_PREWRITE: _filled,
+    Phase.HISTOGRAM: _steady_access,
+    Phase.CONDITIONING: _filled,
+    Phase.PROFILE: _profile_row,
+    Phase.SWEEP: _sweep,
+    Phase.LOAD: _long_stimulus,
+    Phase.FILL: _filled,
+    Phase.BURST: _bursts,
+    Phase.REST: _rest,
+    Phase.DRIVE_CYCLE: _drive_cycle,
 }
 
 

@@ -6,6 +6,7 @@ from enum import StrEnum
 from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
@@ -38,7 +39,7 @@ class Manifest:
     ``host_before`` and ``host_after`` are the settings and states of the host around the test; ``telemetry``
     says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
-    ``tuning`` is what was set on the host for it.
+    ``tuning`` is what was set on the host for it. ``cuts`` are power cuts, in their order.
     """
 
     test_id: str
@@ -66,3 +67,4 @@ class Manifest:
     healed: tuple[str, ...] = ()
     scenario: Scenario | None = None
     tuning: tuple[ChangeReport, ...] = ()
+    cuts: tuple[Cut, ...] = ()

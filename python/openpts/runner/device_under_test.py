@@ -1,11 +1,10 @@
 """What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol
 
 from openpts.device.guard.consent import Consent
-from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.reading import open_for_reading
@@ -19,11 +18,13 @@ from openpts.journal import Journal
 from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.power_cut import Door, PowerCutter
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -66,6 +67,9 @@ class DeviceUnderTest(Protocol):
         ``near``: its threads run on the processors near the device instead of ``options.cpus``, where
         ``first_thread`` threads of others are already.
         """
+
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
+        """What cuts its power, by the operator's command where it exists. Raises UsageError."""
 
     def check_purge(self, choice: PurgeChoice) -> None:
         """Raise OpenptsError if the device has no such purge, or it would erase what is not confirmed."""
@@ -111,8 +115,8 @@ def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iter
         with ArrayDevice.opened(target, consent, roots, journal, healed) as array:
             yield array
         return
-    with (
-        open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened,
-        write_cache_control(opened, roots, journal) as cache,
-    ):
-        yield PhysicalDevice(opened, roots, cache, healed)
+    with ExitStack() as held:
+        door = Door(target, consent, roots, held) if for_writing else None
+        opened = held.enter_context(open_for_reading(target, roots)) if door is None else door.open()
+        with write_cache_control(opened, roots, journal) as cache:
+            yield PhysicalDevice(opened, roots, cache, healed, door)

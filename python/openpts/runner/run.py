@@ -3,7 +3,7 @@
 import re
 import secrets
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -26,6 +26,7 @@ from openpts.runner.close_run import closing_record, environment_kept, kept_capt
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
 from openpts.runner.script_runner import LiveDriver
@@ -36,7 +37,7 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.requests import CycleFinished, Script
+from openpts.vocabulary.requests import CutPower, CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import Scenario
 
@@ -99,6 +100,7 @@ class _CheckedRun:
     folder: Path
     options: NativeOptions
     preparation: Preparation
+    cutter: PowerCutter | None
 
     def script(self) -> Script:
         """The test from its beginning."""
@@ -144,7 +146,8 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
     check_plan(plan, device.facts)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
-    entries = device.deviations(steps)
+    # a power cut asks no figure of a drive that a scale could change
+    entries = device.deviations(() if test.cuts_power else steps)
     manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     RunWriter.check_free(folder)
@@ -153,28 +156,56 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     preparation = Preparation(device, order.purge_choice)
     if test.purges:
         preparation.check_purge()
+    cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
     options = captured(options, steps, folder, device.facts)
     return _CheckedRun(
-        test, device, standard, conditions, plan, steps, entries, manifest, folder, options, preparation
+        test,
+        device,
+        standard,
+        conditions,
+        plan,
+        steps,
+        entries,
+        manifest,
+        folder,
+        options,
+        preparation,
+        cutter,
     )
+
+
+def _cutter(script: Script, device: DeviceUnderTest) -> PowerCutter:
+    """What carries out a script that begins with a power cut, and has the same load in all of them."""
+    request = next(script)
+    assert isinstance(request, CutPower)  # noqa: S101 a test that cuts power declares it
+    return device.power_cutter(request.load, request.command)
+
+
+def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[CapturingEngine]:
+    if checked.cutter is not None:
+        return nullcontext(checked.cutter.writers)
+    demand, seed = demand_of(checked.steps), checked.conditions.seed
+    return checked.device.engine(demand, seed, checked.options, near=order.pin_to_node)
 
 
 @contextmanager
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
-    device, steps, options, seed = checked.device, checked.steps, checked.options, checked.conditions.seed
-    demand = demand_of(steps)
+    device, steps, cutter = checked.device, checked.steps, checked.cutter
     with (
-        place_for_capture(checked.folder, options.capture),
+        place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-        device.engine(demand, seed, options, near=order.pin_to_node) as engine,
+        _engine(checked, order) as engine,
     ):
         engine.check(steps)
-        checks = data_checks(steps, device.facts, seed)
+        checks = data_checks(steps, device.facts, checked.conditions.seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
         writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER)
-        sampler = sampler_of(order.telemetry, device, engine, demand)
-        driver = LiveDriver(engine, checked.preparation, writer, _to_all(listeners), device.health, sampler)
+        # what is open of a drive keeps its name from it when it comes back
+        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
+        sampler = sampler_of(telemetry, device, engine, demand_of(steps))
+        listener = _to_all(listeners)
+        driver = LiveDriver(engine, checked.preparation, writer, listener, device.health, sampler, cutter)
         driver.emit(RunStarted(checked.folder, manifest, checked.plan))
         for healing in device.healed:
             driver.emit(Healed(healing))

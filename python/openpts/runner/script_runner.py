@@ -16,6 +16,7 @@ from openpts.runner.events import (
     DeviationFound,
     IoHangs,
     Listener,
+    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -25,6 +26,7 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
@@ -33,9 +35,11 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
+    CutPower,
     CycleFinished,
     Purge,
     ReadHealth,
@@ -66,12 +70,14 @@ class LiveDriver:
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
+    cutter: PowerCutter | None = None
     _hangs: HangWatch = field(default_factory=HangWatch)
     _unwritten: list[StepFinished] = field(default_factory=list)
     _not_entered: list[Deviation] = field(default_factory=list)
     _place: StepPlace = field(default_factory=lambda: StepPlace(0, Phase.WIPC, 1, 0))
     _purges: list[PurgeReport] = field(default_factory=list)
     _write_caches: list[WriteCacheReport] = field(default_factory=list)
+    _cuts: list[Cut] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(default_factory=list)
     _entered: set[Deviation] = field(default_factory=set)
     _step_ended_ns: int | None = None
@@ -116,17 +122,34 @@ class LiveDriver:
                 self.add_deviations(deviations)
             case Apply():
                 return tuple(self._run(request))
+            case CutPower():
+                return self._cut(request)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
                 self.emit(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
-                if self._write_caches:
+                # of a drive whose power was cut it is set before each cut
+                if self._write_caches and not self._cuts:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))
         return None
+
+    def _cut(self, order: CutPower) -> Cut:
+        """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""
+        assert self.cutter is not None  # noqa: S101 a test that cuts power declares it
+        report, deviations = self.preparation.write_cache(order.write_cache_enabled)
+        if not self._cuts or self._cuts[-1].write_cache != report.actual:
+            self._write_caches.append(report)
+            self.writer.update_manifest(write_caches=self._write_caches)
+            self.add_deviations(deviations)
+        cut = self.cutter.cut(order, report)
+        self._cuts.append(cut)
+        self.writer.update_manifest(cuts=self._cuts)
+        self.emit(PowerWasCut(cut))
+        return cut
 
     def _purge_progressed(self, share: float | None, text: str) -> None:
         self.emit(PurgeProgressed(share, text))

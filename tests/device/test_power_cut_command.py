@@ -131,4 +131,14 @@ def test_a_target_that_does_not_come_back_is_named(tmp_path: Path) -> None:
     command = cut_by(tmp_path, f"mv {tmp_path / 'drive'} {tmp_path / 'gone'}")
     ended = run_powercut(tmp_path, command, "--back-seconds", "1")
     assert ended.returncode == TargetError.exit_code
-    assert "did not come back within 1 s of its power cut" in ended.stderr
+    assert "did not come back within 1.00 s of its power cut" in ended.stderr
+
+
+def test_another_file_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    drive = tmp_path / "drive"
+    command = cut_by(
+        tmp_path, f"cp --sparse=never {drive} {tmp_path / 'other'}; mv {tmp_path / 'other'} {drive}"
+    )
+    ended = run_powercut(tmp_path, command, "--back-seconds", "1")
+    assert ended.returncode != 0
+    assert read_run(tmp_path / "run").manifest.cuts == ()

@@ -1,5 +1,6 @@
 """Cuts the power of a drive: writers before, the operator's command, the wait for it, the read-back."""
 
+import os
 import random
 import shlex
 import time
@@ -13,7 +14,7 @@ from openpts.device.guard.guard import open_target
 from openpts.device.journalled_drive import drive_subject, find_drive
 from openpts.device.nvme.power_fail_unit import power_fail_unit
 from openpts.device.targets.open_target import OpenTarget
-from openpts.device.targets.target import BlockTarget, Target
+from openpts.device.targets.target import BlockTarget, FileTarget, Target, parse_target
 from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.stamped_writers import PowerRules, StampedWriters
 from openpts.errors import OpenptsError, RefusedError, RunFailedError, TargetError, UsageError
@@ -55,14 +56,16 @@ class Door:
 
     def open(self) -> OpenTarget:
         """The target, ours until the stack is closed. Raises OpenptsError."""
-        opened = self.held.enter_context(open_target(self._now(), self.consent, self.roots))
+        opened = self.held.enter_context(open_target(self.target, self.consent, self.roots))
         if opened.device is not None:
             self._subject = drive_subject(opened.device)
         return opened
 
     def _now(self) -> Target:
-        """A drive that was away may have another name now: its serial number decides."""
-        if not isinstance(self.target, BlockTarget) or "serial" not in self._subject:
+        """A drive that was away may have another name now, by its serial number; a file is not made again."""
+        if isinstance(self.target, FileTarget):
+            return parse_target(str(FileTarget(self.target.path, None)))
+        if "serial" not in self._subject:
             return self.target
         return BlockTarget(find_drive(self._subject, self.roots).node)
 
@@ -70,11 +73,12 @@ class Door:
         """The same target once it is back. Raises TargetError if it is not there in time, RefusedError if it
         is not as it was.
         """
+        was_file = _file_of(before)
         self.held.close()
         deadline_s = time.monotonic() + within_s
         while True:
             try:
-                opened = self.open()
+                opened = self.held.enter_context(open_target(self._now(), self.consent, self.roots))
                 break
             except OpenptsError as error:
                 if time.monotonic() > deadline_s:
@@ -83,14 +87,32 @@ class Door:
                         f"{before.facts.path} did not come back within {waited} of its power cut: {error}"
                     ) from error
                 time.sleep(_LOOK_S)
-        for name in ("user_capacity_bytes", "sector_bytes"):
-            was, found = getattr(before.facts, name), getattr(opened.facts, name)
-            if was != found:
-                raise RefusedError(
-                    f"the drive that came back as {opened.facts.path} is not as it was before the power cut: "
-                    f"{name.replace('_', ' ')} {found:,}, before {was:,}; nothing was read or written"
-                )
+        _refuse_other(before, opened, was_file)
         return opened
+
+
+def _file_of(target: OpenTarget) -> tuple[int, int] | None:
+    """What tells a file from another one under its name; None for a drive."""
+    if target.device is not None:
+        return None
+    found = os.fstat(target.fd)
+    return found.st_dev, found.st_ino
+
+
+def _refuse_other(before: OpenTarget, opened: OpenTarget, was_file: tuple[int, int] | None) -> None:
+    """Raise RefusedError if what came back is not what was there before the cut."""
+    differences = [
+        f"{name.replace('_', ' ')} {found:,}, before {was:,}"
+        for name in ("user_capacity_bytes", "sector_bytes")
+        if (was := getattr(before.facts, name)) != (found := getattr(opened.facts, name))
+    ]
+    if was_file != _file_of(opened):
+        differences.append("another file of that name")
+    if differences:
+        raise RefusedError(
+            f"what came back as {opened.facts.path} is not what was there before the power cut: "
+            f"{'; '.join(differences)}; nothing of it was read or written"
+        )
 
 
 @dataclass(slots=True)

@@ -16,7 +16,7 @@ PROCEDURE: Final = Procedure(
     s of random writes with flushes, then all of the written range read back. --cut-command cuts the power of
     the drive and gives it back; a simulated drive needs none. Ends with status 7 if data were lost.
     """,
-    quick={"cycles": 3, "load_seconds": 0.1, "range": "16MiB"},
+    quick={"cycles": 3, "load_seconds": 1, "range": "16MiB"},
     purges=False,
     cuts_power=True,
 )

@@ -268,11 +268,12 @@ impl<'a> Case<'a> {
             let class =
                 if torn.contains(&at) { None } else { self.class_of(at, &flushes, newest, &mut finding) };
             let expected = self.must[at];
-            if let Some((accusation, sequence)) = &mut open {
-                if class == Some(accusation.class) && *sequence == expected {
-                    accusation.sectors += 1;
-                    continue;
-                }
+            if let Some((accusation, sequence)) = &mut open
+                && class == Some(accusation.class)
+                && *sequence == expected
+            {
+                accusation.sectors += 1;
+                continue;
             }
             finding.add(open.take().map(|(accusation, _)| accusation));
             open = class.map(|class| (self.accusation(class, at), expected));

@@ -20,6 +20,7 @@ from openpts.runner.events import (
     Event,
     IoHangs,
     Listener,
+    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -29,6 +30,7 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
 from openpts.runner.record_pause import RecordPause
 from openpts.runner.replay import BEFORE_THE_FIRST, places_of
@@ -39,9 +41,11 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
+    CutPower,
     CycleFinished,
     Purge,
     ReadHealth,
@@ -93,6 +97,7 @@ class LiveDriver:
     read_health: Callable[[], HealthReading]
     sampler: Sampler
     past: Past = field(default_factory=Past)
+    cutter: PowerCutter | None = None
     pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[Event] = field(default_factory=list)
@@ -100,6 +105,7 @@ class LiveDriver:
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
     _write_caches: list[WriteCacheReport] = field(init=False)
+    _cuts: list[Cut] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(init=False)
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
@@ -152,18 +158,35 @@ class LiveDriver:
                 self.add_deviations(deviations)
             case Apply():
                 return tuple(self._run(request))
+            case CutPower():
+                return self._cut(request)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
                 self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
                 self._write_down()
-                if self._write_caches:
+                # of a drive whose power was cut it is set before each cut
+                if self._write_caches and not self._cuts:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))
         return None
+
+    def _cut(self, order: CutPower) -> Cut:
+        """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""
+        assert self.cutter is not None  # noqa: S101 a test that cuts power declares it
+        report, deviations = self.preparation.write_cache(order.write_cache_enabled)
+        if not self._cuts or self._cuts[-1].write_cache != report.actual:
+            self._write_caches.append(report)
+            self.writer.update_manifest(write_caches=self._write_caches)
+            self.add_deviations(deviations)
+        cut = self.cutter.cut(order, report)
+        self._cuts.append(cut)
+        self.writer.update_manifest(cuts=self._cuts)
+        self.emit(PowerWasCut(cut))
+        return cut
 
     def _purge_progressed(self, share: float | None, text: str) -> None:
         self.emit(PurgeProgressed(share, text))

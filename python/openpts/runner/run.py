@@ -120,8 +120,8 @@ class Order:
         ordered = manifest.ordered
         if procedure_of(manifest.conditions.test).cuts_power:
             raise RecordError(
-                f"can't resume {run.folder}: what its drive had acknowledged is known to the process that was cut "
-                f"off alone; its report shows the {len(manifest.cuts):,} cuts that were made, run the test again"
+                f"can't resume {run.folder}: only the process that was cut off knew what its drive had "
+                f"acknowledged; {len(manifest.cuts):,} cuts are in its report, run the test again"
             )
         if manifest.state is RunState.COMPLETE:
             raise RecordError(f"{run.folder} is complete: nothing is left to resume")

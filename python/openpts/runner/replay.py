@@ -56,11 +56,12 @@ class Answered:
 class Cut:
     """Where a run was cut off, and what of it stands: ``kept`` are the requests before ``next``.
 
+    ``next`` is None if all was measured, and only the end of the record is missing.
     ``cycle`` is that of ``next``, and ``text`` says in words where that is.
     """
 
     kept: tuple[Answered, ...]
-    next: Request
+    next: Request | None
     cycle: int
 
     @property
@@ -99,8 +100,8 @@ class Cut:
         return asked | set(around[: max(0, 2 * purges - 1)])
 
 
-def cut_of(script: Script, run: Run, goes_on: GoesOn) -> Cut | None:
-    """Where a run goes on with its script; None if the record answers it to its end.
+def cut_of(script: Script, run: Run, goes_on: GoesOn) -> Cut:
+    """Where a run goes on with its script.
 
     Raises RecordError if the record holds other steps than the script asks for: another version made it.
     """
@@ -112,16 +113,16 @@ def cut_of(script: Script, run: Run, goes_on: GoesOn) -> Cut | None:
             kept.append(answered)
             request = script.send(answered.answer)
     except StopIteration:
-        return None
+        return Cut(tuple(kept), None, record.cycle)
     return _from_where(Cut(tuple(kept), request, record.cycle), goes_on)
 
 
 def resumed(script: Script, cut: Cut) -> Script:
     """The script from where it goes on, to be driven as one that begins."""
-    request = next(script)
-    for answered in cut.kept:
-        request = script.send(answered.answer)
     try:
+        request = next(script)
+        for answered in cut.kept:
+            request = script.send(answered.answer)
         while True:
             request = script.send((yield request))
     except StopIteration:

@@ -109,7 +109,7 @@ class ResumedRun:
                 _repeat(answered, engine, preparation, self.run)
             return
         driver.add_deviations(self.entries)
-        if not isinstance(self.cut.next, Purge):
+        if not isinstance(self.cut.next, Purge | None):
             driver.restore_write_cache()
 
 
@@ -125,8 +125,6 @@ def resumed_run(
     _refuse_other_device(manifest, now)
     _refuse_other_platform(wanted, manifest.attempts[-1], now.attempts[-1])
     cut = cut_of(script, run, _goes_on(test, wanted))
-    if cut is None:
-        raise RecordError(f"{run.folder} has all of its steps: nothing is left to resume")
     last = last_step(run.folder)
     simulated = now.target.simulation is not None
     idle_ns = None if simulated else _since_ns(last.stored_at)
@@ -201,7 +199,12 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     """The entries of a run that goes on on a drive that exists."""
     then = wanted.run.manifest.attempts[-1]
     entries = []
-    if wanted.accept_interruption and not test.resumes and cut.steps and not isinstance(cut.next, Purge):
+    if (
+        wanted.accept_interruption
+        and not test.resumes
+        and cut.steps
+        and not isinstance(cut.next, Purge | None)
+    ):
         cycles = "an unknown number of" if begun.power_cycles is None else str(begun.power_cycles)
         length = format_duration(begun.idle_ns or 0)
         entries.append(

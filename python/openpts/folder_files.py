@@ -2,13 +2,16 @@
 
 A run folder may come from another lab, and a name in it may be a link to anywhere, a mounted drive included.
 The folder itself is what the operator named; below it no link is followed, to read or to write. New content
-is written beside a name and renamed: a name has its old content or all of the new, and other names of the old
-file (hard links) keep that. Errors are OSError, with a ``strerror`` that is fit for an operator.
+is written in a folder for drafts, synchronized and renamed: a name has its old content or all of the new,
+also after a power cut, and other names of the old file (hard links) keep that. Errors are OSError, with a
+``strerror`` that is fit for an operator.
 """
 
 import errno
+import fcntl
 import io
 import os
+import re
 import secrets
 import stat
 from collections.abc import Iterable, Iterator, Mapping
@@ -25,6 +28,7 @@ _KINDS: Final = {
     stat.S_IFCHR: "a character device",
     stat.S_IFREG: "a file",
 }
+_DRAFTS: Final = re.compile(r"\.openpts-[0-9a-f]{16}\.new")
 
 
 def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
@@ -40,9 +44,14 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
         for name, parent in places.items():
             with suppress(FileNotFoundError):
                 _check(name, stat.S_IFREG, parent)
-        drafts = {name: stack.enter_context(_draft(places[name], contents[name])) for name in contents}
-        for name, draft in drafts.items():
-            os.rename(draft, _within(name).name, src_dir_fd=places[name], dst_dir_fd=places[name])
+        drafts = stack.enter_context(_drafts(opened.get(PurePosixPath(), next(iter(opened.values())))))
+        numbered = {name: str(number) for number, name in enumerate(contents)}
+        for name, draft in numbered.items():
+            _write_synchronized(draft, drafts, contents[name])
+        for name, parent in places.items():
+            os.rename(numbered[name], _within(name).name, src_dir_fd=drafts, dst_dir_fd=parent)
+        for parent in opened.values():
+            _synchronize(parent)
 
 
 def make_empty_file(folder: Path, name: str) -> None:
@@ -127,16 +136,81 @@ def _check(name: str, kind: int, parent: int) -> None:
 
 
 @contextmanager
-def _draft(parent: int, content: bytes) -> Iterator[str]:
-    """A file with a name of its own until it is renamed; whatever happens, none is left."""
-    draft = f".openpts-{secrets.token_hex(8)}.new"
+def _drafts(parent: int) -> Iterator[int]:
+    """A new folder in another one, empty and gone at the end; those of killed processes are removed first.
+
+    Its lock shows that its process lives. A file system without locks keeps what a killed process has left.
+    """
+    for name in _listed(parent):
+        if _DRAFTS.fullmatch(name):
+            _remove_abandoned(name, parent)
+    name, descriptor = _made_and_locked(parent)
     try:
-        with open(_new(draft, parent), "wb") as file:
-            file.write(content)
-        yield draft
+        yield descriptor
     finally:
+        _remove(name, parent, descriptor)
+        os.close(descriptor)
+
+
+def _made_and_locked(parent: int) -> tuple[str, int]:
+    """Once more if another process took it for abandoned before it was locked."""
+    while True:
+        name = f".openpts-{secrets.token_hex(8)}.new"
+        os.mkdir(name, 0o700, dir_fd=parent)
         with suppress(FileNotFoundError):
-            os.unlink(draft, dir_fd=parent)
+            descriptor = _readable(name, parent)
+            try:
+                with suppress(OSError):
+                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                os.stat(name, dir_fd=parent, follow_symlinks=False)
+            except BaseException:
+                os.close(descriptor)
+                raise
+            return name, descriptor
+
+
+def _remove_abandoned(name: str, parent: int) -> None:
+    with suppress(OSError):
+        descriptor = _readable(name, parent)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            _remove(name, parent, descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def _remove(name: str, parent: int, descriptor: int) -> None:
+    for draft in os.listdir(descriptor):
+        os.unlink(draft, dir_fd=descriptor)
+    os.rmdir(name, dir_fd=parent)
+
+
+def _write_synchronized(name: str, parent: int, content: bytes) -> None:
+    with open(_new(name, parent), "wb") as file:
+        file.write(content)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def _readable(name: str, parent: int) -> int:
+    return os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+
+
+def _listed(folder: int) -> list[str]:
+    descriptor = _readable(".", folder)
+    try:
+        return os.listdir(descriptor)  # noqa: PTH208 a descriptor
+    finally:
+        os.close(descriptor)
+
+
+def _synchronize(folder: int) -> None:
+    """The names in it are on the disk."""
+    descriptor = _readable(".", folder)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _new(name: str, parent: int) -> int:

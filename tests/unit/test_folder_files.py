@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from openpts.folder_files import check_files, check_folder, make_empty_file, open_file, read_file, write_files
+from tests.support.processes import die, dies, living
 
 
 def _socket(path: Path) -> None:
@@ -164,3 +165,38 @@ def test_a_kill_leaves_the_old_file_or_the_new_one(tmp_path: Path) -> None:
                 assert read_file(tmp_path, "a") in contents
             one.send_signal(signal.SIGKILL)
         assert read_file(tmp_path, "a") in contents
+
+
+def test_drafts_of_a_killed_process_are_removed_and_those_of_a_living_one_kept(tmp_path: Path) -> None:
+    def write_and_stop() -> None:
+        rename = os.rename
+        os.rename = lambda *_, **__: die()
+        try:
+            write_files(tmp_path, {"a": b"1", "data/b": b"2"})
+        finally:
+            os.rename = rename
+
+    def write_and_wait(wait: Callable[[], None]) -> None:
+        os.rename = lambda *_, **__: wait()
+        write_files(tmp_path, {"a": b"3"})
+
+    dies(write_and_stop)
+    assert any(name.startswith(".openpts-") for name in names(tmp_path))
+    with living(write_and_wait) as other:
+        write_files(tmp_path, {"c": b"4"})
+        left = {name for name in names(tmp_path) if name.startswith(".openpts-")}
+        assert len(left) == 2  # the folder of the living, and its draft
+        other.kill()
+    write_files(tmp_path, {"c": b"5"})
+    assert names(tmp_path) == {"c", "data"}
+
+
+def test_new_content_is_on_the_disk_before_it_has_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    happened: list[str] = []
+    fsync, rename = os.fsync, os.rename
+    monkeypatch.setattr(os, "fsync", lambda fd: (happened.append("sync"), fsync(fd)))
+    monkeypatch.setattr(os, "rename", lambda *a, **k: (happened.append("rename"), rename(*a, **k)))
+    write_files(tmp_path, {"a": b"1", "data/b": b"2"})
+    assert happened == ["sync", "sync", "rename", "rename", "sync", "sync"]

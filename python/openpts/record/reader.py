@@ -41,6 +41,7 @@ class _Query(NamedTuple):
     kind: Any
 
 
+_JUST_BEGUN: Final = "its run has just begun, or ended at once"
 _MANIFEST: Final = _Query("manifest", "section, json", tuple[str, str])
 _DEVIATIONS: Final = _Query(
     "deviation", "rule_id, clause, required, used, effect", tuple[str, str, str, str, str]
@@ -243,6 +244,8 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
         check_files(folder, [f"{DATABASE_NAME}{ending}" for ending in ("", "-wal", "-shm", "-journal")])
         with closing(_open(database)) as connection:
             (version,) = connection.execute("PRAGMA user_version").fetchone()
+            if not version and not connection.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                raise RecordError(f"{folder} is empty: {_JUST_BEGUN}")
             if version not in READABLE_VERSIONS:
                 readable = " and ".join(str(readable) for readable in sorted(READABLE_VERSIONS))
                 raise RecordError(
@@ -279,7 +282,7 @@ def _of_today(conditions: str) -> str:
 def _manifest(folder: Path, connection: sqlite3.Connection) -> Manifest:
     stored: dict[str, str] = dict(_rows(connection, _MANIFEST))
     if not stored:
-        raise RecordError(f"{folder} is empty: its run has just begun, or ended at once")
+        raise RecordError(f"{folder} is empty: {_JUST_BEGUN}")
     # records of earlier versions have none
     if stored.get(CHECKSUM_SECTION, checksum_of(stored)) != checksum_of(stored):
         raise RecordError(

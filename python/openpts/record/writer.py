@@ -80,8 +80,7 @@ class RunWriter:
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")
                 connection.execute("PRAGMA journal_mode = WAL")
                 connection.execute("PRAGMA synchronous = FULL")
-                connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-                connection.executescript(TABLES)
+                connection.executescript(f"BEGIN; PRAGMA user_version = {SCHEMA_VERSION}; {TABLES}; COMMIT")
             writer = cls(folder, connection, inputs or {})
         except OSError as error:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error

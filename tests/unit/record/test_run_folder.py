@@ -48,6 +48,7 @@ from openpts.vocabulary.sample import (
 )
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
+from tests.support.processes import die, dies
 
 HOSTILE = "<b>\"'; DROP TABLE step; #import ü 漢"
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "1 min", "0.4 s", HOSTILE)
@@ -391,3 +392,29 @@ def test_a_run_of_benchmarks_opens_under_the_name_it_had_before(tmp_path: Path) 
         rows = [(text, section) for section, text in stored.items()]
         database.executemany("UPDATE manifest SET json = ? WHERE section = ?", rows)
     assert read_run(tmp_path / "run").manifest.conditions == conditions
+
+
+def test_a_kill_while_the_record_is_made_leaves_one_that_is_empty(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """At each statement: none leaves half of a schema."""
+    connect = sqlite3.connect
+    statements: list[str] = []
+    most = 0
+
+    def traced(*arguments: Any, **options: Any) -> sqlite3.Connection:
+        connection = connect(*arguments, **options)
+        connection.set_trace_callback(
+            lambda text: (statements.append(text), len(statements) == most and die())
+        )
+        return connection
+
+    def create() -> None:
+        monkeypatch.setattr(sqlite3, "connect", traced)
+        RunWriter.create(folder, manifest())
+
+    for most in range(1, 12):
+        folder = tmp_path / str(most)
+        dies(create)
+        with pytest.raises(RecordError, match=r"is empty: its run has just begun, or ended at once$"):
+            read_run(folder)

@@ -308,21 +308,21 @@ def test_a_suite_goes_on_with_the_test_that_was_cut_off(tmp_path: Path) -> None:
     """Killed in the second of three, once more just after that has ended, and then left alone."""
     target = f"sim:{write_oracle(tmp_path, [20_000.0])}"
     folder, in_second, behind_it = tmp_path / "suite", tmp_path / "in-second", tmp_path / "behind-it"
-    words = ["--tests", "iops,lat,hir", "--time-scale", "1/600", "--no-report"]
+    words = ["--tests", "lat,hir,xsr", "--time-scale", "1/600", "--no-report"]
     with pytest.MonkeyPatch.context() as patch:
-        began = folder / "2-lat" / DATABASE_NAME
-        in_lat = Killed(
+        began = folder / "2-hir" / DATABASE_NAME
+        in_hir = Killed(
             folder, in_second, at=lambda event: isinstance(event, StepFinished) and began.exists()
         )
         after = Killed(folder, behind_it, at=nth(RunEnded, 2))
 
         def heard(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
-            return run_test(test, order, [*listeners, in_lat.hear, after.hear])
+            return run_test(test, order, [*listeners, in_hir.hear, after.hear])
 
         patch.setattr(runner_suite, "run_test", heard)
         done = CliRunner().invoke(run_all, [target, *words, "--out", str(folder)], catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    undisturbed = [read_run(folder / name) for name in ("1-iops", "2-lat", "3-hir")]
+    undisturbed = [read_run(folder / name) for name in ("1-lat", "2-hir", "3-xsr")]
     for cut, attempts in ((in_second, [1, 2, 1]), (behind_it, [1, 1, 1])):
         states = [entry.state.value for entry in read_suite(cut).entries]
         assert states == ["complete", "running", "waiting"]
@@ -354,9 +354,9 @@ def test_the_report_shows_the_attempts(cut: Run) -> None:
     assert "resume" not in state_sentence(after.manifest)
     shown = rows(tables(run_conditions_page(after))["run-conditions-attempts"])
     assert list(shown) == ["1", "2"]
-    assert texts(shown["1"])[2] == "killed: it was killed, or lost its power"
+    assert texts(shown["1"])[2] == "killed, or lost its power"
     assert texts(shown["1"])[4:] == ["0", "the start", "-", "-"]
     assert texts(shown["2"])[2] == "complete"
     assert texts(shown["2"])[4:] == ["2", "round 1 of cycle 1", "-", "not reported"]
-    names = [label for label in rows(tables(health_page(after))["device-health-readings"])]
+    names = list(rows(tables(health_page(after))["device-health-readings"]))
     assert names == ["Before the run", "Before the run was resumed", "After the run", "During the run"]

@@ -208,14 +208,15 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     entries = []
     in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
     if wanted.accept_interruption and not test.resumes and in_cycle:
-        cycles = "an unknown number of" if begun.power_cycles is None else str(begun.power_cycles)
+        count = begun.power_cycles
+        cycles = f"{'an unknown number of' if count is None else count} power cycle{'' if count == 1 else 's'}"
         length = format_duration(begun.idle_ns or 0)
         entries.append(
             Deviation(
                 rule_id="PTS-PRE-05",
                 clause="4 (note)",
                 required="preconditioning and test loop, each without interruption",
-                used=f"interrupted for {length} before {cut.text}, drive idle, {cycles} power cycles",
+                used=f"interrupted for {length} before {cut.text}, drive idle, {cycles}",
                 effect="the drive could clean up meanwhile; what was cut off was repeated as a whole",
             )
         )

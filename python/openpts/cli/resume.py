@@ -29,7 +29,9 @@ RESUME_OPTIONS = together(
         is_flag=True,
         help="Go on with the round that was cut off, not with the purge before it; entered in the ledger.",
     ),
-    click.option("--accept-other-host", is_flag=True, help="Continue on another host; entered in the ledger."),
+    click.option(
+        "--accept-other-host", is_flag=True, help="Continue on another host; entered in the ledger."
+    ),
     click.option(
         "--accept-other-version",
         is_flag=True,
@@ -44,7 +46,7 @@ RESUME_OPTIONS = together(
 
 
 @click.command("resume", short_help="Go on with a run or a suite that was cut off.")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False, exists=True))
+@click.argument("folder", type=click.Path(path_type=Path))
 @RESUME_OPTIONS
 def resume(
     folder: Path,

@@ -88,7 +88,7 @@ class ResumedRun:
         )
         earlier = ended(manifest, self.last, manifest.purges[len(purges) :])
         writer = RunWriter.reopen(run.folder)
-        writer.set_aside_after(cut.steps, cut.kept_health(run.health))
+        # in this order: a purge that stands no more is gone before the steps behind it are
         writer.update_manifest(
             state=RunState.RUNNING,
             state_reason=None,
@@ -99,6 +99,7 @@ class ResumedRun:
             attempts=(*manifest.attempts[:-1], earlier, self.begun),
             healed=(*manifest.healed, *self.healed),
         )
+        writer.set_aside_after(cut.steps, cut.kept_health(run.health))
         return writer, past
 
     @property
@@ -209,8 +210,10 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
     if wanted.accept_interruption and not test.resumes and in_cycle:
         count = begun.power_cycles
-        cycles = f"{'an unknown number of' if count is None else count} power cycle{'' if count == 1 else 's'}"
-        length = format_duration(begun.idle_ns or 0)
+        cycles = (
+            f"{'an unknown number of' if count is None else count} power cycle{'' if count == 1 else 's'}"
+        )
+        length = "an unknown time" if begun.idle_ns is None else format_duration(begun.idle_ns)
         entries.append(
             Deviation(
                 rule_id="PTS-PRE-05",

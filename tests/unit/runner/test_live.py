@@ -153,7 +153,7 @@ def test_the_last_step_of_a_round_is_written_while_the_next_round_runs(
     assert subject.engine.happened[2:] == [
         *("submit 1", "submit 2", "write WIPC, step 1", "write round 1, step 1"),
         *("submit 2", "write round 1, step 2", "write round 2, step 1"),
-        *("cache looked at", "write round 2, step 2"),
+        *("write round 2, step 2", "cache looked at"),
     ]
 
 

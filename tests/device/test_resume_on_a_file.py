@@ -1,6 +1,5 @@
 """A run on a file that was cut off goes on: from its purge, or inside its rounds where that is accepted."""
 
-import os
 import platform
 import shutil
 import sqlite3
@@ -206,7 +205,7 @@ def test_another_file_is_refused_and_nothing_of_the_run_changes(tmp_path: Path) 
     with pytest.raises(TargetError, match="capacity"):
         run_test(PROCEDURES["iops"], Order.to_resume(Resumption(cut), Consent(), other), [])
     assert read_run(cut.folder) == cut
-    os.rename(tmp_path / "x", tmp_path / "z")
+    (tmp_path / "x").rename(tmp_path / "z")
     moved = f"file:{tmp_path / 'z'}?size=32MiB"
     run_test(PROCEDURES["iops"], Order.to_resume(Resumption(cut), Consent(), moved), [])
     assert read_run(cut.folder).manifest.state is RunState.COMPLETE

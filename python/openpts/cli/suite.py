@@ -36,7 +36,7 @@ from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PTS, procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, stored_run
-from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, INPUT_FOLDER, RunWriter
 from openpts.runner.events import Listener
 from openpts.runner.resumed_run import Resumption
@@ -140,8 +140,8 @@ def resume_suite(
     suite = read_suite(folder)
     if suite.ordered is None:
         raise RecordError(
-            f"can't resume {folder}: an openpts made it that did not keep what resuming needs; resume the "
-            "run folders in it, or run the suite again"
+            f"can't resume {folder}: an earlier openpts made its {SUITE_NAME}, without what resuming needs; "
+            "run the tests that are left with --tests"
         )
     suite = replace(
         suite,

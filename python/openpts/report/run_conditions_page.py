@@ -90,8 +90,8 @@ def _attempts(manifest: Manifest) -> tuple[Block, ...]:
 
 
 def _attempt_row(number: int, attempt: Attempt) -> Row:
-    end = {None: NOT_REPORTED, RunState.RUNNING: "killed"}.get(attempt.end, str(attempt.end))
-    reason = f": {attempt.reason}" if attempt.reason else ""
+    end = "" if attempt.end is RunState.RUNNING else attempt.end
+    why = ": ".join(text for text in (end, attempt.reason) if text)
     platform = (attempt.host, attempt.kernel, attempt.openpts)
     idle_ns, cycles = attempt.idle_ns, attempt.power_cycles
     return Row(
@@ -99,7 +99,7 @@ def _attempt_row(number: int, attempt: Attempt) -> Row:
         (
             Cell(date_and_time(attempt.started_at)),
             Cell(date_and_time(attempt.ended_at)),
-            Cell(f"{end}{reason}"),
+            Cell(why),
             Cell(", ".join(text or NOT_REPORTED for text in platform)),
             cells.count(attempt.steps),
             Cell(attempt.went_on_at or "the start"),

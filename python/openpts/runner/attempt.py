@@ -38,7 +38,7 @@ def ended(manifest: Manifest, last: LastStep, set_aside: Sequence[PurgeReport]) 
         attempt,
         end=manifest.state,
         ended_at=last_seen if was_killed else manifest.ended_at,
-        reason="it was killed, or lost its power" if was_killed else manifest.state_reason,
+        reason="killed, or lost its power" if was_killed else manifest.state_reason,
         set_aside=tuple(set_aside),
     )
 

@@ -97,7 +97,7 @@ class ResumedRun:
         if len(read_manifest(run.folder).attempts) != len(manifest.attempts):
             raise RecordError(f"{run.folder} was resumed by another process just now: look at what it holds")
         writer = RunWriter.reopen(run.folder)
-        writer.set_aside_after(cut.steps, cut.kept_health(run.health))
+        # in this order: a purge that stands no more is gone before the steps behind it are
         writer.update_manifest(
             state=RunState.RUNNING,
             state_reason=None,
@@ -108,6 +108,7 @@ class ResumedRun:
             attempts=(*manifest.attempts[:-1], earlier, self.begun),
             healed=(*manifest.healed, *self.healed),
         )
+        writer.set_aside_after(cut.steps, cut.kept_health(run.health))
         return writer, past
 
     @property
@@ -217,14 +218,17 @@ def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> l
     entries = []
     in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
     if wanted.accept_interruption and not test.resumes and in_cycle:
-        cycles = "an unknown number of" if begun.power_cycles is None else str(begun.power_cycles)
-        length = format_duration(begun.idle_ns or 0)
+        count = begun.power_cycles
+        cycles = (
+            f"{'an unknown number of' if count is None else count} power cycle{'' if count == 1 else 's'}"
+        )
+        length = "an unknown time" if begun.idle_ns is None else format_duration(begun.idle_ns)
         entries.append(
             Deviation(
                 rule_id="PTS-PRE-05",
                 clause="4 (note)",
                 required="preconditioning and test loop, each without interruption",
-                used=f"interrupted for {length} before {cut.text}, drive idle, {cycles} power cycles",
+                used=f"interrupted for {length} before {cut.text}, drive idle, {cycles}",
                 effect="the drive could clean up meanwhile; what was cut off was repeated as a whole",
             )
         )

@@ -127,8 +127,8 @@ class Order:
             raise RecordError(f"{run.folder} is complete: nothing is left to resume")
         if ordered is None:
             raise RecordError(
-                f"can't resume {run.folder}: an openpts made its record that did not keep what "
-                "resuming needs; run the test again"
+                f"can't resume {run.folder}: an earlier openpts made its record, without what resuming "
+                "needs; run the test again"
             )
         ordered = replace(
             ordered, target=target or ordered.target, io_path=ordered.io_path or _path_of(manifest.engine)

@@ -138,7 +138,7 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
-                self._write_down()
+                self._write_down()  # it may take hours, in which what was measured could be lost
                 self.pause.until_written()
                 if self._purges:
                     self._health_between_steps()
@@ -147,10 +147,10 @@ class LiveDriver:
                 self.emit(PurgeStarted())
                 purge_report, deviations = self.preparation.purge(self._purge_progressed)
                 self._purges.append(purge_report)
+                self._health_between_steps()
                 self.writer.update_manifest(purges=self._purges)
                 self.add_deviations(deviations)
                 self.emit(PurgeFinished(purge_report))
-                self._health_between_steps()
             case SetWriteCache(enabled):
                 cache_report, deviations = self.preparation.write_cache(enabled)
                 self._write_caches.append(cache_report)
@@ -165,7 +165,7 @@ class LiveDriver:
             case SteadyStateChecked(phase, number, names, reports):
                 self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
-                self._write_down()
+                self._write_down()  # the record of a finished cycle has all of its steps
                 # of a drive whose power was cut it is set before each cut
                 if self._write_caches and not self._cuts:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))

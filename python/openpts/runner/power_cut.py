@@ -52,11 +52,12 @@ class Door:
     consent: Consent
     roots: SystemRoots
     held: ExitStack
+    run_id: str | None = None
     _subject: dict[str, str] = field(default_factory=dict)
 
     def open(self) -> OpenTarget:
         """The target, ours until the stack is closed. Raises OpenptsError."""
-        opened = self.held.enter_context(open_target(self.target, self.consent, self.roots))
+        opened = self.held.enter_context(open_target(self.target, self.consent, self.roots, self.run_id))
         if opened.device is not None:
             self._subject = drive_subject(opened.device)
         return opened
@@ -78,7 +79,8 @@ class Door:
         deadline_s = time.monotonic() + within_s
         while True:
             try:
-                opened = self.held.enter_context(open_target(self._now(), self.consent, self.roots))
+                opening = open_target(self._now(), self.consent, self.roots, self.run_id)
+                opened = self.held.enter_context(opening)
                 break
             except OpenptsError as error:
                 if time.monotonic() > deadline_s:

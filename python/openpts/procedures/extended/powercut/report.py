@@ -7,7 +7,6 @@ from openpts.pages.facts_table import items_table
 from openpts.pages.kit import Col, table
 from openpts.pages.measure import Measure, Subject
 from openpts.pages.model import Cell, Page, Table, Verdict
-from openpts.pages.printable import printable
 from openpts.procedures.extended.powercut.conditions import PowerCutConditions
 from openpts.procedures.extended.powercut.results import (
     CONFIDENCE,
@@ -17,8 +16,7 @@ from openpts.procedures.extended.powercut.results import (
     states_of,
 )
 from openpts.procedures.kit.content import ReportContent
-from openpts.procedures.kit.header import Rows
-from openpts.procedures.kit.header_rows import demand_text
+from openpts.procedures.kit.header import Rows, demand_text
 from openpts.procedures.shared.methodology import methodology_section
 from openpts.record.reader import Run
 from openpts.units import NS_PER_S, format_block_size, format_capacity, format_duration
@@ -126,7 +124,7 @@ def _state_table(state: CacheState) -> Table:
             (
                 "Whole, or not there at all",
                 f"interrupted writes of up to {format_block_size(first.atomic_bytes)} "
-                f"({printable(first.atomic_source)})",
+                f"({first.atomic_source})",
             ),
             ("Acknowledged writes", f"{state.total(lambda cut: cut.writes):,}"),
             ("Acknowledged flushes", f"{state.total(lambda cut: cut.flushes):,}"),
@@ -163,14 +161,12 @@ def _accusations_pages(states: tuple[CacheState, ...]) -> tuple[Page, ...]:
         "Accusations, with the journal's entry of what is missing",
         cut,
         [
-            Col(
-                "Accusation", lambda one: Cell(LOSSES.get(one[2].loss, printable(one[2].loss))), align="left"
-            ),
+            Col("Accusation", lambda one: Cell(LOSSES.get(one[2].loss, one[2].loss)), align="left"),
             Col("LBA", lambda one: cells.count(one[2].lba), width=0.7),
             Col("Sectors", lambda one: cells.count(one[2].sectors), width=0.5),
-            Col("Expected", lambda one: Cell(printable(one[2].expected)), align="left"),
-            Col("Found", lambda one: Cell(printable(one[2].found)), align="left"),
-            Col("Journal", lambda one: Cell(printable(one[2].context)), align="left", width=2.2),
+            Col("Expected", lambda one: Cell(one[2].expected), align="left"),
+            Col("Found", lambda one: Cell(one[2].found), align="left"),
+            Col("Journal", lambda one: Cell(one[2].context), align="left", width=2.2),
         ],
         accused[:_MOST_SHOWN],
         note="Writes are numbered from the first of the run; the journal's times count submissions and "

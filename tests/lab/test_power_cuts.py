@@ -17,7 +17,7 @@ from tests.lab.machine import OPENPTS, in_lab, needs_lab
 pytestmark = needs_lab
 
 SOUND, FAULTY = "SIMCUT0001", "SIMCUT0002"
-CYCLES = 2
+CYCLES = 1
 
 # powered SERIAL PORT PRESET writes a program that (re)starts a drive, and one that cuts its power
 _POWER = f"""
@@ -47,7 +47,7 @@ node() {{
 }}
 cut_again_and_again() {{
   {OPENPTS} run powercut $(node $1) --confirm-serial $1 --cut-command /tmp/cut-$1 --cycles {CYCLES} \\
-    --range 16MiB --load-seconds 2 --tc 2 --qd 4 --out $LAB_SHARE/$1
+    --range 16MiB --load-seconds 2 --tc 2 --qd 4 --writes-per-flush 100 --out $LAB_SHARE/$1
   echo $? > $LAB_SHARE/$1.status
 }}
 """
@@ -59,7 +59,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("cuts")
     ended = in_lab(
         folder,
-        timeout_s=900,
+        timeout_s=1200,
         script=f"""
         export PYTHONPATH={os.environ.get("PYTHONPATH", "")}
         modprobe nvme-tcp || exit 10

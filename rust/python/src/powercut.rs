@@ -11,6 +11,8 @@ use pyo3::prelude::*;
 
 use super::arguments::patience;
 
+/// Atomic unit in bytes, faults with the share of writes that each begins in, and a seed.
+type Simulated = (usize, Vec<(String, f64)>, u64);
 type Accused = (&'static str, u64, u64, String, String, String);
 type Found = (HashMap<&'static str, u64>, Vec<Accused>);
 
@@ -59,7 +61,7 @@ impl PyPowerCut {
         writes_per_flush: u32,
         fua_pct: u32,
         seed: u64,
-        simulated: Option<(usize, Vec<(String, f64)>, u64)>,
+        simulated: Option<Simulated>,
     ) -> PyResult<Self> {
         let load = Load { sector_bytes, sectors, write_sectors, writers, writes_per_flush, fua_pct, seed };
         let bench = Bench::new(load).map_err(PyValueError::new_err)?;

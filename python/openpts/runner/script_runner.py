@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
+from msgspec.structs import replace as with_changes
+
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
@@ -185,7 +187,7 @@ class LiveDriver:
             for place, step in zip(self._places(cycle, apply), steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
-                samples.append(sample)
+                samples.append(sample if apply.with_intervals else with_changes(sample, intervals=()))
                 self._keep(place, sample, may_repeat=may_repeat)
                 if sample.state is not StepState.COMPLETE:
                     if apply.may_fail and sample.state is StepState.FAILED:

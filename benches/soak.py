@@ -319,7 +319,7 @@ def plot(title: str, samples: Sequence[Line], path: Path) -> None:
     vl_convert.register_font_directory(str(FONT_DIRECTORY))
     length_s = (samples[-1]["raw_ns"] - samples[0]["raw_ns"]) / NS_PER_S
     unit, unit_s = ("h", 3600) if length_s > 7000 else ("min", 60)
-    every = max(1, len(samples) // 1000)
+    every = max(1, len(samples) // 400)
     panels = (
         ("MiB", {"resident_bytes": "resident memory", "proportional_bytes": "its own share of it"}, MIB),
         ("count", {"descriptors": "file descriptors", "threads": "threads"}, 1),
@@ -332,7 +332,7 @@ def plot(title: str, samples: Sequence[Line], path: Path) -> None:
              "series": text}
             for sample in samples[::every] for name, text in names.items()
         ]  # fmt: skip
-        color = {
+        shown = {
             "field": "series",
             "type": "nominal",
             "scale": {"domain": list(names.values())},
@@ -345,7 +345,7 @@ def plot(title: str, samples: Sequence[Line], path: Path) -> None:
                 "encoding": {
                     "x": {"field": "x", "type": "quantitative", "title": f"wall clock, {unit}"},
                     "y": {"field": "y", "type": "quantitative", "title": axis, "scale": {"zero": True}},
-                    "color": color,
+                    "color": shown, "strokeDash": shown,
                 },
             }
         )  # fmt: skip

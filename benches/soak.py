@@ -63,9 +63,8 @@ group_seconds = [345600, 172800, 345600]
 SEED: Final = 1
 MOST_DRIFT: Final = 0.001
 SHORTEST_S: Final = 60
-WATCHED: Final = {
-    "resident_bytes": "MiB", "proportional_bytes": "MiB", "descriptors": "descriptors", "threads": "threads"
-}  # fmt: skip
+# What is shared with processes of others counts less while they live: the share is shown, and not judged.
+WATCHED: Final = {"resident_bytes": "MiB", "descriptors": "descriptors", "threads": "threads"}
 
 Line = dict[str, Any]
 

@@ -1,7 +1,7 @@
 //! Whatever a host sends to a served drive, the target answers or ends the connection, and nothing in it panics.
 //!
 //! The first byte says how the others are sent: as they are behind a proper beginning, or as the entries and data
-//! of capsules on an admin queue, or on an I/O queue.
+//! of capsules on an admin queue, or on an I/O queue; and whether to a drive that asks hosts for a proof.
 
 #![no_main]
 
@@ -11,17 +11,24 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use libfuzzer_sys::fuzz_target;
-use openpts_nvme_target::{Faults, Identity, Order, Secrets, Target};
+use openpts_nvme_target::{Faults, Identity, Order, Secret, Secrets, Target};
 use openpts_sim::{Preset, Scale};
 
 const NQN: &str = "nqn.2014-08.org.nvmexpress:uuid:00000000-0000-0000-0000-000000000000";
+const HOST: &str = "nqn.host";
 const PRESET: &str = include_str!("../../python/openpts/simulation/presets/client-qlc.toml");
 const INITIALIZE_BYTES: usize = 128;
 const ENTRY_BYTES: usize = 64;
 /// More than this, and the host would have to read while it writes.
 const MOST_BYTES: usize = 16 << 10;
 
-static TARGET: LazyLock<Target> = LazyLock::new(|| {
+static OPEN: LazyLock<Target> = LazyLock::new(|| target(Secrets::new()));
+static LOCKED: LazyLock<Target> = LazyLock::new(|| {
+    let secret = Secret { host_key: vec![1; 32], controller_key: Some(vec![2; 32]) };
+    target(Secrets::from([(HOST.into(), secret)]))
+});
+
+fn target(secrets: Secrets) -> Target {
     let order = Order {
         preset: Preset::parse(PRESET).unwrap(),
         capacity_bytes: 256_000_000,
@@ -40,31 +47,32 @@ static TARGET: LazyLock<Target> = LazyLock::new(|| {
         data: None,
         sanitize_takes: Duration::ZERO,
         faults: Faults::default(),
-        secrets: Secrets::new(),
+        secrets,
     };
     Target::start(order, SocketAddr::from(([127, 0, 0, 1], 0))).unwrap()
-});
+}
 
 fuzz_target!(|bytes: &[u8]| {
     let Some((how, rest)) = bytes.split_first() else { return };
     if rest.len() > MOST_BYTES {
         return;
     }
+    let to = if how & 16 == 0 { OPEN.address() } else { LOCKED.address() };
     let digests = how & 3;
     match how >> 2 & 3 {
-        0 => exchange(&[&initialize(digests), rest].concat()),
-        1 => exchange(&[initialize(digests), connect(0, u16::MAX), rest.to_vec()].concat()),
-        2 => exchange(&[initialize(0), connect(0, u16::MAX), capsules(rest)].concat()),
+        0 => exchange(to, &[&initialize(digests), rest].concat()),
+        1 => exchange(to, &[initialize(digests), connect(0, u16::MAX), rest.to_vec()].concat()),
+        2 => exchange(to, &[initialize(0), connect(0, u16::MAX), capsules(rest)].concat()),
         _ => {
-            exchange(&[initialize(0), connect(0, u16::MAX)].concat());
-            exchange(&[initialize(0), connect(1, 1), capsules(rest)].concat());
+            exchange(to, &[initialize(0), connect(0, u16::MAX)].concat());
+            exchange(to, &[initialize(0), connect(1, 1), capsules(rest)].concat());
         }
     }
 });
 
 /// Send, and read until the target has closed; it answers a proper beginning whatever came before.
-fn exchange(bytes: &[u8]) {
-    let mut socket = TcpStream::connect(TARGET.address()).unwrap();
+fn exchange(to: SocketAddr, bytes: &[u8]) {
+    let mut socket = TcpStream::connect(to).unwrap();
     socket.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     // It may have closed already.
     let _ = socket.write_all(bytes);
@@ -118,7 +126,7 @@ fn connect(queue: u16, controller: u16) -> Vec<u8> {
     let mut data = vec![0; 1024];
     data[16..18].copy_from_slice(&controller.to_le_bytes());
     data[256..256 + NQN.len()].copy_from_slice(NQN.as_bytes());
-    data[512..520].copy_from_slice(b"nqn.host");
+    data[512..520].copy_from_slice(HOST.as_bytes());
     let mut entry = [0; ENTRY_BYTES];
     entry[0] = 0x7F;
     entry[4] = 1;

@@ -28,6 +28,7 @@ from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
+from openpts.report.record_files import RecordFile, record_files
 from openpts.report.rederive import read_report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report
@@ -39,6 +40,7 @@ from tests.unit.engine.fio.steps import stimulus
 
 Inputs = Callable[[int], bytes]
 MIB = 2**20
+SHORT_REPORT, SHORT_SUMS = "report-short.json", "report-short.SHA256SUMS"
 RECORDINGS = Path(__file__).parents[1] / "data/fio"
 RESULTS_OF_FIO = tuple(
     (RECORDINGS / f"{name}.stdout").read_bytes()
@@ -243,21 +245,27 @@ def rederived(run: Path) -> Callable[[Path], object]:
     return read
 
 
-def checksums_of(run: Path) -> Callable[[Path], object]:
-    stored = read_report(run / "report-short.json")
-    return lambda path: file_faults(path.with_name("report-short.json"), stored)
+def checksums_of(folder: Path) -> Callable[[Path], object]:
+    """The list alone is another: the files that it has to name are looked at once."""
+    stored, record = read_report(folder / SHORT_REPORT), lru_cache(record_files_of)
+    return lambda path: file_faults(path.with_name(SHORT_REPORT), stored, record(path.parent))
 
 
-def changed_capture(whole: bytes) -> Callable[[Path], object]:
-    """openpts decodes no capture: `openpts verify` finds by its checksum that it is another."""
+def changed_capture(seeds: Seeds) -> Callable[[Path], object]:
+    """openpts decodes no capture: it finds by its checksum that it is another."""
+    stored, whole = read_report(seeds.captured / SHORT_REPORT), seeds.capture.read_bytes()
 
     def read(path: Path) -> object:
-        with redirect_stdout(StringIO()):
-            cli.main(["verify", str(path.parents[1])], standalone_mode=False)
-        assert path.read_bytes() == whole, "verify did not find the change"
-        return None
+        folder = path.parents[1]
+        faults = file_faults(folder / SHORT_REPORT, stored, record_files_of(folder))
+        assert bool(faults) == (path.read_bytes() != whole), faults
+        return faults
 
     return read
+
+
+def record_files_of(folder: Path) -> list[RecordFile]:
+    return record_files([folder])
 
 
 def of_fio(path: Path) -> object:
@@ -268,9 +276,8 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
     """Each by the name of what it reads. What is large comes less often than what is small."""
     run, cut = seeds.run, seeds.cut
     databases = [(folder / DATABASE_NAME).read_bytes() for folder in (cut, cut, cut, run)]
-    reports = [(run / name).read_bytes() for name in (*["report-short.json"] * 7, "report.json")]
+    reports = [(run / name).read_bytes() for name in (*[SHORT_REPORT] * 7, "report.json")]
     values = from_records(*[LooseRecord(cut)] * 3, LooseRecord(run))
-    capture = seeds.capture.read_bytes()
     return {
         "histogram": Reader("histogram", from_texts(*histograms()), decode, refuses=(ValueError,)),
         "record file": Reader(DATABASE_NAME, from_texts(*databases), record),
@@ -280,15 +287,15 @@ def readers(seeds: Seeds, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:
         "report": Reader("report.json", from_texts(*reports), report),
         "report rederived": Reader("report.json", from_texts(*reports), rederived(run)),
         "checksums": Reader(
-            "report-short.SHA256SUMS",
-            from_texts((run / "report-short.SHA256SUMS").read_bytes()),
-            checksums_of(run),
-            beside=run,
+            SHORT_SUMS,
+            from_texts((seeds.captured / SHORT_SUMS).read_bytes()),
+            checksums_of(seeds.captured),
+            beside=seeds.captured,
         ),
         "capture": Reader(
             f"capture/{seeds.capture.name}",
-            from_texts(capture),
-            changed_capture(capture),
+            from_texts(seeds.capture.read_bytes()),
+            changed_capture(seeds),
             beside=seeds.captured,
         ),
         "fio's result": Reader("fio.json", from_texts(*RESULTS_OF_FIO), of_fio, refuses=(NoResultError,)),

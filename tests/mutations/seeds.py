@@ -23,7 +23,7 @@ _WITH_STEPS = ("step", "operation", "interval", "interval_operation", "io_error"
 @dataclass(frozen=True)
 class Seeds:
     """A whole run with a full and a short report, one that was cut off after some steps, without any, and
-    that one with a capture and a report.
+    that one with a capture and a short report.
     """
 
     run: Path
@@ -63,7 +63,7 @@ def make_seeds(folder: Path) -> Seeds:
     ]
     with redirect_stdout(StringIO()):
         cli.main(order, standalone_mode=False)
-    _report(seeds.captured, Style.FULL)
+    _report(seeds.captured, Style.SHORT)
     return seeds
 
 

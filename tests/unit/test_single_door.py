@@ -49,7 +49,7 @@ WRITES_TO_DESCRIPTORS = {
     "device/listing/discovery.py": "a pipe",
     "device/write_cache_control.py": "an attribute of sysfs",
     "host/setting_file.py": "attributes of sysfs and procfs",
-    "runner/data_check.py": "a list of written places in the run folder",
+    "runner/data_check.py": "a file in memory, given its size",
 }
 WRITES_FILES_BY_NAME = {
     "folder_files.py": "a file that it has just made",

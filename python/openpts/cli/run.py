@@ -169,6 +169,7 @@ def order_of(
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineArgs(io_path=io_path, cpus=cpus)
+    description = choices.description(describe)
     on_simulated = choices.is_quick and names_simulated(target)
     return Order(
         target=target,
@@ -195,7 +196,8 @@ def order_of(
         telemetry=telemetry_of(telemetry_period, power_command),
         scenario=choices.scenario(scenario),
         tune=tune,
-        description=choices.description(describe),
+        description=description,
+        inputs=choices.inputs(description),
     )
 
 

@@ -121,11 +121,13 @@ def run_all(
 
 
 def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no_report: bool) -> SuiteRunner:
+    from openpts.report.record_files import renew_suite_checksums  # noqa: PLC0415 slow to load
     from openpts.report.suite_index import write_suite_index  # noqa: PLC0415 slow to load
 
     def publish(now: Suite) -> None:
         write_suite(folder, now)
         write_suite_index(folder, now)
+        renew_suite_checksums(folder)
 
     def report(run_folder: Path) -> Sequence[str]:
         if no_report:

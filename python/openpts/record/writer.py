@@ -12,7 +12,7 @@ from typing import Self
 import msgspec
 
 from openpts.errors import LostRecordError, RecordError
-from openpts.folder_files import make_empty_file
+from openpts.folder_files import make_empty_file, write_files
 from openpts.record.health import HealthRecord, TelemetryPoint
 from openpts.record.manifest import Manifest
 from openpts.record.schema import PAGE_BYTES, REPEATED, SCHEMA_VERSION, TABLES
@@ -23,6 +23,9 @@ from openpts.vocabulary.sample import NOTHING, CpuShares, Measured, Sample, Step
 DATABASE_NAME = "run.db"
 CAPTURE_FOLDER = "capture"
 """Holds the files of single I/Os, where a test keeps them."""
+
+INPUT_FOLDER = "input"
+"""Holds what the operator wrote for the run, byte for byte: the plan, the description of the drive."""
 
 CHECKSUM_SECTION = "sha256"
 """The section of the manifest with the checksum of all others."""
@@ -50,12 +53,23 @@ class RunWriter:
             raise RecordError(f"can't create the run folder {folder}: {error.strerror}") from error
 
     @classmethod
-    def create(cls, folder: Path, manifest: Manifest, *, expected: str | None = None) -> Self:
-        """Make the folder and its database. Raises RecordError if it holds more than ``expected``."""
+    def create(
+        cls,
+        folder: Path,
+        manifest: Manifest,
+        *,
+        expected: str | None = None,
+        inputs: Mapping[str, bytes] | None = None,
+    ) -> Self:
+        """Make the folder, its database and its copies of ``inputs``, by their names.
+
+        Raises RecordError if the folder holds more than ``expected``.
+        """
         try:
             folder.mkdir(parents=True, exist_ok=True)
             cls.check_free(folder, expected=expected)
             make_empty_file(folder, DATABASE_NAME)
+            write_files(folder, {f"{INPUT_FOLDER}/{name}": raw for name, raw in (inputs or {}).items()})
             connection = sqlite3.connect(folder / DATABASE_NAME, isolation_level=None)
             with _as_record_error(folder):
                 connection.execute(f"PRAGMA page_size = {PAGE_BYTES}")

@@ -8,7 +8,7 @@ from typing import Final
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import capitalised, printable, value_text
+from openpts.pages.texts import capitalised, value_text
 from openpts.plots.stacked_panels import aligned_page
 from openpts.record.reader import Run, StepRecord
 from openpts.report.host_page import no_audit
@@ -41,7 +41,7 @@ def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
             (
                 *_host_blocks(run),
                 *of_test,
-                *(Verdict(f"Before the run: {printable(text)}.") for text in run.manifest.healed),
+                *(Verdict(f"Before the run: {text}.") for text in run.manifest.healed),
                 *_gap_blocks(run),
                 _engine(run),
                 *_processor_blocks(run),
@@ -128,7 +128,7 @@ def _engine(run: Run) -> Table:
     if KERNEL_THREADS in run.manifest.dut:
         rows.append(sourced("Kernel threads of the target", run.manifest.dut, KERNEL_THREADS, missing))
     rows += [
-        (f"Telemetry: {printable(name)}", value_text(fact, "not sampled"), printable(fact.source) or "-")
+        (f"Telemetry: {name}", value_text(fact, "not sampled"), fact.source or "-")
         for name, fact in run.manifest.telemetry.items()
     ]
     return sourced_table("run-conditions-engine", "The engine and its own share", rows)

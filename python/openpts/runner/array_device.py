@@ -76,24 +76,20 @@ class ArrayEngine:
 
     @property
     def facts(self) -> Facts:
-        """See the protocol."""
         return self.inner.facts
 
     @property
     def cpus(self) -> tuple[int, ...]:
-        """See the protocol."""
         return self.inner.cpus
 
     def check(self, steps: Sequence[Step]) -> None:
-        """See the protocol."""
         self.inner.check(steps)
 
     def submit(self, steps: Sequence[Step]) -> None:
-        """See the protocol."""
         self.inner.submit(steps)
 
     def poll(self, timeout_s: float) -> Sample | None:
-        """See the protocol; samples of all cycles are on the clock of the first engine."""
+        """Samples of all cycles are on the clock of the first engine."""
         sample = self.inner.poll(timeout_s)
         if sample is None:
             return None
@@ -111,7 +107,7 @@ class ArrayEngine:
         )
 
     def progress(self) -> EngineProgress:
-        """See the protocol: counted over all cycles, and as it was while a purge goes on."""
+        """Counted over all cycles, and as it was while a purge goes on."""
         if self._inner is None:
             return self._before
         now, before = self._inner.progress(), self._before
@@ -123,16 +119,13 @@ class ArrayEngine:
         )
 
     def new_intervals(self) -> tuple[Interval, ...]:
-        """See the protocol."""
         return self.inner.new_intervals()
 
     def stop(self) -> None:
-        """See the protocol."""
         if self._inner is not None:
             self._inner.stop()
 
     def finish(self) -> CaptureSummary | None:
-        """See the protocol."""
         return self.inner.finish()
 
 
@@ -171,30 +164,24 @@ class ArrayDevice:
 
     @property
     def facts(self) -> TargetFacts:
-        """See the protocol."""
         return self._device.facts
 
     def identity(self) -> Facts:
-        """See the protocol."""
         return self._device.identity()
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
-        """See the protocol."""
         return self._device.deviations(steps)
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
-        """See the protocol."""
         return self._device.space_needs(written_bytes)
 
     def notes(self, step: Step) -> tuple[str, ...]:
-        """See the protocol."""
         return self._device.notes(step)
 
     @contextmanager
     def engine(
         self, demand: Demand, seed: int, options: NativeOptions, *, near: bool, first_thread: int = 0
     ) -> Iterator[CapturingEngine]:
-        """See the protocol."""
         if options.capture is not None:
             raise UsageError(
                 "--capture can't continue over purges, for which an array is taken apart: remove it"
@@ -209,11 +196,9 @@ class ArrayDevice:
             engine.close()
 
     def check_purge(self, choice: PurgeChoice) -> None:
-        """See the protocol."""
         self.purging.check(choice)
 
     def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """See the protocol."""
         self.purging.check(choice)
         if self._engine is not None:
             self._engine.close()
@@ -225,30 +210,25 @@ class ArrayDevice:
         return purged
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return self._device.write_cache(required_enabled)
 
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return self._device.write_cache_now(required_enabled)
 
     def health(self) -> HealthReading:
-        """See the protocol."""
         if self._opened is None:
             return HealthReading("the array was not created again after its purge")
         return self._opened.health()
 
     def host_settings(self) -> Facts:
-        """See the protocol."""
         return {} if self._opened is None else self._opened.host_settings()
 
     def tuned_host(self, scenario: Scenario) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """See the protocol; the array is created with a new queue, which keeps its defaults."""
+        """The array is created with a new queue, which keeps its defaults."""
         changes = host_changes(self.roots, scenario, lasting=False)
         return tuned_host(changes, scenario, self.roots, self.journal)
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
-        """See the protocol."""
         return self._device.gauges(engine, demand)
 
     @property

@@ -106,25 +106,22 @@ class PhysicalDevice:
 
     @property
     def facts(self) -> TargetFacts:
-        """See the protocol."""
         return self.target.facts
 
     def identity(self) -> Facts:
-        """See the protocol. Raises TargetError if the drive has gone."""
+        """Raises TargetError if the drive has gone."""
         return dut_facts(self.target.facts, self.roots) | kernel_threads_fact(self.target.facts, self.roots)
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:  # noqa: ARG002 whatever they are
-        """See the protocol: a file, or the kernel's own device, stands between the stimulus and the drive."""
+        """A file, or the kernel's own device, stands between the stimulus and the drive."""
         if self._is_file:
             return (NOT_THE_DEVICE,)
         return kernel_made(self.target.device) if self.target.device else ()
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:
-        """See the protocol."""
         return target_needs(self.target, written_bytes, self.roots)
 
     def notes(self, step: Step) -> tuple[str, ...]:
-        """See the protocol."""
         stimulus = step.stimulus
         if stimulus is None:
             return ()
@@ -140,37 +137,31 @@ class PhysicalDevice:
     def engine(
         self, demand: Demand, seed: int, options: NativeOptions, *, near: bool, first_thread: int = 0
     ) -> Iterator[CapturingEngine]:
-        """See the protocol."""
         if near:
             options = pinned_near(self.target, options, first_thread)
         with native_engine(self.target, demand, seed, options) as engine:
             yield engine
 
     def check_purge(self, choice: PurgeChoice) -> None:
-        """See the protocol."""
         chosen_methods(self.target, choice)
 
     def purge(self, choice: PurgeChoice, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """See the protocol."""
         report = purge(self.target, choice, progress)
         if self._is_file:
             return report, (purge_of_a_file(report.method),)
         return report, () if report.ran else (not_a_purge(report.method),)
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return self.cache.require(required_enabled)
 
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return read_write_cache(self.target, required_enabled, self.roots)
 
     def health(self) -> HealthReading:
-        """See the protocol."""
         return read_health(self.target)
 
     def host_settings(self) -> Facts:
-        """See the protocol; of a file with the settings of the disk below it."""
+        """A file has the settings of the disk below it."""
         disk = self._disk
         number = None if disk is None else disk.number
         facts = host_settings(self.roots, number)
@@ -180,7 +171,6 @@ class PhysicalDevice:
 
     @contextmanager
     def tuned_host(self, scenario: Scenario) -> Iterator[tuple[ChangeReport, ...]]:
-        """See the protocol."""
         disk = self._disk
         changes = host_changes(self.roots, scenario, lasting=False)
         changes += () if disk is None else link_changes(disk, scenario)
@@ -188,7 +178,6 @@ class PhysicalDevice:
             yield reports
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:
-        """See the protocol."""
         return target_gauges(self.target, engine, demand, self.roots) + host_gauges(self.roots, engine.cpus)
 
     @property

@@ -30,6 +30,12 @@ def check_places(stimulus: Stimulus, target: TargetFacts, buffer_bytes: int) -> 
 
     Raises TargetError where the target is too small, UsageError where no target would do.
     """
+    for size in stimulus.block_sizes:
+        if size.block_size_bytes % target.sector_bytes:
+            raise UsageError(
+                f"{stimulus}: transfers of {format_block_size(size.block_size_bytes)} are not possible on "
+                f"sectors of {target.sector_bytes:,} bytes"
+            )
     start, end = stimulus.active_range.bytes_of(target.user_capacity_bytes, target.sector_bytes)
     match stimulus.placement:
         case Segments() as segments:

@@ -2,7 +2,7 @@
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -55,7 +55,8 @@ class Order:
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
-    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts.
+    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
+    the files that the operator wrote for the run, by the names of their copies.
     """
 
     target: str
@@ -73,6 +74,7 @@ class Order:
     scenario: Scenario = Scenario.SYNTHETIC
     tune: bool = False
     description: DescribedDrive = field(default_factory=DescribedDrive)
+    inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
 
 
@@ -172,7 +174,7 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         engine.check(steps)
         checks = data_checks(steps, device.facts, seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-        writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER)
+        writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER, inputs=order.inputs)
         sampler = sampler_of(order.telemetry, device, engine, demand)
         driver = LiveDriver(engine, checked.preparation, writer, _to_all(listeners), device.health, sampler)
         driver.emit(RunStarted(checked.folder, manifest, checked.plan))

@@ -69,31 +69,28 @@ class SimulatedDevice:
 
     @property
     def facts(self) -> TargetFacts:
-        """See the protocol."""
         return self.drive.facts
 
     @property
     def healed(self) -> tuple[Healing, ...]:
-        """See the protocol: the simulation starts over each time."""
+        """The simulation starts over each time."""
         return ()
 
     def identity(self) -> Facts:
-        """See the protocol."""
         return {
             **simulated_facts(self.facts, self.drive.simulation),
             **_rated_facts(self.preset, self.facts.user_capacity_bytes),
         }
 
     def deviations(self, steps: Sequence[Step]) -> tuple[Deviation, ...]:
-        """See the protocol: there is no device, and a scale changes its shape."""
+        """There is no device, and a scale changes its shape."""
         return simulated_deviations(self.preset, self.facts, str(self.drive.simulation), steps)
 
     def space_needs(self, written_bytes: int) -> tuple[SpaceNeed, ...]:  # noqa: ARG002 however many
-        """See the protocol: its data is nowhere."""
+        """Its data is nowhere."""
         return ()
 
     def notes(self, step: Step) -> tuple[str, ...]:
-        """See the protocol."""
         notes = [f"SIMULATED, {self.drive.simulation}: not a measurement of a drive"]
         reads = step.stimulus is not None and step.stimulus.operations.read
         if reads and not self.drive.pages_with_data():
@@ -113,7 +110,6 @@ class SimulatedDevice:
         near: bool,  # noqa: ARG002 no processor is near a drive that is nowhere
         first_thread: int = 0,  # noqa: ARG002 nor does any thread of it run
     ) -> Iterator[CapturingEngine]:
-        """See the protocol."""
         engine = self.drive.engine(demand, seed, options)
         try:
             yield engine
@@ -121,7 +117,7 @@ class SimulatedDevice:
             engine.stop()
 
     def check_purge(self, choice: PurgeChoice) -> None:
-        """See the protocol: it has a purge of its own, without a name."""
+        """It has a purge of its own, without a name."""
         if choice.methods:
             raise PurgeError(
                 f"{self.facts.name} is a simulated drive, which {choice} can't purge: remove --purge"
@@ -132,7 +128,7 @@ class SimulatedDevice:
         choice: PurgeChoice,
         progress: Progress,  # noqa: ARG002 it takes no time of ours
     ) -> tuple[PurgeReport, tuple[Deviation, ...]]:
-        """See the protocol: data written before must be gone, and nothing else may be left."""
+        """Data written before must be gone, and nothing else may be left."""
         self.check_purge(choice)
         marked = self.drive.mark()
         started_at = datetime.now(UTC)
@@ -154,12 +150,10 @@ class SimulatedDevice:
         return report, ()
 
     def write_cache(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         self.drive.set_write_cache(required_enabled)
         return self.write_cache_now(required_enabled)
 
     def write_cache_now(self, required_enabled: bool) -> WriteCacheReport:
-        """See the protocol."""
         return WriteCacheReport(
             required=ENABLED if required_enabled else DISABLED,
             actual=_WORDS[self.drive.write_cache()],
@@ -167,24 +161,22 @@ class SimulatedDevice:
         )
 
     def health(self) -> HealthReading:
-        """See the protocol."""
         return simulated_health(
             self.drive.smart(), has_flash=self.drive.has_flash, limits_c=self.preset.limits_c
         )
 
     def host_settings(self) -> Facts:
-        """See the protocol."""
         return {}
 
     def tuned_host(
         self,
         scenario: Scenario,  # noqa: ARG002 whichever
     ) -> AbstractContextManager[tuple[ChangeReport, ...]]:
-        """See the protocol: no setting of the host bears on it."""
+        """No setting of the host bears on it."""
         return nullcontext(())
 
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
-        """See the protocol: its temperature comes with the intervals, and no host works for it."""
+        """Its temperature comes with the intervals, and no host works for it."""
         return (Gauge("temperature", "temperature_c; with each interval", "the simulated drive"),)
 
 

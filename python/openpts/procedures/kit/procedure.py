@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,12 @@ if TYPE_CHECKING:  # a plan needs none of them
     from openpts.pages.kit import Required
     from openpts.procedures.kit.content import ReportContent
     from openpts.record.reader import Run
+
+
+@cache
+def _module(name: str) -> Any:
+    """Looking whether it exists takes longer than to import it again."""
+    return import_module(name) if find_spec(name) else None
 
 
 @dataclass(frozen=True)
@@ -59,8 +65,7 @@ class Procedure:
 
     def part(self, name: str) -> Any:
         """A module of the test's folder, such as ``script``; None if the test has no such part."""
-        module = f"{self.package}.{name}"
-        return import_module(module) if find_spec(module) else None
+        return _module(f"{self.package}.{name}")
 
     @cached_property
     def _script(self) -> Any:

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest, RunState
 
 
@@ -28,5 +27,5 @@ def state_sentence(manifest: Manifest) -> str:
         RunState.INTERRUPTED: "The run was interrupted before its end",
         RunState.FAILED: "The run failed before its end",
     }[manifest.state]
-    reason = f": {printable(manifest.state_reason)}" if manifest.state_reason else ""
+    reason = f": {manifest.state_reason}" if manifest.state_reason else ""
     return f"{sentence}{reason}."

@@ -139,6 +139,7 @@ class StepResult:
     failure: tuple[tuple[str, int, int], str] | None
     errors: list[tuple[str, str, int, list[int]]]
     standstills: list[tuple[int, int]]
+    streams: str
 
 @final
 class CaptureSummary:
@@ -179,6 +180,7 @@ class Engine:
         cpus: list[int],
         most_errors: int,
         capture: tuple[PathLike[str], int] | None,
+        resumed: tuple[int, str] | None,
     ) -> Engine: ...
     def submit(self, program_json: str) -> None:
         """Queue steps; they begin at once if the engine is idle.

@@ -11,7 +11,14 @@ from click.testing import CliRunner
 from openpts.cli.suite import run_all
 from openpts.cli.verify import verify
 from openpts.device.guard.consent import Consent
-from openpts.errors import InterruptedRunError, OpenptsError, PurgeError, RunFailedError, UsageError
+from openpts.errors import (
+    InterruptedRunError,
+    OpenptsError,
+    PurgeError,
+    RecordError,
+    RunFailedError,
+    UsageError,
+)
 from openpts.parameters.overrides import Given, conditions_of
 from openpts.procedures.registry import PTS
 from openpts.record.manifest import People, RunState
@@ -224,6 +231,20 @@ def test_a_report_that_can_not_be_made_ends_nothing(tmp_path: Path) -> None:
     runner(tmp_path, lambda event: None, told).run([phase(name, preset) for name in ("xsr", "hir")])
     assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE] * 2
     assert told[-1].entries[0].report_reason == "ZeroDivisionError: a defect of a page"
+
+
+def test_an_index_that_has_no_room_meanwhile_ends_nothing(tmp_path: Path) -> None:
+    told: list[Suite] = []
+
+    def publish(suite: Suite) -> None:
+        told.append(suite)
+        if any(entry.state is SuiteState.RUNNING for entry in suite.entries):
+            raise RecordError("No space left on device")
+
+    subject = runner(tmp_path, lambda event: None, told, ["r"])
+    subject.publish = publish
+    subject.run([phase("xsr", write_oracle(tmp_path, FAST))])
+    assert [entry.state for entry in told[-1].entries] == [SuiteState.COMPLETE]
 
 
 def test_the_suite_is_told_as_it_goes(tmp_path: Path) -> None:

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import click
 
+from openpts.device.guard.consent import Consent
+
 CONFIRM_NAMESPACE: Final[Callable[[Any], Any]] = click.option(
     "--confirm-namespace",
     multiple=True,
@@ -35,3 +37,23 @@ CONSENT_OPTIONS: Final[tuple[Callable[[Any], Any], ...]] = (
     click.option("--erase-signatures", is_flag=True, help="Erase partition tables and file systems found."),
     click.option("--overwrite-file", is_flag=True, help="Overwrite a file that openpts did not create."),
 )
+
+
+def consent_of(
+    *,
+    confirm_serial: str | None,
+    confirm_device_path: str | None,
+    erase_signatures: bool,
+    overwrite_file: bool,
+    confirm_namespace: tuple[Path, ...],
+    confirm_members: tuple[str, ...],
+) -> Consent:
+    """The consent that all of these options give."""
+    return Consent(
+        confirm_serial=confirm_serial,
+        confirm_device_path=confirm_device_path,
+        overwrite_file=overwrite_file,
+        erase_signatures=erase_signatures,
+        confirm_namespaces=confirm_namespace,
+        confirm_members=confirm_members,
+    )

@@ -21,7 +21,10 @@ from openpts.runner.events import (
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
+    RecordDelayed,
     RunEnded,
+    RunGoesOn,
+    RunPaused,
     RunStarted,
     SteadyStateJudged,
     StepFinished,
@@ -49,14 +52,24 @@ def event_lines(event: Event, progress: RunProgress) -> list[str]:
     match event:
         case Healed(healing):
             return [healing.text]
-        case RunStarted(folder, manifest, plan):
-            return [_order_line(manifest, plan), f"run folder {folder}", *_tuning_lines(manifest.tuning)]
-        case PurgeStarted():
-            return ["purge"]
-        case PurgeProgressed():
+        case RunStarted(folder, manifest, plan, resumes_at):
+            return [
+                _order_line(manifest, plan),
+                f"run folder {folder}",
+                *_tuning_lines(manifest.tuning),
+                *([f"resumes at {resumes_at}"] if resumes_at else []),
+            ]
+        case PurgeStarted() | PurgeProgressed() | RunPaused():
             return [progress.phase]
         case PurgeFinished(report):
             return list(purge_lines(report))
+        case RecordDelayed(folder, reason):
+            return [
+                f"can't write the record in {folder}: {reason}; the run pauses before the next steps until "
+                "it can: free space or make it writable, or stop the run"
+            ]
+        case RunGoesOn(paused_ns):
+            return [f"the record is written again: the run goes on after {format_duration(paused_ns)}"]
         case RunEnded():
             return [_end_line(event), *_simulated_lines(progress)]
         case _:

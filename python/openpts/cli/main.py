@@ -108,6 +108,7 @@ _COMMANDS = {
         "Rehearse a test on a simulated drive.",
     ),
     "report": Place("openpts.cli.report:report", "Rebuild the report of runs from their folders alone."),
+    "resume": Place("openpts.cli.resume:resume", "Go on with a run or a suite that was cut off."),
     "run": Place("openpts.cli.run_commands:run", "Run a test. DESTROYS ALL DATA on the target."),
     "sim": Place("openpts.cli.sim:sim", "Show, check and serve simulated drives."),
     "unlock": Place("openpts.cli.unlock:unlock", "Remove a password that an interrupted run left."),

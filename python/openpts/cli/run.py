@@ -9,18 +9,24 @@ from typing import IO, Any, Final
 
 import click
 
-from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS
+from openpts.cli.consent_options import CONFIRM_MEMBER, CONFIRM_NAMESPACE, CONSENT_OPTIONS, consent_of
+from openpts.cli.heard_apart import heard_apart
 from openpts.cli.help_order import InOrder, together
 from openpts.cli.io_engine import NUMA, EngineArgs
 from openpts.cli.procedure_options import Choices, choices_of, help_of, options_of
 from openpts.cli.quick_on_simulated import quick_on_simulated
 from openpts.cli.report import print_result, report_on
-from openpts.cli.run_display import LiveDisplay, PlainLog
-from openpts.cli.terminal import can_be_drawn_over
-from openpts.device.guard.consent import Consent
+from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
-from openpts.errors import InterruptedRunError, LostRecordError, OpenptsError, RunFailedError, UsageError
+from openpts.errors import (
+    InterruptedRunError,
+    LostRecordError,
+    OpenptsError,
+    RunFailedError,
+    UnwritableRecordError,
+    UsageError,
+)
 from openpts.procedures.kit.procedure import Procedure
 from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
@@ -149,12 +155,6 @@ def order_of(
     choices: Choices,
     *,
     purge: str | None = None,
-    confirm_serial: str | None,
-    confirm_device_path: str | None,
-    erase_signatures: bool,
-    overwrite_file: bool,
-    confirm_namespace: tuple[Path, ...],
-    confirm_members: tuple[str, ...],
     operator: str | None,
     auditor: str | None,
     sponsor: str | None,
@@ -166,6 +166,7 @@ def order_of(
     scenario: str | None,
     tune: bool,
     describe: Path | None,
+    **consent: Any,
 ) -> Order:
     """What a run is ordered to be, from ``RUN_OPTIONS`` and the choices for its test."""
     engine = EngineArgs(io_path=io_path, cpus=cpus)
@@ -178,14 +179,7 @@ def order_of(
             quick_on_simulated(choices, parse_simulated_target(target)) if on_simulated else choices.adjust
         ),
         admit=choices.admit,
-        consent=Consent(
-            confirm_serial=confirm_serial,
-            confirm_device_path=confirm_device_path,
-            overwrite_file=overwrite_file,
-            erase_signatures=erase_signatures,
-            confirm_namespaces=confirm_namespace,
-            confirm_members=confirm_members,
-        ),
+        consent=consent_of(**consent),
         purge_choice=choices.purge(purge),
         people=choices.people(People(operator, auditor, sponsor)),
         command_line=tuple(sys.argv[1:]),
@@ -214,7 +208,7 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
             return run_test(test, order, [note_folder, hear]).folder
     except (InterruptedRunError, RunFailedError) as error:
         raise type(error)(f"{error}; {_what_is_kept(folders)}") from error
-    except LostRecordError:
+    except (LostRecordError, UnwritableRecordError):
         raise
     except OpenptsError as error:
         if folders:
@@ -224,16 +218,16 @@ def run_and_log(test: Procedure, order: Order, stream: IO[str]) -> Path:
 
 @contextmanager
 def display_on(stream: IO[str]) -> Iterator[Listener]:
-    """A live panel on a terminal, a plain log anywhere else."""
-    if can_be_drawn_over(stream):
-        with LiveDisplay(stream) as display:
-            yield display.hear
-    else:
-        yield PlainLog(lambda line: click.echo(line, file=stream)).hear
+    """A live panel on a terminal, a plain log anywhere else; neither holds up what it shows."""
+    with heard_apart(shown_on(stream)) as hear:
+        yield hear
 
 
 def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     steps = len(read_run(folders[0]).steps)
-    return f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them"
+    return (
+        f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them, "
+        f"`openpts resume {folders[0]}` goes on"
+    )

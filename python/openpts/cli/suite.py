@@ -1,9 +1,11 @@
 """`openpts run all`: the whole suite on one target, one folder for each test and an index page."""
 
 import json
+import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, Any
@@ -24,16 +26,22 @@ from openpts.cli.procedure_options import (
 )
 from openpts.cli.report import report_on
 from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
-from openpts.errors import OpenptsError
+from openpts.device.guard.consent import Consent
+from openpts.errors import OpenptsError, RecordError
 from openpts.fields.conditions import Conditions
+from openpts.folder_files import read_file
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
-from openpts.procedures.registry import PTS
-from openpts.record.suite import Suite, SuiteEntry, write_suite
-from openpts.record.writer import RunWriter
+from openpts.procedures.registry import PTS, procedure_of
+from openpts.record.manifest import RunState
+from openpts.record.reader import read_manifest, stored_run
+from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite, write_suite
+from openpts.record.writer import DATABASE_NAME, INPUT_FOLDER, RunWriter
 from openpts.runner.events import Listener
-from openpts.runner.suite import SuitePart, SuiteRunner
+from openpts.runner.resumed_run import Resumption
+from openpts.runner.run import Order
+from openpts.runner.suite import DONE, SuitePart, SuiteRunner, entries_of
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots
 from openpts.units import format_capacity, format_duration
@@ -92,8 +100,6 @@ def run_all(
     fails, the results of the others are kept and the suite continues; it ends if a purge fails, if a target
     is refused or gone, or if it is stopped.
     """
-    from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
-
     stream = sys.stderr if as_json else sys.stdout
     all_choices = _choices_of(tests or tuple(PTS.values()), options)
     _announce(target, all_choices, stream)
@@ -101,23 +107,101 @@ def run_all(
     RunWriter.check_free(folder)
     folder.mkdir(parents=True, exist_ok=True)
     parts = [
-        SuitePart(choices.test, order_of(target, choices, out=None, **options)) for choices in all_choices
+        SuitePart(choices.test, _with_seed(order_of(target, choices, out=None, **options)))
+        for choices in all_choices
     ]
     suite = Suite(
         target=target,
+        entries=entries_of(parts),
+        ordered=parts[0].order.ordered,
+        people=parts[0].order.people,
         revision=all_choices[0].drive_class.revision,
         command_line=tuple(sys.argv[1:]),
         started_at=datetime.now(UTC).isoformat(timespec="seconds"),
     )
     runner = _runner(folder, suite, stream, keep_going=keep_going, no_report=no_report)
+    _run_parts(runner, parts, stream, as_json=as_json)
+
+
+def resume_suite(
+    folder: Path,
+    target: str | None,
+    consent: Consent,
+    accepted: Mapping[str, bool],
+    stream: IO[str],
+    *,
+    no_report: bool,
+    as_json: bool,
+) -> None:
+    """Go on with the test of the suite that was cut off, and with those behind it.
+
+    Raises RecordError if the suite has come to its end, or does not say what was ordered.
+    """
+    suite = read_suite(folder)
+    if suite.ordered is None:
+        raise RecordError(
+            f"can't resume {folder}: an openpts made it that did not keep what resuming needs; resume the "
+            "run folders in it, or run the suite again"
+        )
+    suite = replace(
+        suite,
+        ordered=replace(suite.ordered, target=target or suite.ordered.target),
+        entries=tuple(_as_recorded(folder, entry) for entry in suite.entries),
+    )
+    if suite.ended_at is not None and all(entry.state in DONE for entry in suite.entries):
+        raise RecordError(f"{folder} has come to its end: no test is left to resume")
+    parts = [_part_again(folder, suite, entry, consent, accepted) for entry in suite.entries]
+    runner = _runner(folder, replace(suite, ended_at=None), stream, keep_going=True, no_report=no_report)
+    _run_parts(runner, parts, stream, as_json=as_json)
+
+
+def _as_recorded(folder: Path, entry: SuiteEntry) -> SuiteEntry:
+    """The state of a test, which may have come to its end just before the suite was killed."""
+    run_folder = folder / entry.folder
+    if entry.state in DONE or not (run_folder / DATABASE_NAME).exists():
+        return entry
+    is_complete = read_manifest(run_folder).state is RunState.COMPLETE
+    return replace(entry, state=SuiteState.COMPLETE, reason=None) if is_complete else entry
+
+
+def _part_again(
+    folder: Path, suite: Suite, entry: SuiteEntry, consent: Consent, accepted: Mapping[str, bool]
+) -> SuitePart:
+    """A test that goes on where it has a record, and begins where it has none."""
+    test, run_folder, ordered = procedure_of(entry.test), folder / entry.folder, suite.ordered
+    begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists()
+    if begins and entry.conditions is not None and ordered is not None:
+        order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
+        order = replace(order, inputs=_inputs_of(folder, suite))
+    else:
+        wanted = Resumption(stored_run(run_folder), **accepted)
+        order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
+    return SuitePart(test, order)
+
+
+def _inputs_of(folder: Path, suite: Suite) -> dict[str, bytes]:
+    """The files that the operator wrote for the suite: each of its runs has a copy."""
+    kept = [path for entry in suite.entries for path in (folder / entry.folder / INPUT_FOLDER).glob("*")]
+    return {path.name: read_file(path.parent, path.name) for path in kept}
+
+
+def _with_seed(order: Order) -> Order:
+    """Seeds are drawn when the suite begins: a test has the same if the suite is resumed before it."""
+    return replace(order, seed=secrets.randbits(63)) if order.seed is None else order
+
+
+def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str], *, as_json: bool) -> None:
+    from openpts.report.suite_index import INDEX_NAME  # noqa: PLC0415 slow to load
+
+    index = runner.folder / INDEX_NAME
     try:
         runner.run(parts)
     except OpenptsError as error:
-        raise type(error)(f"{error}; {folder / INDEX_NAME} lists the state of each test") from error
+        raise type(error)(f"{error}; {index} lists the state of each test") from error
     finally:
         if as_json:
             click.echo(json.dumps(msgspec.to_builtins(runner.suite), indent=2))
-    click.echo(f"index: {folder / INDEX_NAME}", file=stream)
+    click.echo(f"index: {index}", file=stream)
 
 
 def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no_report: bool) -> SuiteRunner:

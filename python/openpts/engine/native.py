@@ -6,7 +6,7 @@ from openpts import _native
 from openpts.engine.contract import EngineProgress, OutstandingIo
 from openpts.engine.options import CompletionWait, Demand, IoPath, NativeOptions
 from openpts.engine.program_queue import ProgramQueue
-from openpts.errors import EngineUnavailableError
+from openpts.errors import EngineUnavailableError, UsageError
 from openpts.vocabulary.facts import Fact, Facts, TargetFacts
 from openpts.vocabulary.own_share import own_latency_facts
 
@@ -28,7 +28,7 @@ class NativeEngine(ProgramQueue):
     ) -> None:
         self._options = options or NativeOptions()
         self._path, self._probed = self._choose_path(descriptor, target.sector_bytes)
-        capture = self._options.capture
+        capture, resumed = self._options.capture, self._options.resumed
         try:
             engine = _native.Engine(
                 descriptor,
@@ -45,9 +45,12 @@ class NativeEngine(ProgramQueue):
                 cpus=list(self._options.cpus),
                 most_errors=self._options.most_errors,
                 capture=None if capture is None else (capture.folder, capture.lba_bytes),
+                resumed=None if resumed is None else (resumed.interruptions, resumed.streams),
             )
         except _native.UnavailableError as error:
             raise EngineUnavailableError(_unavailable(str(error))) from error
+        except ValueError as error:
+            raise UsageError(str(error)) from error
         self._rings = engine
         self._threads = demand.tc * (demand.qd if self._path is IoPath.SYNC else 1)
         super().__init__(engine, target, self._options.interval_ns)

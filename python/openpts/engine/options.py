@@ -60,6 +60,17 @@ class CaptureSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class Resumed:
+    """What an engine goes on from: ``streams`` of the last sample of ``interruptions`` engines before it.
+
+    ``streams`` is empty where none of them finished a step.
+    """
+
+    interruptions: int
+    streams: str
+
+
+@dataclass(frozen=True, slots=True)
 class NativeOptions:
     """Choices of the operator; the defaults suit a test.
 
@@ -75,3 +86,4 @@ class NativeOptions:
     interval_ns: int = NS_PER_S
     interval_histograms: bool = True
     capture: CaptureOrder | None = None
+    resumed: Resumed | None = None

@@ -48,6 +48,7 @@ def _sample_of(
         ios_by_block_size=tuple(result.ios_by_block_size),
         ios_by_zone=tuple(result.ios_by_zone),
         standstills=tuple(Standstill(*standstill) for standstill in result.standstills),
+        streams=result.streams,
         **_operations(result.operations),
     )
 

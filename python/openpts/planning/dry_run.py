@@ -183,6 +183,11 @@ def record_bytes(planned: Sequence[PlannedApply], interval_ns: int) -> int:
     )
 
 
+def largest_program_bytes(planned: Sequence[PlannedApply], interval_ns: int) -> int:
+    """What the largest program, which runs without a pause, adds to run.db."""
+    return max(record_bytes([one], interval_ns) for one in planned)
+
+
 def capture_bytes(planned: Sequence[PlannedApply], drive: AssumedDrive) -> int:
     """Size of the files with every single I/O, at the rates of the assumed drive."""
     return round(

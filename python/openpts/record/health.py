@@ -11,11 +11,16 @@ from openpts.vocabulary.phase import Phase
 
 
 class Occasion(StrEnum):
-    """When a log was read: before the first purge, as the test asked for it, or after the last step."""
+    """When a log was read: before the first purge, as the test asked for it, or after the last step.
+
+    RESUMED: before an attempt that goes on with the run. SET_ASIDE: for steps that were carried out again.
+    """
 
     BEFORE = "before"
     DURING = "during"
     AFTER = "after"
+    RESUMED = "resumed"
+    SET_ASIDE = "set_aside"
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,53 @@ class People:
 
 
 @dataclass(frozen=True, slots=True)
+class Ordered:
+    """What the operator ordered beside the conditions: a resumed run is carried out in the same way.
+
+    ``target`` and ``purge`` are in the operator's words; ``telemetry_period_s`` None: nothing was sampled.
+    """
+
+    target: str
+    purge: str
+    io_path: str | None
+    completion_wait: str
+    cpus: tuple[int, ...]
+    pin_to_node: bool
+    most_errors: int
+    tune: bool
+    telemetry_period_s: float | None
+    power_command: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One process's work on the run; the first begins it, each further one resumes it.
+
+    ``steps`` are those recorded before it, set aside or not. ``went_on_at`` is where in the script a resumed
+    one began, in words; ``idle_ns`` the time without I/O before it, None where no step came before or the
+    drive is simulated; ``power_cycles`` those of the drive meanwhile, None where its log does not say.
+    ``set_aside`` are purges in it, or before it, whose cycle was begun again. ``ended_at``, ``end`` and
+    ``reason`` are those of the run's manifest for the last attempt, which has None; RUNNING: it was killed,
+    or lost its power, some time after ``ended_at``, when its last step ended, or it began.
+    """
+
+    started_at: str
+    pid: int
+    host: str
+    boot_id: str | None
+    kernel: str | None
+    openpts: str | None
+    steps: int = 0
+    went_on_at: str = ""
+    idle_ns: int | None = None
+    power_cycles: int | None = None
+    set_aside: tuple[PurgeReport, ...] = ()
+    ended_at: str | None = None
+    end: RunState | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Manifest:
     """One per run. Times are ISO 8601, UTC; ``test_id`` is unique per run (header: Test ID No.).
 
@@ -38,7 +85,8 @@ class Manifest:
     ``host_before`` and ``host_after`` are the settings and states of the host around the test; ``telemetry``
     says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
-    ``tuning`` is what was set on the host for it.
+    ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
+    that were made before runs could be resumed.
     """
 
     test_id: str
@@ -66,3 +114,5 @@ class Manifest:
     healed: tuple[str, ...] = ()
     scenario: Scenario | None = None
     tuning: tuple[ChangeReport, ...] = ()
+    ordered: Ordered | None = None
+    attempts: tuple[Attempt, ...] = ()

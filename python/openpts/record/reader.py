@@ -20,7 +20,7 @@ from openpts.record.decoding import Count, Finite, Moment, decode_json, in_visib
 from openpts.record.frames import frame
 from openpts.record.health import HealthRecord, Occasion, TelemetryPoint, TelemetrySeries
 from openpts.record.manifest import Manifest
-from openpts.record.schema import READABLE_VERSIONS
+from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.stored_samples import stored_samples
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
 from openpts.visible_text import visible_line
@@ -66,6 +66,18 @@ class StepRecord:
 
     place: StepPlace
     sample: Sample
+
+
+class LastStep(NamedTuple):
+    """What is known at the end of a record: ``steps`` are all so far; the rest is of the last of them.
+
+    ``stored_at`` is ISO 8601, UTC; ``ended_ns`` on the engine's clock.
+    """
+
+    steps: int
+    stored_at: str | None
+    ended_ns: int
+    streams: str
 
 
 @dataclass(frozen=True)
@@ -209,6 +221,22 @@ def stored_run(folder: Path, *, interval_histograms: bool = False) -> Run:
             health=_health(connection),
             sampled=tuple(TelemetryPoint(*row) for row in _rows(connection, _TELEMETRY)),
         )
+
+
+def last_step(folder: Path) -> LastStep:
+    """What resuming a run needs of its record's end. Raises RecordError, also for a record without it."""
+    with _opened(folder) as connection:
+        (version,) = connection.execute("PRAGMA user_version").fetchone()
+        if version != SCHEMA_VERSION:
+            raise RecordError(
+                f"can't resume {folder}: its record has version {version}, and what resuming needs is in "
+                f"records of version {SCHEMA_VERSION} only; run the test again"
+            )
+        (count,) = connection.execute("SELECT count(*) FROM step").fetchone()
+        found = connection.execute(
+            "SELECT stored_at, started_ns + elapsed_ns, streams FROM step ORDER BY step_id DESC LIMIT 1"
+        ).fetchone()
+        return LastStep(count, *(found or (None, 0, "")))
 
 
 @contextmanager

@@ -7,17 +7,19 @@ Version 3: cycle, part and number for round, since there are eight tests; counts
 Version 4: health, telemetry and the temperature of intervals; the manifest has the host's settings before and
 after.
 Version 5: standstill, and steps that were repeated. A folder of version 4 has neither, and is read as it is.
+Version 6: the streams at the end of each step, and the attempts and orders of the manifest: what a run that
+was cut off is resumed from. A folder of an earlier version has none of them, and is read as it is.
 """
 
 from typing import Final
 
 from openpts.units import KIB
 
-SCHEMA_VERSION: Final = 5
-READABLE_VERSIONS: Final = frozenset({4, SCHEMA_VERSION})
+SCHEMA_VERSION: Final = 6
+READABLE_VERSIONS: Final = frozenset({4, 5, SCHEMA_VERSION})
 
 REPEATED: Final = "repeated"
-"""State of a step that was complete and was carried out again: it counts for nothing."""
+"""State of a step that was carried out again, in the same attempt or a later one: it counts for nothing."""
 
 # A histogram takes some 2 to 6 KB: in SQLite's usual pages of 4 KiB it would waste as much again, and so it
 # would in a table WITHOUT ROWID, which moves rows of more than a quarter of a page to pages of their own.
@@ -55,7 +57,9 @@ CREATE TABLE step (
     failure_operation   TEXT,
     failure_offset_bytes INTEGER,
     failure_length_bytes INTEGER,
-    failure_reason      TEXT                -- NULL without a failure
+    failure_reason      TEXT,               -- NULL without a failure
+    streams             TEXT NOT NULL,      -- the threads' streams at its end, in the engine's form; or empty
+    stored_at           TEXT NOT NULL       -- ISO 8601, UTC
 ) STRICT;
 
 CREATE TABLE operation (
@@ -118,7 +122,7 @@ CREATE TABLE standstill (                   -- openpts itself did not run, in a 
 
 CREATE TABLE health_reading (               -- what the device's own log said at one moment
     position            INTEGER PRIMARY KEY,
-    occasion            TEXT NOT NULL,      -- record.health.Occasion: before, during, after
+    occasion            TEXT NOT NULL,      -- record.health.Occasion
     cycle               INTEGER NOT NULL,   -- 0 before the first purge
     part                TEXT,               -- vocabulary.phase.Phase; NULL before and after the run
     number              INTEGER,

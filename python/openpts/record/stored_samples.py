@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from msgspec import Struct, ValidationError
 
@@ -225,7 +225,7 @@ def _interval_operations(
     return found
 
 
-def _all(stored: _Operations) -> _Operations:
+def _all(stored: _Operations) -> dict[str, Any]:
     """What has no row had no I/O."""
     return {"read": NOTHING, "write": NOTHING, **stored}
 

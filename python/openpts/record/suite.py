@@ -1,6 +1,6 @@
 """What became of each test of a suite: suite.json beside the run folders."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
@@ -8,7 +8,9 @@ import msgspec
 
 from openpts.errors import RecordError
 from openpts.folder_files import read_file, write_files
+from openpts.procedures.registry import AnyConditions
 from openpts.record.decoding import decode_json
+from openpts.record.manifest import Ordered, People
 
 SUITE_NAME = "suite.json"
 
@@ -26,7 +28,11 @@ class SuiteState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class SuiteEntry:
-    """One test. ``folder`` is a name in the suite's, ``reports`` are in that; ``section`` is one of PTS."""
+    """One test. ``folder`` is a name in the suite's, ``reports`` are in that; ``section`` is one of PTS.
+
+    ``conditions`` are those that were ordered, for a suite that is resumed before the test has begun; None in
+    older suites.
+    """
 
     test: str
     title: str
@@ -36,6 +42,7 @@ class SuiteEntry:
     reason: str | None = None
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
+    conditions: AnyConditions | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +50,7 @@ class Suite:
     """All tests in the order in which they run. Times are ISO 8601, UTC.
 
     ``reports`` are those on all tests together, beside suite.json; ``report_reason`` says why there is none.
+    ``ordered`` and ``people`` are of all tests; None and empty in older suites.
     """
 
     target: str
@@ -53,6 +61,8 @@ class Suite:
     ended_at: str | None = None
     reports: tuple[str, ...] = ()
     report_reason: str | None = None
+    ordered: Ordered | None = None
+    people: People = field(default_factory=People)
 
 
 def write_suite(folder: Path, suite: Suite) -> None:

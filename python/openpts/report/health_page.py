@@ -140,9 +140,14 @@ def _amount(value: float) -> str:
 
 
 def _around(run: Run) -> tuple[HealthRecord | None, HealthRecord | None]:
-    """The reading before the run, and the one after it, which a run that was killed does not have."""
-    by_occasion = {record.occasion: record for record in run.health}
-    return by_occasion.get(Occasion.BEFORE), by_occasion.get(Occasion.AFTER)
+    """The reading before the run, and the one after it, which a run that was killed does not have.
+
+    One that was resumed has such readings of each attempt: of its first, and of its last.
+    """
+    firsts = [record for record in run.health if record.occasion is Occasion.BEFORE]
+    ends = [record for record in run.health if record.occasion in {Occasion.AFTER, Occasion.RESUMED}]
+    has_ended = bool(ends) and ends[-1].occasion is Occasion.AFTER
+    return (firsts[0] if firsts else None), (ends[-1] if has_ended else None)
 
 
 def _blocks(run: Run) -> tuple[Block, ...]:
@@ -276,20 +281,31 @@ def _delta(field: _Field, name: str, before: Mapping[str, float], after: Mapping
     return Cell(cells.signed(value, field.decimals), value, tone=tone)
 
 
+def _named_readings(run: Run) -> list[tuple[str, HealthRecord]]:
+    """The readings around the run, and between its attempts if it was resumed."""
+    names = {
+        Occasion.BEFORE: "Before the run",
+        Occasion.AFTER: "After an attempt that was cut off",
+        Occasion.RESUMED: "Before the run was resumed",
+    }
+    last = _around(run)[1]
+    return [
+        ("After the run" if record is last else names[record.occasion], record)
+        for record in run.health
+        if record.occasion in names
+    ]
+
+
 def _readings(run: Run) -> Table:
     """When the log was read, and from where."""
-    records = [record for record in _around(run) if record is not None]
     during = sum(record.occasion is Occasion.DURING for record in run.health)
     return items_table(
         "device-health-readings",
         "Readings",
         [
             *(
-                (
-                    capitalised(f"{record.occasion} the run"),
-                    f"{date_and_time(record.read_at)}: {record.reading.source}",
-                )
-                for record in records
+                (when, f"{date_and_time(record.read_at)}: {record.reading.source}")
+                for when, record in _named_readings(run)
             ),
             ("During the run", f"{during:,}"),
         ],

@@ -11,6 +11,7 @@ from typing import Final
 
 from openpts.errors import RecordError
 from openpts.folder_files import check_folder, open_file, read_file, write_files
+from openpts.ownership import CLAIM_NAME
 from openpts.record.suite import SUITE_NAME
 from openpts.record.writer import CAPTURE_FOLDER, DATABASE_NAME, INPUT_FOLDER
 from openpts.report.earlier_report import LINE, checksum_of
@@ -20,8 +21,9 @@ SUMS_NAME: Final = "SHA256SUMS"
 RECORD_PATTERNS: Final = (
     DATABASE_NAME,
     f"{DATABASE_NAME}-wal",  # only of a run that was killed, or that still goes on
+    CLAIM_NAME,
     f"{INPUT_FOLDER}/*",
-    f"{CAPTURE_FOLDER}/*",
+    f"{CAPTURE_FOLDER}*/*",  # one for each attempt at the run
 )
 SUITE_FILES: Final = (SUITE_NAME, INDEX_NAME)
 
@@ -39,8 +41,8 @@ class RecordFile:
 def record_files(folders: Sequence[Path]) -> list[RecordFile]:
     """What belongs to the records of run folders. Raises RecordError for what can't be read, or is a link."""
     for folder in folders:
-        for name in (CAPTURE_FOLDER, INPUT_FOLDER):
-            _check_folder(folder, name)
+        for path in (*folder.glob(f"{CAPTURE_FOLDER}*"), folder / INPUT_FOLDER):
+            _check_folder(folder, path.name)
     files = [
         (folder, path)
         for folder in folders

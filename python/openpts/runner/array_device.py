@@ -9,6 +9,7 @@ import msgspec
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
 from openpts.device.md_array import read_array
 from openpts.device.purge.method import Progress
@@ -21,6 +22,7 @@ from openpts.errors import UsageError
 from openpts.gauge import Gauge
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
+from openpts.ownership import RunOwner
 from openpts.runner.array_purge import ArrayPurge
 from openpts.runner.healing import Healing
 from openpts.runner.physical_device import PhysicalDevice
@@ -138,6 +140,7 @@ class ArrayDevice:
     purging: ArrayPurge
     roots: SystemRoots
     journal: Journal
+    owner: RunOwner
     healed: tuple[Healing, ...] = ()
     _held: ExitStack = field(default_factory=ExitStack)
     _opened: PhysicalDevice | None = None
@@ -152,15 +155,22 @@ class ArrayDevice:
         roots: SystemRoots,
         journal: Journal,
         healed: tuple[Healing, ...],
+        *,
+        run_id: str | None = None,
     ) -> Iterator["ArrayDevice"]:
-        """The array, open by the guard, and closed at the end. Raises OpenptsError."""
+        """The array, open by the guard, and closed at the end. Raises OpenptsError.
+
+        Its members are claimed throughout, also while it is taken apart.
+        """
         array = read_array(BlockDevice.of_node(path.path, roots))
-        device = cls(path, consent, ArrayPurge(array, consent.confirm_members, roots), roots, journal, healed)
-        device._open()
-        try:
-            yield device
-        finally:
-            device._close()
+        purging = ArrayPurge(array, consent.confirm_members, roots)
+        with drive_claimed(array.device, run_id, roots) as owner:
+            device = cls(path, consent, purging, roots, journal, owner, healed)
+            device._open()
+            try:
+                yield device
+            finally:
+                device._close()
 
     @property
     def facts(self) -> TargetFacts:
@@ -237,7 +247,7 @@ class ArrayDevice:
         return self._opened
 
     def _open(self) -> None:
-        target = self._held.enter_context(open_target(self.path, self.consent, self.roots))
+        target = self._held.enter_context(open_target(self.path, self.consent, self.roots, self.owner.run_id))
         cache = self._held.enter_context(write_cache_control(target, self.roots, self.journal))
         self._opened = PhysicalDevice(target, self.roots, cache, self.healed)
 

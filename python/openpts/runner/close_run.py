@@ -9,8 +9,8 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import CaptureOrder
 from openpts.errors import InterruptedRunError, OpenptsError, RecordError
 from openpts.record.health import Occasion
+from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import RunState
-from openpts.record.writer import RunWriter
 from openpts.runner.events import Listener, RunEnded
 from openpts.runner.script_runner import LiveDriver
 from openpts.vocabulary.facts import CaptureReport, Facts
@@ -37,7 +37,9 @@ def place_for_capture(run_folder: Path, order: CaptureOrder | None) -> Iterator[
 
 
 @contextmanager
-def kept_capture(engine: CapturingEngine, order: CaptureOrder | None, writer: RunWriter) -> Iterator[None]:
+def kept_capture(
+    engine: CapturingEngine, order: CaptureOrder | None, writer: LastingWriter
+) -> Iterator[None]:
     """When the block is left, the engine is stopped, its files are complete and the record knows of them."""
     try:
         yield
@@ -65,10 +67,17 @@ def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:
 
 
 @contextmanager
-def environment_kept(driver: LiveDriver, writer: RunWriter, host: Callable[[], Facts]) -> Iterator[None]:
-    """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends."""
-    writer.update_manifest(host_before=host(), telemetry=driver.sampler.facts)
-    driver.health(Occasion.BEFORE)
+def environment_kept(
+    driver: LiveDriver, writer: LastingWriter, host: Callable[[], Facts], begins: Occasion
+) -> Iterator[None]:
+    """Keep in the record what surrounds the test: before it, beside it, and after it, however it ends.
+
+    What ``begins`` is the whole run or an attempt that goes on with it; the host before is that of the first.
+    """
+    if begins is Occasion.BEFORE:
+        writer.update_manifest(host_before=host())
+    writer.update_manifest(telemetry=driver.sampler.facts)
+    driver.health(begins)
     try:
         with driver.sampler.running():
             yield
@@ -79,7 +88,7 @@ def environment_kept(driver: LiveDriver, writer: RunWriter, host: Callable[[], F
 
 
 @contextmanager
-def closing_record(writer: RunWriter, emit: Listener) -> Iterator[Callable[[], None]]:
+def closing_record(writer: LastingWriter, emit: Listener) -> Iterator[Callable[[], None]]:
     """Close the record when the block is left; call what is yielded when the test came to its end."""
     end = RunEnded(RunState.FAILED, "openpts itself failed")
 

@@ -4,7 +4,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from typing import Protocol
 
+from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
+from openpts.device.guard.drive_claim import drive_claimed
 from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
@@ -16,6 +18,7 @@ from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.gauge import Gauge
 from openpts.journal import Journal
+from openpts.ownership import RunOwner
 from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
@@ -35,6 +38,10 @@ class DeviceUnderTest(Protocol):
     @property
     def facts(self) -> TargetFacts:
         """The device as an engine sees it."""
+
+    @property
+    def owner(self) -> RunOwner:
+        """The run that it is ours for, and its names; only of a device that is open for writing."""
 
     @property
     def healed(self) -> tuple[Healing, ...]:
@@ -96,23 +103,38 @@ class DeviceUnderTest(Protocol):
 
 
 @contextmanager
-def device_under_test(text: str, consent: Consent, *, for_writing: bool) -> Iterator[DeviceUnderTest]:
+def drive_kept(text: str) -> Iterator[None]:
+    """Keep a drive claimed as long as the block lasts, also between runs; nothing else is kept."""
+    target = None if names_simulated(text) else parse_target(text)
+    if not isinstance(target, BlockTarget):
+        yield
+        return
+    roots = SystemRoots()
+    with drive_claimed(BlockDevice.of_node(target.path, roots), None, roots):
+        yield
+
+
+@contextmanager
+def device_under_test(
+    text: str, consent: Consent, *, for_writing: bool, run_id: str | None = None
+) -> Iterator[DeviceUnderTest]:
     """The device that the operator's text names, closed at the end.
 
-    What exists is opened by the guard if anything on it is to change, after what a run that was killed had
-    left on it was put back. Raises OpenptsError.
+    What exists is claimed for the run (None: one without a record) and opened by the guard if anything on it
+    is to change, after what a run that was killed had left on it was put back. Raises OpenptsError.
     """
     if names_simulated(text):
-        yield SimulatedDevice.of(parse_simulated_target(text))
+        yield SimulatedDevice.of(parse_simulated_target(text), run_id)
         return
     target, roots, journal = parse_target(text), SystemRoots(), Journal.of_machine()
     healed = heal_before_run(target, journal, roots) if for_writing else ()
     if for_writing and consent.confirm_members and isinstance(target, BlockTarget):
-        with ArrayDevice.opened(target, consent, roots, journal, healed) as array:
+        with ArrayDevice.opened(target, consent, roots, journal, healed, run_id=run_id) as array:
             yield array
         return
+    opening = open_target(target, consent, roots, run_id) if for_writing else open_for_reading(target, roots)
     with (
-        open_target(target, consent, roots) if for_writing else open_for_reading(target, roots) as opened,
+        opening as opened,
         write_cache_control(opened, roots, journal) as cache,
     ):
         yield PhysicalDevice(opened, roots, cache, healed)

@@ -26,11 +26,15 @@ class Healed:
 
 @dataclass(frozen=True, slots=True)
 class RunStarted:
-    """The run folder exists and the device is ours; ``plan`` is the longest that this run can get."""
+    """The run folder exists and the device is ours; ``plan`` is the longest that this run can get.
+
+    ``resumes_at`` says where a run that was cut off goes on, and what stands; empty if it begins.
+    """
 
     folder: Path
     manifest: Manifest
     plan: tuple[PlannedApply, ...]
+    resumes_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +98,30 @@ class StoodStill:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordDelayed:
+    """The disk of the record takes no more for now: the run pauses when the steps that run have ended."""
+
+    folder: Path
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunPaused:
+    """Nothing is measured until the disk of the record takes what was measured; reported each second."""
+
+    folder: Path
+    reason: str
+    paused_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class RunGoesOn:
+    """All that was measured is in the record again, and the run goes on."""
+
+    paused_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class StepFinished:
     """One step is measured."""
 
@@ -138,6 +166,9 @@ Event = (
     | Ticked
     | IoHangs
     | StoodStill
+    | RecordDelayed
+    | RunPaused
+    | RunGoesOn
     | StepFinished
     | SteadyStateJudged
     | CycleEnded

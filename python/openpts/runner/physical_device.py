@@ -10,6 +10,7 @@ from typing import Final
 from openpts.device.block_device import BlockDevice
 from openpts.device.file_system import device_below
 from openpts.device.gauges import disks_below, drive_gauges, foreign_gauge, others_gauge
+from openpts.device.guard.drive_claim import owner_note
 from openpts.device.health.health import read_health
 from openpts.device.health.self_test import self_test_fact
 from openpts.device.identity.identity import dut_facts
@@ -33,6 +34,7 @@ from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.settings import host_settings
 from openpts.host.tuning import host_changes
 from openpts.journal import Journal
+from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
@@ -108,6 +110,12 @@ class PhysicalDevice:
     def facts(self) -> TargetFacts:
         return self.target.facts
 
+    @property
+    def owner(self) -> RunOwner:
+        """See the protocol."""
+        assert self.target.owner is not None  # noqa: S101 what was opened for reading belongs to no run
+        return self.target.owner
+
     def identity(self) -> Facts:
         """Raises TargetError if the drive has gone."""
         return dut_facts(self.target.facts, self.roots) | kernel_threads_fact(self.target.facts, self.roots)
@@ -125,7 +133,7 @@ class PhysicalDevice:
         stimulus = step.stimulus
         if stimulus is None:
             return ()
-        notes = kernel_threads_note(self.target, self.roots)
+        notes = (*owner_note(self.target), *kernel_threads_note(self.target, self.roots))
         if not stimulus.operations.read or not has_unwritten_parts(self.target):
             return notes
         return (

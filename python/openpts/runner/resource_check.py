@@ -10,7 +10,7 @@ from openpts.device.targets.free_space import SpaceNeed, check_space
 from openpts.engine.options import CaptureOrder, Demand, NativeOptions
 from openpts.errors import RecordError, TargetError, UsageError
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import PlannedApply, capture_bytes, record_bytes
+from openpts.planning.dry_run import PlannedApply, capture_bytes, largest_program_bytes, record_bytes
 from openpts.record.writer import CAPTURE_FOLDER
 from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.units import NS_PER_S, format_block_size, format_capacity
@@ -97,7 +97,8 @@ def check_free_space(
     """Raises TargetError if the target's storage, or the disk of the run folder, would run full."""
     needs = device.space_needs(written_range_bytes(planned, device.facts))
     place = _existing(folder)
-    record = SpaceNeed(place, record_bytes(planned, interval_ns), f"the record in {folder}")
+    stored_bytes = record_bytes(planned, interval_ns) + largest_program_bytes(planned, interval_ns)
+    record = SpaceNeed(place, stored_bytes, f"the record in {folder} and its reserve")
     captured = capture_bytes(planned, AssumedDrive())
     capture = (SpaceNeed(place, captured, "the files of every single I/O"),) if captured else ()
     try:
@@ -152,9 +153,11 @@ def interval_ns(minute_ns: int) -> int:
 
 
 def captured(
-    options: NativeOptions, steps: Sequence[Step], folder: Path, target: TargetFacts
+    options: NativeOptions, steps: Sequence[Step], folder: Path, target: TargetFacts, attempt: int
 ) -> NativeOptions:
     """The options with a capture in the run folder, which is made, if any step is to be captured.
+
+    Each attempt at the run has a folder of its own: the files of one are written once.
 
     Raises RecordError if it can't be made.
     """
@@ -164,7 +167,7 @@ def captured(
     ]
     if not granules:
         return options
-    files = folder / CAPTURE_FOLDER
+    files = folder / (CAPTURE_FOLDER if attempt == 1 else f"{CAPTURE_FOLDER}-{attempt}")
     try:
         files.mkdir(parents=True, exist_ok=True)
     except OSError as error:

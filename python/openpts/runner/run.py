@@ -7,28 +7,34 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Final
+from typing import Final, Self
 
 from openpts.device.guard.consent import Consent
 from openpts.engine.contract import CapturingEngine
-from openpts.engine.options import NativeOptions
+from openpts.engine.options import CompletionWait, IoPath, NativeOptions
+from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
+from openpts.ownership import folder_claimed, new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
-from openpts.record.manifest import Manifest, People
+from openpts.record.health import Occasion
+from openpts.record.lasting_writer import LastingWriter
+from openpts.record.manifest import Manifest, Ordered, People, RunState
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
+from openpts.runner.attempt import attempt_here
 from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
-from openpts.runner.script_runner import LiveDriver
+from openpts.runner.resumed_run import ResumedRun, Resumption, resumed_run
+from openpts.runner.script_runner import LiveDriver, Past
 from openpts.runner.stop_signals import terminate_as_interrupt
 from openpts.runner.telemetry import TelemetryChoice, sampler_of
 from openpts.system_files import SystemRoots
@@ -56,7 +62,8 @@ class Order:
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
     not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
-    the files that the operator wrote for the run, by the names of their copies.
+    the files that the operator wrote for the run, by the names of their copies. ``resumes``: the run in
+    ``folder`` goes on, under the conditions of its record.
     """
 
     target: str
@@ -76,6 +83,81 @@ class Order:
     description: DescribedDrive = field(default_factory=DescribedDrive)
     inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
+    resumes: Resumption | None = None
+
+    @property
+    def ordered(self) -> Ordered:
+        """What of it a resumed run needs again, and is not in another place of the record."""
+        options = self.options
+        return Ordered(
+            target=self.target,
+            purge=str(self.purge_choice),
+            io_path=options.io_path,
+            completion_wait=options.completion_wait,
+            cpus=options.cpus,
+            pin_to_node=self.pin_to_node,
+            most_errors=options.most_errors,
+            tune=self.tune,
+            telemetry_period_s=self.telemetry.period_s,
+            power_command=self.telemetry.power_command,
+        )
+
+    @classmethod
+    def to_resume(cls, wanted: Resumption, consent: Consent, target: str | None = None) -> Self:
+        """The order of a run that was cut off, once more; ``target`` is where its drive is now.
+
+        Raises RecordError if nothing of it is left to do, or its record is too old to know what was ordered.
+        """
+        run, manifest = wanted.run, wanted.run.manifest
+        ordered = manifest.ordered
+        if manifest.state is RunState.COMPLETE:
+            raise RecordError(f"{run.folder} is complete: nothing is left to resume")
+        if ordered is None:
+            raise RecordError(
+                f"can't resume {run.folder}: an openpts made its record that did not keep what "
+                "resuming needs; run the test again"
+            )
+        ordered = replace(
+            ordered, target=target or ordered.target, io_path=ordered.io_path or _path_of(manifest.engine)
+        )
+        again = cls.again(ordered, manifest.conditions, consent, manifest.people, manifest.command_line)
+        scenario = manifest.scenario or Scenario.SYNTHETIC
+        return replace(again, folder=run.folder, scenario=scenario, resumes=wanted)
+
+    @classmethod
+    def again(
+        cls,
+        ordered: Ordered,
+        conditions: Conditions,
+        consent: Consent,
+        people: People,
+        command_line: tuple[str, ...],
+    ) -> Self:
+        """What was ordered, from a record, under these conditions."""
+        path = ordered.io_path
+        return cls(
+            target=ordered.target,
+            drive_class=conditions.drive_class,
+            adjust=lambda _: conditions,
+            consent=consent,
+            purge_choice=PurgeChoice.parse(ordered.purge),
+            people=people,
+            command_line=command_line,
+            seed=conditions.seed,
+            options=NativeOptions(
+                io_path=None if path is None else IoPath(path),
+                completion_wait=CompletionWait(ordered.completion_wait),
+                cpus=ordered.cpus,
+                most_errors=ordered.most_errors,
+            ),
+            pin_to_node=ordered.pin_to_node,
+            tune=ordered.tune,
+            telemetry=TelemetryChoice(ordered.telemetry_period_s, ordered.power_command),
+        )
+
+    def wanted_conditions(self, test: Procedure) -> Conditions:
+        """The standard conditions as the operator adjusts them, before the device is known."""
+        return self.adjust(test.standard_conditions(self.drive_class, self.seed or 0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,10 +183,12 @@ class _CheckedRun:
     folder: Path
     options: NativeOptions
     preparation: Preparation
+    resumed: ResumedRun | None
 
     def script(self) -> Script:
-        """The test from its beginning."""
-        return self.test.script(self.conditions, self.device.facts.user_capacity_bytes)
+        """What is to be driven: the test, or the rest of one that goes on."""
+        script = self.test.script(self.conditions, self.device.facts.user_capacity_bytes)
+        return script if self.resumed is None else self.resumed.rest_of(script)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +200,20 @@ class _PreparedRun:
     driver: LiveDriver
 
 
+def _path_of(engine: Facts) -> str | None:
+    """The path that the probe found: another one may have another number of threads."""
+    return fact.value if (fact := engine.get("io_path")) else None
+
+
 def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> FinishedRun:
     """Run one test. Everything that can be refused is refused before the purge.
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
+    run_id = new_run_id() if order.resumes is None else order.resumes.run_id
     with (
         terminate_as_interrupt(),
-        device_under_test(order.target, order.consent, for_writing=True) as device,
+        device_under_test(order.target, order.consent, for_writing=True, run_id=run_id) as device,
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
     ):
@@ -149,15 +239,35 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     entries = device.deviations(steps)
     manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
     folder = order.folder or Path("openpts-runs") / manifest.test_id
-    RunWriter.check_free(folder)
+    resumed = None
+    if order.resumes is None:
+        RunWriter.check_free(folder)
+    else:
+        script = test.script(conditions, capacity_bytes)
+        resumed = resumed_run(test, order.resumes, manifest, device.health(), script)
+        manifest = resumed.run.manifest
     options = replace(order.options, interval_ns=interval_ns(conditions.minute_ns))
     check_free_space(device, plan, folder, options.interval_ns)
     preparation = Preparation(device, order.purge_choice)
     if test.purges:
         preparation.check_purge()
-    options = captured(options, steps, folder, device.facts)
+    attempt = 1 if resumed is None else resumed.number
+    options = captured(options, steps, folder, device.facts, attempt)
+    if resumed is not None:
+        options = replace(options, resumed=resumed.engine_state)
     return _CheckedRun(
-        test, device, standard, conditions, plan, steps, entries, manifest, folder, options, preparation
+        test,
+        device,
+        standard,
+        conditions,
+        plan,
+        steps,
+        entries,
+        manifest,
+        folder,
+        options,
+        preparation,
+        resumed,
     )
 
 
@@ -174,13 +284,32 @@ def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener])
         engine.check(steps)
         checks = data_checks(steps, device.facts, seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-        writer = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER, inputs=order.inputs)
         sampler = sampler_of(order.telemetry, device, engine, demand)
-        driver = LiveDriver(engine, checked.preparation, writer, _to_all(listeners), device.health, sampler)
-        driver.emit(RunStarted(checked.folder, manifest, checked.plan))
-        for healing in device.healed:
-            driver.emit(Healed(healing))
-        yield _PreparedRun(checked, engine, driver)
+        emit = _to_all(listeners)
+        with _record_of(checked, manifest, order.inputs) as (writer, past):
+            driver = LiveDriver(engine, checked.preparation, writer, emit, device.health, sampler, past)
+            resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
+            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
+            for healing in device.healed:
+                driver.emit(Healed(healing))
+            yield _PreparedRun(checked, engine, driver)
+
+
+@contextmanager
+def _record_of(
+    checked: _CheckedRun, manifest: Manifest, inputs: Mapping[str, bytes]
+) -> Iterator[tuple[LastingWriter, Past]]:
+    """The record, begun or gone on with; its folder is claimed as long as the block lasts."""
+    folder, owner = checked.folder, checked.device.owner
+    reserve_bytes = largest_program_bytes(checked.plan, checked.options.interval_ns)
+    if checked.resumed is None:
+        stored = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
+        with folder_claimed(folder, owner):
+            yield LastingWriter(stored, reserve_bytes), Past()
+    else:
+        with folder_claimed(folder, owner, again=True):
+            stored, past = checked.resumed.reopened(manifest)
+            yield LastingWriter(stored, reserve_bytes), past
 
 
 def _measure(run: _PreparedRun) -> None:
@@ -193,8 +322,12 @@ def _measure(run: _PreparedRun) -> None:
         rotational_deviations(checked.manifest.dut, of_specification=conditions.of_specification)
     )
     driver.add_deviations(deviations(conditions, checked.standard, checked.test.rules))
+    resumed = checked.resumed
+    if resumed is not None:
+        resumed.bring_back(device, run.engine, checked.preparation, driver)
+    begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
-        environment_kept(driver, driver.writer, device.host_settings),
+        environment_kept(driver, driver.writer, device.host_settings, begins),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):
         driver.drive(checked.script())
@@ -203,6 +336,7 @@ def _measure(run: _PreparedRun) -> None:
 def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
     test = run.checked.test
+    run.driver.pause.until_written()
     if test.part("findings"):
         run.driver.add_deviations(test.findings(stored_run(run.checked.folder)))
 
@@ -210,6 +344,7 @@ def _close(run: _PreparedRun) -> None:
 def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> Manifest:
     now = datetime.now(UTC)
     dut = order.description.added_to(device.identity())
+    software = software_facts(SystemRoots())
     return Manifest(
         test_id=f"{_short_name(dut, device.facts)}-{now:%Y%m%dT%H%M%SZ}-{conditions.test}",
         command_line=order.command_line,
@@ -218,8 +353,10 @@ def _manifest(order: Order, device: DeviceUnderTest, conditions: Conditions) -> 
         target=device.facts,
         dut=dut,
         host=host_facts(SystemRoots()),
-        software=software_facts(SystemRoots()) | ({} if device.facts.simulation else program_facts()),
+        software=software | ({} if device.facts.simulation else program_facts()),
         started_at=now.isoformat(timespec="seconds"),
+        ordered=order.ordered,
+        attempts=(attempt_here(software),),
         healed=tuple(healing.text for healing in device.healed),
         scenario=order.scenario,
     )

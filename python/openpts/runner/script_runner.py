@@ -7,15 +7,17 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from msgspec.structs import replace as with_changes
+from msgspec import structs
 
+from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
-from openpts.record.writer import RunWriter
+from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
+    Event,
     IoHangs,
     Listener,
     PurgeFinished,
@@ -28,6 +30,8 @@ from openpts.runner.events import (
     Ticked,
 )
 from openpts.runner.preparation import Preparation
+from openpts.runner.record_pause import RecordPause
+from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
 from openpts.runner.telemetry import Sampler
@@ -58,26 +62,54 @@ _MOST_REPEATS: Final = 3
 _WITHOUT_COMMANDS: Final = frozenset({Phase.WAIT_STATE})
 
 
+@dataclass(frozen=True, slots=True)
+class Past:
+    """What earlier attempts have left of a run that goes on; the defaults are those of one that begins.
+
+    ``place`` comes after the last step that stands. ``clock_ns`` is what the engine's clock of the run shows
+    when that of this engine is 0, ``last_end_ns`` what it showed at the last step's end.
+    """
+
+    purges: tuple[PurgeReport, ...] = ()
+    write_caches: tuple[WriteCacheReport, ...] = ()
+    cycles: tuple[CycleFinished, ...] = ()
+    ledger: tuple[Deviation, ...] = ()
+    place: StepPlace = BEFORE_THE_FIRST
+    clock_ns: int = 0
+    last_end_ns: int | None = None
+
+
 @dataclass(slots=True)
 class LiveDriver:
-    """One run of one script. What it measures is in the record before the next judgement but one."""
+    """One run of one script. What it measures is in the record before the next judgement but one.
+
+    Listeners hear of a step when it is in the record, and of all that follows from it after that.
+    """
 
     engine: Engine
     preparation: Preparation
-    writer: RunWriter
+    writer: LastingWriter
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
+    past: Past = field(default_factory=Past)
+    pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
-    _unwritten: list[StepFinished] = field(default_factory=list)
+    _waiting: list[Event] = field(default_factory=list)
     _not_entered: list[Deviation] = field(default_factory=list)
-    _place: StepPlace = field(default_factory=lambda: StepPlace(0, Phase.WIPC, 1, 0))
-    _purges: list[PurgeReport] = field(default_factory=list)
-    _write_caches: list[WriteCacheReport] = field(default_factory=list)
-    _cycles: list[CycleFinished] = field(default_factory=list)
-    _entered: set[Deviation] = field(default_factory=set)
-    _step_ended_ns: int | None = None
+    _place: StepPlace = field(init=False)
+    _purges: list[PurgeReport] = field(init=False)
+    _write_caches: list[WriteCacheReport] = field(init=False)
+    _cycles: list[CycleFinished] = field(init=False)
+    _entered: set[Deviation] = field(init=False)
+    _step_ended_ns: int | None = field(init=False)
     _engine_clock_offset_ns: int | None = None
+
+    def __post_init__(self) -> None:
+        self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
+        self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
+        self._cycles, self._entered = list(self.past.cycles), set(self.past.ledger)
+        self.pause = RecordPause(self.writer, self.emit)
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -100,6 +132,8 @@ class LiveDriver:
     def _carry_out(self, request: Request) -> Answer:
         match request:
             case Purge():
+                self._write_down()
+                self.pause.until_written()
                 if self._purges:
                     self._health_between_steps()
                 # a drive that is erasing may refuse a command, and then count that as an error
@@ -121,8 +155,9 @@ class LiveDriver:
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
-                self.emit(SteadyStateJudged(phase, number, names, reports))
+                self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
+                self._write_down()
                 if self._write_caches:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
@@ -136,6 +171,12 @@ class LiveDriver:
     def health(self, occasion: Occasion) -> None:
         """Read the device's log before or after the test, for the record."""
         self._health(occasion, None, None)
+
+    def restore_write_cache(self) -> None:
+        """Set the cache as the script last asked for: a power cycle may have changed it."""
+        if self._write_caches:
+            required = self._write_caches[-1].required == ENABLED
+            self.add_deviations(self.preparation.write_cache(required)[1])
 
     def _health_between_steps(self) -> None:
         """Read the log where every test leaves the device alone: before and after the purge of a cycle."""
@@ -164,6 +205,7 @@ class LiveDriver:
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
+        self.pause.until_written()
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
         while True:
             samples = self._run_once(apply, may_repeat=repeats_left > 0)
@@ -184,10 +226,10 @@ class LiveDriver:
         samples: list[Sample] = []
         # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
         with StopSignals() as signals:
-            for place, step in zip(self._places(cycle, apply), steps, strict=True):
+            for place, step in zip(places_of(apply, cycle, self._place), steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
-                samples.append(sample if apply.with_intervals else with_changes(sample, intervals=()))
+                samples.append(sample if apply.with_intervals else structs.replace(sample, intervals=()))
                 self._keep(place, sample, may_repeat=may_repeat)
                 if sample.state is not StepState.COMPLETE:
                     if apply.may_fail and sample.state is StepState.FAILED:
@@ -201,22 +243,12 @@ class LiveDriver:
 
     def _keep(self, place: StepPlace, sample: Sample, *, may_repeat: bool) -> None:
         self._note_end(sample)
-        finished = StepFinished(place, sample)
-        self._unwritten.append(finished)
+        self._waiting.append(StepFinished(place, sample))
         self._place = replace(place, position=place.position + 1)
-        self.emit(finished)
         if sample.standstills:
-            self.emit(StoodStill(place, sample, may_repeat))
+            self._tell(StoodStill(place, sample, may_repeat))
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
-
-    def _places(self, cycle: int, apply: Apply) -> list[StepPlace]:
-        """Steps that are asked for piece by piece, within one phase and number, count on."""
-        last = self._place
-        goes_on = (last.cycle, last.phase, last.number) == (cycle, apply.phase, apply.number)
-        first = last.position if goes_on else 0
-        return [
-            StepPlace(cycle, apply.phase, apply.number, first + index) for index in range(len(apply.steps))
-        ]
+        self._not_entered += self.pause.deviations(place, sample)
 
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
         while True:
@@ -227,11 +259,28 @@ class LiveDriver:
             except EngineStoppedError as error:
                 raise RunFailedError(f"the engine ended during {step}") from error
             if sample is not None:
-                return sample
+                return self._on_clock(sample)
             progress = self.engine.progress()
             self.emit(Ticked(self._place, step, progress))
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
+
+    def _on_clock(self, sample: Sample) -> Sample:
+        """The sample on the clock of the whole run, which goes on while nothing measures.
+
+        The first of an attempt has the time since the last one of the attempt before as its gap.
+        """
+        shift_ns = self.past.clock_ns
+        if not shift_ns:
+            return sample
+        if sample.gap_ns is None and self._step_ended_ns is not None:
+            gap_ns = sample.started_ns + shift_ns - self._step_ended_ns
+            sample = structs.replace(sample, gap_ns=gap_ns)
+        standstills = tuple(
+            structs.replace(standstill, started_ns=standstill.started_ns + shift_ns)
+            for standstill in sample.standstills
+        )
+        return structs.replace(sample, started_ns=sample.started_ns + shift_ns, standstills=standstills)
 
     def _note_end(self, sample: Sample) -> None:
         """A step is handed over just after its end: that is where the engine's clock and the host's meet."""
@@ -247,21 +296,33 @@ class LiveDriver:
             while (left_s := deadline - time.monotonic()) > 0:
                 sample = self.engine.poll(left_s)
                 if sample is not None:
+                    sample = self._on_clock(sample)
                     self._note_end(sample)
-                    self._unwritten.append(StepFinished(place, sample))
+                    self._waiting.append(StepFinished(place, sample))
                     place = replace(place, position=place.position + 1)
 
+    def _tell(self, event: Event) -> None:
+        """At once, or when the steps that it follows from are in the record."""
+        if self._waiting:
+            self._waiting.append(event)
+        else:
+            self.emit(event)
+
     def _write_down(self) -> None:
-        while self._unwritten:
-            finished = self._unwritten[0]
-            self.writer.add_step(finished.place, finished.sample)
-            self._unwritten.pop(0)
-            if entries := error_deviations(finished.place, finished.sample):
+        while self._waiting:
+            event = self._waiting[0]
+            if isinstance(event, StepFinished):
+                self.writer.add_step(event.place, event.sample)
+            self._waiting.pop(0)
+            if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
+                self.emit(event)
+            if isinstance(event, StepFinished) and (entries := error_deviations(event.place, event.sample)):
                 self.add_deviations(entries)
         if entries := tuple(self._not_entered):
             self.add_deviations(entries)
             self._not_entered.clear()
         self.keep_telemetry()
+        self.pause.announce()
 
     def keep_telemetry(self) -> None:
         """Record the samples so far, once a step has set the engine's clock."""

@@ -17,6 +17,7 @@ from openpts.engine.simulated import SimulatedDrive
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
+from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
@@ -51,9 +52,10 @@ class SimulatedDevice:
 
     drive: SimulatedDrive
     preset: Preset
+    owner: RunOwner
 
     @classmethod
-    def of(cls, target: SimulatedTarget) -> Self:
+    def of(cls, target: SimulatedTarget, run_id: str | None = None) -> Self:
         """Make the drive, and wear it in if it shall be.
 
         Raises UsageError if there is no such preset, or none of that size, scale and state.
@@ -65,7 +67,8 @@ class SimulatedDevice:
         drive = _new_drive(preset, str(whole), capacity_bytes, scale, seed)
         if target.state is DriveState.WORN_IN:
             drive.jump_start()
-        return cls(drive, preset)
+        owner = RunOwner.this_process(run_id or new_run_id(), str(whole), (), SystemRoots())
+        return cls(drive, preset, owner)
 
     @property
     def facts(self) -> TargetFacts:

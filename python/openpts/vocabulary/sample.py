@@ -177,7 +177,8 @@ class Sample(Measured, frozen=True, kw_only=True):
     room until the step's end: their wait is in no latency. ``ios_by_block_size`` and ``ios_by_zone``
     count the transfers of each size and zone, in the stimulus' order; empty where there is only one, or
     where the engine can't tell. ``standstills`` are those in the step or in the gap before it: its figures
-    are not the device's alone then.
+    are not the device's alone then. ``streams`` is where each thread's offsets ended, in the engine's own
+    form, for an engine that goes on there; empty where none can. A record gives it out apart from its steps.
     """
 
     step: Step
@@ -193,6 +194,7 @@ class Sample(Measured, frozen=True, kw_only=True):
     ios_by_block_size: tuple[int, ...] = ()
     ios_by_zone: tuple[int, ...] = ()
     standstills: tuple[Standstill, ...] = ()
+    streams: str = ""
 
     @property
     def standstill_ns(self) -> int:

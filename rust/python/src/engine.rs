@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::os::fd::RawFd;
 use std::path::PathBuf;
 
-use openpts_core::engine::{CaptureOrder, CompletionWait, Configuration, Session};
+use openpts_core::engine::{CaptureOrder, CompletionWait, Configuration, Resumed, Session};
 use openpts_core::machine::{Target, UnknownPath};
 use openpts_core::workload::{Limits, StimulusError, parse_program};
 use pyo3::prelude::*;
@@ -21,7 +21,7 @@ impl PyEngine {
     #[new]
     #[pyo3(signature = (
         descriptor, *, capacity_bytes, sector_bytes, tc, qd, block_size_bytes, seed, interval_ns,
-        interval_histograms, io_path, batched_wait, cpus, most_errors, capture,
+        interval_histograms, io_path, batched_wait, cpus, most_errors, capture, resumed,
     ))]
     #[expect(clippy::too_many_arguments, reason = "named ones, in Python")]
     fn new(
@@ -40,9 +40,14 @@ impl PyEngine {
         cpus: Vec<usize>,
         most_errors: u64,
         capture: Option<(PathBuf, u32)>,
+        resumed: Option<(u32, &str)>,
     ) -> PyResult<Self> {
         let limits = Limits { capacity_bytes, sector_bytes, tc, qd, block_size_bytes };
         let target = Target::duplicate(descriptor)?;
+        let resumed = resumed
+            .map(|(interruptions, streams)| Resumed::parse(interruptions, streams))
+            .transpose()
+            .map_err(engine_error)?;
         let configuration = Configuration {
             limits,
             seed,
@@ -53,6 +58,7 @@ impl PyEngine {
             cpus,
             most_errors,
             capture: capture.map(|(folder, lba_bytes)| CaptureOrder { folder, lba_bytes }),
+            resumed,
         };
         py.detach(|| Session::open(target, configuration)).map(Self).map_err(engine_error)
     }

@@ -13,7 +13,9 @@ pub(super) fn engine_error(error: EngineError) -> PyErr {
     let text = error.to_string();
     match error {
         EngineError::Stopped => StoppedError::new_err(text),
-        EngineError::Program(_) | EngineError::Unsupported { .. } => PyValueError::new_err(text),
+        EngineError::Program(_) | EngineError::Unsupported { .. } | EngineError::OtherStreams => {
+            PyValueError::new_err(text)
+        }
         EngineError::TooMuch(_)
         | EngineError::Threads { .. }
         | EngineError::Thread(_)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use openpts_core::capture::CaptureSummary;
-use openpts_core::engine::{CpuShares, EndedBy, OperationResult, Progress, Report, Standstill};
+use openpts_core::engine::{CpuShares, EndedBy, OperationResult, Progress, Report, Standstill, streams_json};
 use openpts_core::workload::{ByOperation, Io};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -56,6 +56,7 @@ pub(super) struct PyStepResult {
     failure: Option<(PyIo, String)>,
     errors: Vec<(&'static str, String, u64, Vec<u64>)>,
     standstills: Vec<PyStandstill>,
+    streams: String,
 }
 
 #[pyclass(name = "CaptureSummary", module = "openpts._native", get_all, frozen)]
@@ -107,6 +108,7 @@ impl PyReport {
                     .map(|error| (error.operation, error.reason, error.count, error.first_offsets_bytes))
                     .collect(),
                 standstills: step.standstills.iter().map(standstill).collect(),
+                streams: streams_json(&step.streams),
             }),
         })
     }

@@ -9,8 +9,7 @@ from syrupy.assertion import SnapshotAssertion
 
 from openpts.cli import run_display
 from openpts.cli.progress import RunProgress
-from openpts.cli.run import display_on
-from openpts.cli.run_display import LiveDisplay, PlainLog, render_panel
+from openpts.cli.run_display import LiveDisplay, PlainLog, render_panel, shown_on
 from openpts.engine.contract import OutstandingIo
 from openpts.journal import Entry, Kind, Owner
 from openpts.record.manifest import RunState
@@ -194,7 +193,7 @@ def test_a_terminal_without_a_cursor_gets_lines_as_a_pipe_does(
     monkeypatch.setenv("TERM", term)
     monkeypatch.setattr(run_display, "time", clock)
     screen = Screen()
-    with display_on(screen) as hear:
+    with shown_on(screen) as hear:
         hear(STARTED)
         hear(begun(1, POINT, POINT))
         hear(ticked(1, 0, POINT, step_elapsed_ns=1))

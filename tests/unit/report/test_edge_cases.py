@@ -262,5 +262,17 @@ def test_a_hostile_report_is_set_on_paper(name: str, paper: str) -> None:
     assert render_pdf(report, {}).startswith(b"%PDF-")
 
 
+def two_points(conditions: Conditions) -> Conditions:
+    return msgspec.structs.replace(conditions, read_pcts=(0,), block_sizes_bytes=(65536, 4096))
+
+
+def test_wide_tables_without_rows_are_set_on_paper() -> None:
+    """Those of mixes that were not measured have a column for each of many rounds all the same."""
+    run = made_up_run("iops", DriveClass.CLIENT, rate=restless_rate, adjust=two_points)
+    report = build_report(run, "2026-02-03T04:05:06Z")
+    assert any(len(table.columns) > 20 for table in report.tables().values() if not table.rows)
+    assert render_pdf(report, {}).startswith(b"%PDF-")
+
+
 def test_there_are_edges_for_every_test_of_the_specification() -> None:
     assert set(SPECIFIED) <= set(PROCEDURES)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from openpts.device.purge.method import Progress
+from openpts.record.lasting_writer import LastingWriter
 from openpts.record.reader import read_run
 from openpts.record.writer import RunWriter
 from openpts.runner.script_runner import LiveDriver
@@ -83,10 +84,16 @@ def short_test() -> Script:
 class Bench:
     """A driver with everything around it that a test wants to look at."""
 
-    def __init__(self, folder: Path, engine: ScriptedEngine, purge_error: Exception | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        engine: ScriptedEngine,
+        purge_error: Exception | None = None,
+        reserve_bytes: int = 4096,
+    ) -> None:
         self.folder, self.engine = folder, engine
         self.events: list[Event] = []
-        self.writer = RunWriter.create(folder, manifest())
+        self.writer = LastingWriter(RunWriter.create(folder, manifest()), reserve_bytes)
         sampler = Sampler(())
         self.preparation = GivenPreparation(engine.happened, sampler, purge_error)
         self.driver = LiveDriver(

@@ -36,7 +36,8 @@ class Procedure:
 
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
-    asks for any purge. ``interval_histograms``: its report needs the response times of each interval.
+    asks for any purge. ``resumes``: it lasts for months, and a run that was cut off goes on with the phase
+    that was cut. ``interval_histograms``: its report needs the response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
@@ -49,6 +50,7 @@ class Procedure:
     quick: Mapping[str, Any] = field(default_factory=dict)
     section: int | None = None
     purges: bool = True
+    resumes: bool = False
     interval_histograms: bool = False
     at_rated_demand: bool = False
     trends: Mapping[int, str] = field(default_factory=dict)

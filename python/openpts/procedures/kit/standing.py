@@ -20,7 +20,7 @@ class Standing:
 
 
 def state_sentence(manifest: Manifest) -> str:
-    """How the run ended, with its reason."""
+    """How the run ended, with its reason, and how to go on with it."""
     sentence = {
         RunState.COMPLETE: "The run was completed",
         RunState.RUNNING: "The run was not finished: its record was never closed (killed, or power lost)",
@@ -28,4 +28,10 @@ def state_sentence(manifest: Manifest) -> str:
         RunState.FAILED: "The run failed before its end",
     }[manifest.state]
     reason = f": {manifest.state_reason}" if manifest.state_reason else ""
-    return f"{sentence}{reason}."
+    goes_on = "; `openpts resume` goes on with it" if can_be_resumed(manifest) else ""
+    return f"{sentence}{reason}{goes_on}."
+
+
+def can_be_resumed(manifest: Manifest) -> bool:
+    """Whether the run has not come to its end, and its record has what resuming needs."""
+    return manifest.state is not RunState.COMPLETE and manifest.ordered is not None

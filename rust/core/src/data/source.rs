@@ -50,6 +50,17 @@ impl DataSource {
         }
     }
 
+    /// The data of the thread after so many interruptions of its run: random data that no earlier part of
+    /// the run has written, and the same lasting data and masters of copies.
+    #[must_use]
+    pub fn after_interruptions(mut self, interruptions: u32) -> Self {
+        if interruptions > 0 {
+            (0..interruptions).for_each(|_| self.choice.skip_far());
+            self.random = RandomBytes::new(&mut self.choice);
+        }
+        self
+    }
+
     /// Begin a step: what to write from now on, to a target of `sector_bytes` per LBA. A step that asks
     /// for the same data as the one before goes on with its buffers and decks.
     ///

@@ -18,6 +18,7 @@ use super::slots::Flights;
 use super::standstill::{Look, PERIOD, StandstillWatch};
 use super::tally::Tally;
 use crate::clock::Clock;
+use crate::workload::Carried;
 
 /// How long after a stop to wait for threads that hang in the device; they wait half of it themselves.
 const GIVE_UP: Duration = Duration::from_secs(1);
@@ -56,10 +57,12 @@ pub(super) struct Collector {
     reported: u64,
     pending: VecDeque<PendingStep>,
     spare_whole: Option<Box<Tally>>,
+    /// Where each thread's streams stand at the end of the step that was reported last.
+    streams: Vec<Carried>,
 }
 
 impl Collector {
-    pub(super) fn new(wishes: Wishes, shared: &Shared, links: Links) -> Self {
+    pub(super) fn new(wishes: Wishes, shared: &Shared, links: Links, streams: Vec<Carried>) -> Self {
         Self {
             wishes,
             links,
@@ -74,6 +77,7 @@ impl Collector {
             reported: 0,
             pending: VecDeque::new(),
             spare_whole: None,
+            streams,
         }
     }
 
@@ -180,7 +184,10 @@ impl Collector {
         let now = CpuSnapshot::now();
         let began = std::mem::replace(&mut *self.lock_step_began(), now);
         self.interval_began = now;
-        let PendingStep { index, start_ns, step, account, outcome, .. } = step;
+        let PendingStep { index, start_ns, step, account, mut outcome, .. } = step;
+        for (thread, carried) in outcome.streams.drain(..) {
+            self.streams[thread as usize] = carried;
+        }
         let mut whole = account.end();
         let before_ns = self.last_completion_ns;
         self.last_completion_ns =
@@ -191,6 +198,7 @@ impl Collector {
         let ended_ns = result.started_ns + result.elapsed_ns;
         result.standstills = self.standstills.between(before_ns.unwrap_or(start_ns), ended_ns);
         self.standstills.forget_before(ended_ns);
+        result.streams.clone_from(&self.streams);
         self.reported = index + 1;
         let _ = self.links.reports.send(Report::Step(result));
         whole.clear();

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use super::completion_wait::CompletionWait;
+use super::error::EngineError;
 use crate::machine::IoPath;
-use crate::workload::Limits;
+use crate::workload::{Carried, Limits};
 
 /// What a session is made for.
 #[derive(Debug)]
@@ -27,6 +28,40 @@ pub struct Configuration {
     pub most_errors: u64,
     /// Where every single I/O is written, if anywhere.
     pub capture: Option<CaptureOrder>,
+    /// Where an earlier session under the same seed stopped, to go on there.
+    pub resumed: Option<Resumed>,
+}
+
+/// Where earlier sessions of an interrupted run stopped.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    /// Sessions so far: data that they wrote are not written again.
+    pub interruptions: u32,
+    /// Each thread's streams, as a [step](super::StepResult::streams) left them; `None` before the first.
+    pub streams: Option<Vec<Carried>>,
+}
+
+impl Resumed {
+    /// With the streams as [`streams_json`] has written them; empty before the first step.
+    ///
+    /// # Errors
+    /// If the text is none of these.
+    pub fn parse(interruptions: u32, streams: &str) -> Result<Self, EngineError> {
+        let streams = match streams {
+            "" => None,
+            text => Some(serde_json::from_str(text).map_err(|_| EngineError::OtherStreams)?),
+        };
+        Ok(Self { interruptions, streams })
+    }
+}
+
+/// The streams of all threads as text for a record.
+///
+/// # Panics
+/// Never: they are integers in arrays and objects.
+#[must_use]
+pub fn streams_json(streams: &[Carried]) -> String {
+    serde_json::to_string(streams).expect("integers can be written")
 }
 
 /// Where every single I/O goes.

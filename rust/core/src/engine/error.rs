@@ -46,6 +46,9 @@ pub enum EngineError {
     /// The program makes no sense on this target.
     #[error(transparent)]
     Program(#[from] StimulusError),
+    /// What a run was interrupted with does not fit this session.
+    #[error("the streams of offsets that the record holds are of another seed or number of threads")]
+    OtherStreams,
     /// The path can't do what the program asks for.
     #[error("step {step}: {reason}")]
     Unsupported {

@@ -36,7 +36,7 @@ mod threads;
 mod worker;
 
 pub use completion_wait::CompletionWait;
-pub use configuration::{CaptureOrder, Configuration};
+pub use configuration::{CaptureOrder, Configuration, Resumed, streams_json};
 pub use cpu::CpuShares;
 pub use error::{EngineError, NO_CAPTURE};
 pub use outcome::{EndedBy, ErrorTally, Failure, StepState};

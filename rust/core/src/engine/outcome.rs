@@ -1,7 +1,7 @@
 //! How a step ended, for one thread or for all of them, and what went wrong in it.
 
 use super::slots::Outstanding;
-use crate::workload::Io;
+use crate::workload::{Carried, Io};
 
 /// How a step ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,6 +100,8 @@ pub struct Outcome {
     pub failure: Option<Failure>,
     /// All that failed.
     pub errors: Vec<ErrorTally>,
+    /// Where the streams of the threads that took part stand at the end.
+    pub(super) streams: Vec<(u32, Carried)>,
 }
 
 impl Outcome {
@@ -149,6 +151,7 @@ impl Outcome {
         self.unissued += other.unissued;
         self.failure =
             [self.failure.take(), other.failure].into_iter().flatten().min_by_key(|failure| failure.at_ns);
+        self.streams.extend(other.streams);
         for error in other.errors {
             match self.errors.iter_mut().find(|mine| mine.is(error.operation, &error.reason)) {
                 Some(mine) => mine.add(error.count, &error.first_offsets_bytes),

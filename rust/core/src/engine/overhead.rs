@@ -77,6 +77,7 @@ fn run(path: IoPath, qd: u32, steps: usize, cpus: &[usize]) -> Result<Vec<StepRe
             cpus: cpus.to_vec(),
             most_errors: 0,
             capture: None,
+            resumed: None,
         },
     )?;
     session.submit(vec![step(qd, capacity_bytes); steps])?;

@@ -5,7 +5,7 @@ use super::outcome::{EndedBy, ErrorTally, Failure, Outcome, StepState};
 use super::standstill::Standstill;
 use super::tally::{ChoiceCounts, OperationTally, Tally};
 use crate::histogram;
-use crate::workload::{ByOperation, Operation, Step};
+use crate::workload::{ByOperation, Carried, Operation, Step};
 
 /// One operation of a step or interval.
 #[derive(Clone, Debug, Default)]
@@ -103,6 +103,9 @@ pub struct StepResult {
     pub errors: Vec<ErrorTally>,
     /// When the process itself did not run, in the step or in the gap before it; never in virtual time.
     pub standstills: Vec<Standstill>,
+    /// Where each thread's streams stand at its end, from which a later session can go on; empty in virtual
+    /// time, where the steps can be repeated.
+    pub streams: Vec<Carried>,
 }
 
 impl StepResult {
@@ -139,6 +142,7 @@ impl StepResult {
             failure,
             errors,
             standstills: Vec::new(),
+            streams: Vec::new(),
         }
     }
 }

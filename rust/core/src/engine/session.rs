@@ -20,7 +20,7 @@ use super::threads::{Equipment, slots_of, start, threads_of};
 use crate::capture::{self, Capture, CaptureConfiguration, CaptureSummary, Tap};
 use crate::clock::{Clock, ClockSource};
 use crate::machine::{Features, IoPath, Needs, Target};
-use crate::workload::{Limits, Operation, Program, Step, check_program};
+use crate::workload::{Carried, Limits, Operation, Program, Step, check_program};
 
 /// How long to wait for the threads at the end. One whose I/O hangs in the device cannot end before the
 /// kernel lets go of it, and is left to that.
@@ -49,6 +49,7 @@ impl Session {
         let (threads, slots) = (threads_of(&limits, path), slots_of(&limits, path));
         let block_bytes = u64::from(limits.block_size_bytes);
         Needs { path, threads: threads as u64, slots: slots as u64, block_bytes }.check()?;
+        let streams = streams_of(&configuration, threads)?;
         let clock = Clock::default();
         let shared = Shared {
             clock,
@@ -71,9 +72,10 @@ impl Session {
             equipment: Equipment::default(),
         };
         let taps = session.begin_capture(configuration.capture.as_ref())?;
-        let (threads, equipment) = start(target, &configuration, &shared, taps, |spare, parts| {
+        let (threads, equipment) = start(target, &configuration, &shared, &streams, taps, |spare, parts| {
             let wishes = Wishes { interval_ns, interval_histograms };
-            Collector::new(wishes, &shared, Links { parts, spare, reports: reports_out })
+            let links = Links { parts, spare, reports: reports_out };
+            Collector::new(wishes, &shared, links, streams.clone())
         })?;
         session.threads = Mutex::new(threads);
         session.equipment = equipment;
@@ -228,6 +230,18 @@ impl Session {
                 std::thread::sleep(Duration::from_millis(1));
             }
         }
+    }
+}
+
+/// Where each thread's streams begin.
+fn streams_of(configuration: &Configuration, threads: usize) -> Result<Vec<Carried>, EngineError> {
+    let seed = configuration.seed;
+    match configuration.resumed.as_ref().and_then(|resumed| resumed.streams.as_ref()) {
+        None => Ok((0..).map(|thread| Carried::new(seed, thread)).take(threads).collect()),
+        Some(streams) if streams.len() == threads && streams.iter().all(|stream| stream.is_of(seed)) => {
+            Ok(streams.clone())
+        }
+        Some(_) => Err(EngineError::OtherStreams),
     }
 }
 

@@ -61,6 +61,7 @@ pub(super) fn start(
     target: Target,
     configuration: &Configuration,
     shared: &Shared,
+    streams: &[Carried],
     mut taps: Vec<Tap>,
     collector: impl FnOnce(Vec<Sender<Box<Tally>>>, Receiver<Part>) -> Collector,
 ) -> Result<(Vec<JoinHandle<()>>, Equipment), EngineError> {
@@ -70,7 +71,7 @@ pub(super) fn start(
     let (mut spares, mut handles) = (Vec::new(), Vec::new());
     taps.reverse();
     let threads = shared.progress.len();
-    for thread in 0..threads {
+    for (thread, carried) in streams.iter().enumerate() {
         let (spare_out, spare) = mpsc::channel();
         for _ in 0..SPARE_TALLIES {
             let _ = spare_out.send(Box::<Tally>::default());
@@ -79,7 +80,7 @@ pub(super) fn start(
         let number = thread + 1;
         let thread = u32::try_from(thread).expect("a thread count");
         let output = Output::new(thread, configuration.interval_ns, deliver.clone(), spare);
-        let plan = Plan::new(configuration, thread, taps.pop());
+        let plan = Plan::new(configuration, thread, carried.clone(), taps.pop());
         let (shared, target, ready) = (shared.clone(), Arc::clone(&target), ready.clone());
         let handle = spawn(format!("openpts-io-{thread}"), move || plan.run(&target, shared, output, &ready));
         handles.push(handle.map_err(|source| EngineError::Threads { number, threads, source })?);
@@ -111,18 +112,30 @@ struct Plan {
     seed: u64,
     completion_wait: CompletionWait,
     tap: Option<Tap>,
+    carried: Carried,
+    interruptions: u32,
 }
 
 impl Plan {
-    fn new(configuration: &Configuration, thread: u32, tap: Option<Tap>) -> Self {
-        let Configuration { limits, path, cpus, seed, completion_wait, .. } = configuration;
+    fn new(configuration: &Configuration, thread: u32, carried: Carried, tap: Option<Tap>) -> Self {
+        let Configuration { limits, path, cpus, seed, completion_wait, resumed, .. } = configuration;
         let shape = Shape {
             slots: slots_of(limits, *path),
             block_bytes: limits.block_size_bytes as usize,
             sector_bytes: limits.sector_bytes,
         };
         let cpu = (!cpus.is_empty()).then(|| cpus[thread as usize % cpus.len()]);
-        Self { thread, path: *path, cpu, shape, seed: *seed, completion_wait: *completion_wait, tap }
+        Self {
+            thread,
+            path: *path,
+            cpu,
+            shape,
+            seed: *seed,
+            completion_wait: *completion_wait,
+            tap,
+            carried,
+            interruptions: resumed.as_ref().map_or(0, |resumed| resumed.interruptions),
+        }
     }
 
     fn run(
@@ -167,14 +180,14 @@ impl Plan {
             clock: shared.clock,
             queue,
             slots: Slots::new(Arc::clone(&shared.flights[thread])),
-            data: DataSource::new(self.seed, self.thread),
+            data: DataSource::new(self.seed, self.thread).after_interruptions(self.interruptions),
             signals: Arc::clone(&shared.signals),
             progress: Arc::clone(&shared.progress[thread]),
             tap: self.tap,
             step_began: Arc::clone(&shared.step_began),
         };
         let _alarm = Alarm(Arc::clone(&shared.barrier), Arc::clone(&shared.signals));
-        let worker = Worker { context, output, carried: Carried::new(self.seed, self.thread) };
+        let worker = Worker { context, output, carried: self.carried };
         worker.run(&shared.barrier);
     }
 }

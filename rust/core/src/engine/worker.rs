@@ -25,7 +25,10 @@ impl<Q: Queue> Worker<Q> {
                 self.output.deliver_held_back();
             }
             let Some(step) = barrier.arrive(self.context.thread as usize, index) else { break };
-            let outcome = self.take_part(&step);
+            let mut outcome = self.take_part(&step);
+            if step.step.stimulus.is_some() {
+                outcome.streams.push((self.context.thread, self.carried.clone()));
+            }
             if outcome.state != StepState::Complete {
                 // What follows a failure or a stop counts for nothing: let no other step begin.
                 barrier.close();

@@ -3,9 +3,10 @@
 use rand_core::{Rng, SeedableRng};
 use rand_distr::Distribution;
 use rand_xoshiro::Xoshiro256PlusPlus;
+use serde::{Deserialize, Serialize};
 
 /// A xoshiro256++ stream. Each thread of a run has its own, 2^128 draws apart from the next one's.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Uniform(Xoshiro256PlusPlus);
 
 impl Uniform {
@@ -26,6 +27,11 @@ impl Uniform {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
         generator.long_jump();
         Self(generator)
+    }
+
+    /// Skip 2^192 draws, to where no thread of a run comes: each thread's stream after an interruption.
+    pub fn skip_far(&mut self) {
+        self.0.long_jump();
     }
 
     /// The next 64 uniform bits.

@@ -1,11 +1,13 @@
 //! Where a sequential access goes.
 
+use serde::{Deserialize, Serialize};
+
 use super::share::proportion;
 use super::stimulus::Stimulus;
 
 /// One thread's part of a range and its place in it. The parts of all threads tile the range, so that
 /// a pass without a stride touches every LBA exactly once, whatever the block sizes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct SequentialPart {
     start: u64,
     end: u64,
@@ -39,6 +41,11 @@ impl SequentialPart {
         let passed = earlier.next - self.start;
         let passed = if self.unit == earlier.unit { passed } else { passed.next_multiple_of(self.unit) };
         self.next = if passed < self.end - self.start { self.start + passed } else { self.start };
+    }
+
+    /// Whether its place is within the part.
+    pub(super) fn is_sound(&self) -> bool {
+        (self.start..self.end).contains(&self.next)
     }
 
     /// First byte of the part.

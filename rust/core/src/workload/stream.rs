@@ -1,5 +1,7 @@
 //! The stream of I/Os that one thread issues in one step.
 
+use serde::{Deserialize, Serialize};
+
 use super::budget::Budget;
 use super::deck::Deck;
 use super::operation::{Choice, Io, Operation};
@@ -11,11 +13,14 @@ use super::stimulus::{OperationWeights, Step, Stimulus};
 
 /// What a thread carries from step to step: the random state, so that no step repeats another's
 /// offsets, the place of its sequential stream, and what is fixed for the whole session.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Carried {
     seed: u64,
     random: Uniform,
     sequential: Option<SequentialPart>,
+    /// Follows from the seed and the stimulus.
+    #[serde(skip)]
     arrangement: Option<Arrangement>,
 }
 
@@ -24,6 +29,12 @@ impl Carried {
     #[must_use]
     pub fn new(seed: u64, thread: u32) -> Self {
         Self { seed, random: Uniform::for_thread(seed, thread), sequential: None, arrangement: None }
+    }
+
+    /// Whether it can be the state of a thread of a session under this seed: a record may have been changed.
+    #[must_use]
+    pub fn is_of(&self, seed: u64) -> bool {
+        self.seed == seed && self.sequential.is_none_or(|part| part.is_sound())
     }
 }
 

@@ -28,6 +28,7 @@ pub fn configuration(path: IoPath, tc: u32, qd: u32) -> Configuration {
         cpus: Vec::new(),
         most_errors: 0,
         capture: None,
+        resumed: None,
     }
 }
 

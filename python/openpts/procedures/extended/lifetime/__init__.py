@@ -17,4 +17,5 @@ PROCEDURE: Final = Procedure(
     the first error.
     """,
     quick={"cycles": 2},
+    resumes=True,
 )

@@ -1,0 +1,51 @@
+"""One process's work on a run: where it runs, and how the attempt before it ended."""
+
+import os
+import platform
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Final
+
+from openpts.record.health import HealthRecord, Occasion
+from openpts.record.manifest import Attempt, Manifest, RunState
+from openpts.record.reader import LastStep
+from openpts.system_files import SystemRoots, read_text
+from openpts.vocabulary.facts import Facts, PurgeReport
+from openpts.vocabulary.health import HealthReading
+
+_POWER_CYCLES: Final = "power_cycles"
+
+
+def attempt_here(software: Facts, *, steps: int = 0) -> Attempt:
+    """The attempt that this process begins, behind so many steps."""
+    return Attempt(
+        started_at=datetime.now(UTC).isoformat(timespec="seconds"),
+        pid=os.getpid(),
+        host=platform.node(),
+        boot_id=read_text(SystemRoots().proc / "sys/kernel/random/boot_id"),
+        kernel=software["kernel"].value,
+        openpts=software["test_software"].value,
+        steps=steps,
+    )
+
+
+def ended(manifest: Manifest, last: LastStep, set_aside: Sequence[PurgeReport]) -> Attempt:
+    """The last attempt of a run that ended early, with how; ``set_aside`` are purges that stand no more."""
+    was_killed, attempt = manifest.state is RunState.RUNNING, manifest.attempts[-1]
+    last_seen = last.stored_at if last.steps > attempt.steps else attempt.started_at
+    return replace(
+        attempt,
+        end=manifest.state,
+        ended_at=last_seen if was_killed else manifest.ended_at,
+        reason="it was killed, or lost its power" if was_killed else manifest.state_reason,
+        set_aside=tuple(set_aside),
+    )
+
+
+def power_cycles_since(health: Sequence[HealthRecord], now: HealthReading) -> int | None:
+    """How often the drive was switched on since its log was last read; None where the log does not say."""
+    earlier = [record for record in health if record.occasion is not Occasion.SET_ASIDE]
+    before = earlier[-1].reading.values.get(_POWER_CYCLES) if earlier else None
+    after = now.values.get(_POWER_CYCLES)
+    return None if before is None or after is None else round(after - before)

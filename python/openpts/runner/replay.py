@@ -1,0 +1,243 @@
+"""Brings a script to where its run was cut off, by answering its requests from the record."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+from openpts.errors import RecordError
+from openpts.record.health import HealthRecord, Occasion
+from openpts.record.reader import Run
+from openpts.vocabulary.phase import Phase, StepPlace, phase_text
+from openpts.vocabulary.requests import (
+    Answer,
+    Apply,
+    CycleFinished,
+    Purge,
+    ReadHealth,
+    Request,
+    Script,
+    SetWriteCache,
+    SteadyStateChecked,
+)
+from openpts.vocabulary.sample import Sample, StepState
+
+BEFORE_THE_FIRST: Final = StepPlace(0, Phase.WIPC, 1, 0)
+"""The place at which a run begins, before its first purge."""
+
+
+class GoesOn(StrEnum):
+    """Where a run that was cut off goes on.
+
+    CYCLE: with the purge of the cycle that was cut. PHASE: with the first step of the round, or other number
+    of a phase, that was cut. PROGRAM: with the request that was cut, as if nothing had happened.
+    """
+
+    CYCLE = "cycle"
+    PHASE = "phase"
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A request that the record answers, with the places of its steps; ``cycle`` counts purges before it.
+
+    ``health`` is the position of a reading among all of the record.
+    """
+
+    request: Request
+    answer: Answer
+    cycle: int
+    places: tuple[StepPlace, ...] = ()
+    health: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """Where a run was cut off, and what of it stands: ``kept`` are the requests before ``next``.
+
+    ``next`` is None where only the record was not closed. ``cycle`` is that of ``next``, and ``text`` says in
+    words where that is.
+    """
+
+    kept: tuple[Answered, ...]
+    next: Request | None
+    cycle: int
+
+    @property
+    def text(self) -> str:
+        """Where the run goes on, for its record."""
+        match self.next:
+            case Purge():
+                return f"the purge of cycle {self.cycle + 1}"
+            case Apply(phase, number):
+                return f"{phase_text(phase, number)} of cycle {self.cycle}"
+            case SetWriteCache():
+                return f"the setting of the write cache in cycle {self.cycle}"
+            case ReadHealth(phase, number):
+                return f"a reading of the drive's log in {phase_text(phase, number)} of cycle {self.cycle}"
+            case _:
+                return f"the end of cycle {self.cycle}, with nothing left to measure in it"
+
+    @property
+    def where(self) -> str:
+        """The same, with how much stands."""
+        return f"{self.text}: {self.steps} {'step stands' if self.steps == 1 else 'steps stand'}"
+
+    def count(self, kind: type[Purge | SetWriteCache | CycleFinished]) -> int:
+        """How many of the requests that stand are of a kind."""
+        return sum(isinstance(answered.request, kind) for answered in self.kept)
+
+    @property
+    def at(self) -> StepPlace:
+        """The place after the last step that stands."""
+        last = next((one.places[-1] for one in reversed(self.kept) if one.places), None)
+        return BEFORE_THE_FIRST if last is None else replace(last, position=last.position + 1)
+
+    @property
+    def steps(self) -> int:
+        """How many steps stand."""
+        return sum(len(one.places) for one in self.kept)
+
+    def kept_health(self, health: Sequence[HealthRecord]) -> set[int]:
+        """Which readings of the log stand: what the script asked for, and those around the purges."""
+        asked = {one.health for one in self.kept if one.health is not None}
+        purges, after = self.count(Purge), set[int]()
+        for place, one in enumerate(health):
+            # the first one of a cycle comes after its purge, the second before the next purge
+            if one.occasion is Occasion.DURING and one.phase is None:
+                if one.cycle < purges or (one.cycle == purges and purges not in after):
+                    asked.add(place)
+                after.add(one.cycle)
+        return asked
+
+
+def cut_of(script: Script, run: Run, goes_on: GoesOn) -> Cut:
+    """Where a run goes on with its script.
+
+    Raises RecordError if the record holds other steps than the script asks for: another version made it.
+    """
+    record = _Record(run)
+    kept: list[Answered] = []
+    try:
+        request = next(script)
+        while (answered := record.answer(request)) is not None:
+            kept.append(answered)
+            request = script.send(answered.answer)
+    except StopIteration:
+        return Cut(tuple(kept), None, record.cycle)
+    return _from_where(Cut(tuple(kept), request, record.cycle), goes_on)
+
+
+def resumed(script: Script, cut: Cut) -> Script:
+    """The script from where it goes on, to be driven as one that begins."""
+    try:
+        request = next(script)
+        for answered in cut.kept:
+            request = script.send(answered.answer)
+        while True:
+            request = script.send((yield request))
+    except StopIteration:
+        return
+
+
+def _from_where(cut: Cut, goes_on: GoesOn) -> Cut:
+    """The cut moved back to where the run may go on."""
+    if goes_on is GoesOn.PROGRAM or cut.next is None or isinstance(cut.next, Purge | CycleFinished):
+        return cut  # nothing is left to measure in the cycle, or in any
+    if goes_on is GoesOn.CYCLE:
+        purges = [place for place, one in enumerate(cut.kept) if isinstance(one.request, Purge)]
+        first = purges[-1] if purges else 0
+    elif not isinstance(cut.next, Apply):
+        return cut
+    else:
+        group = (cut.next.phase, cut.next.number)
+        first = next(
+            (
+                place
+                for place, one in enumerate(cut.kept)
+                if one.cycle == cut.cycle
+                and isinstance(one.request, Apply)
+                and (one.request.phase, one.request.number) == group
+            ),
+            len(cut.kept),
+        )
+    if first == len(cut.kept):
+        return cut
+    return Cut(cut.kept[:first], cut.kept[first].request, cut.kept[first].cycle)
+
+
+class _Record:
+    """What a run's record answers to the requests of its script, each in its turn."""
+
+    def __init__(self, run: Run) -> None:
+        manifest = run.manifest
+        self.cycle = 0
+        self._folder = run.folder
+        self._purges = len(manifest.purges)
+        self._write_caches = len(manifest.write_caches)
+        self._cycles = list(manifest.cycles)
+        self._steps = {step.place: step.sample for step in run.steps}
+        self._health = {
+            place: record for place, record in enumerate(run.health) if record.occasion is Occasion.DURING
+        }
+        self._at = BEFORE_THE_FIRST
+
+    def answer(self, request: Request) -> Answered | None:
+        """The request with its answer; None if it has none, or not all of it."""
+        cycle = self.cycle
+        match request:
+            case Purge():
+                if cycle == self._purges:
+                    return None
+                self.cycle += 1
+            case SetWriteCache():
+                if not self._write_caches:
+                    return None
+                self._write_caches -= 1
+            case CycleFinished():
+                if not self._cycles or self._cycles.pop(0) != request:
+                    return None
+            case ReadHealth(phase, number):
+                return self._reading(request, (cycle, phase, number))
+            case Apply():
+                return self._applied(request)
+            case SteadyStateChecked():
+                pass
+        return Answered(request, None, cycle)
+
+    def _reading(self, request: Request, key: tuple[int, Phase, int]) -> Answered | None:
+        for place, record in self._health.items():
+            if (record.cycle, record.phase, record.number) == key:
+                del self._health[place]
+                return Answered(request, record.reading, self.cycle, health=place)
+        return None
+
+    def _applied(self, request: Apply) -> Answered | None:
+        """The samples of all steps; of those that may fail, up to the one that did."""
+        places = places_of(request, self.cycle, self._at)
+        samples: list[Sample] = []
+        for place, step in zip(places, request.steps, strict=True):
+            sample = self._steps.get(place)
+            if sample is None:
+                return None
+            if sample.step != step:
+                raise RecordError(
+                    f"can't resume {self._folder}: {place} of its record is {sample.step}, and this "
+                    f"version of openpts would run {step}; resume it with the version that began it"
+                )
+            samples.append(sample)
+            if sample.state is not StepState.COMPLETE:
+                if request.may_fail and sample.state is StepState.FAILED:
+                    break
+                return None
+        last = places[len(samples) - 1]
+        self._at = replace(last, position=last.position + 1)
+        return Answered(request, tuple(samples), self.cycle, tuple(places[: len(samples)]))
+
+
+def places_of(apply: Apply, cycle: int, at: StepPlace) -> list[StepPlace]:
+    """The places of a request's steps from ``at`` on: pieces of one phase and number count on."""
+    goes_on = (at.cycle, at.phase, at.number) == (cycle, apply.phase, apply.number)
+    first = at.position if goes_on else 0
+    return [StepPlace(cycle, apply.phase, apply.number, first + index) for index in range(len(apply.steps))]

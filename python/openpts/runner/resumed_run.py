@@ -1,0 +1,278 @@
+"""A run that was cut off and goes on: what of it stands, and how its device gets back to where it was.
+
+The script is answered from the record up to where the run goes on, then driven as in any run. A drive that
+exists goes on from the purge of the cycle that was cut, as the specification allows no interruption between
+the purge and the end of the rounds; or from the round that was cut, if the operator accepts that or the test
+is made for it. A simulated drive is brought back to its state by repeating in virtual time what it did.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+from openpts.engine.contract import CapturingEngine
+from openpts.engine.options import Resumed
+from openpts.errors import RecordError, TargetError, UsageError
+from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
+from openpts.procedures.kit.procedure import Procedure
+from openpts.record.manifest import Attempt, Manifest, RunState
+from openpts.record.reader import LastStep, Run, last_step, read_manifest
+from openpts.record.writer import RunWriter
+from openpts.runner.attempt import ended, power_cycles_since
+from openpts.runner.device_under_test import DeviceUnderTest
+from openpts.runner.preparation import Preparation
+from openpts.runner.replay import Answered, Cut, GoesOn, cut_of, resumed
+from openpts.runner.script_runner import LiveDriver, Past
+from openpts.units import NS_PER_S, format_capacity, format_duration
+from openpts.vocabulary.deviation import Deviation
+from openpts.vocabulary.facts import Facts, TargetFacts
+from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.requests import Apply, CycleFinished, Purge, ReadHealth, Script, SetWriteCache
+from openpts.vocabulary.sample import Sample
+
+_IDENTITY: Final = ("serial", "model", "firmware")
+_POLL_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Resumption:
+    """What the operator wants of a run that was cut off, and accepts."""
+
+    run: Run
+    accept_interruption: bool = False
+    accept_other_host: bool = False
+    accept_other_version: bool = False
+
+    @property
+    def run_id(self) -> str:
+        """The ID under which the run has claimed its folder; a new one if it was killed before that."""
+        owner = read_owner(self.run.folder / CLAIM_NAME)
+        return new_run_id() if owner is None else owner.run_id
+
+
+@dataclass(frozen=True, slots=True)
+class ResumedRun:
+    """A run that goes on at ``cut``, in the attempt ``begun``. ``entries`` are of the ledger.
+
+    ``healed`` is what had to be put back on the drive before it.
+    """
+
+    run: Run
+    cut: Cut
+    last: LastStep
+    begun: Attempt
+    entries: tuple[Deviation, ...]
+    healed: tuple[str, ...]
+
+    @property
+    def number(self) -> int:
+        """The number of the attempt, from 1."""
+        return len(self.run.manifest.attempts) + 1
+
+    @property
+    def engine_state(self) -> Resumed:
+        """What the engine goes on from: also steps that don't stand drew their offsets."""
+        return Resumed(len(self.run.manifest.attempts), self.last.streams)
+
+    def rest_of(self, script: Script) -> Script:
+        """The part of the script that is left to be driven."""
+        return resumed(script, self.cut)
+
+    def reopened(self, manifest: Manifest) -> tuple[RunWriter, Past]:
+        """The record, in which only what stands counts, and what of it the driver goes on from."""
+        cut, run = self.cut, self.run
+        purges = manifest.purges[: cut.count(Purge)]
+        past = Past(
+            purges,
+            manifest.write_caches[: cut.count(SetWriteCache)],
+            manifest.cycles[: cut.count(CycleFinished)],
+            run.ledger,
+            cut.at,
+            self._clock_ns,
+            self.last.ended_ns if self.last.steps else None,
+        )
+        earlier = ended(manifest, self.last, manifest.purges[len(purges) :])
+        if len(read_manifest(run.folder).attempts) != len(manifest.attempts):
+            raise RecordError(f"{run.folder} was resumed by another process just now: look at what it holds")
+        writer = RunWriter.reopen(run.folder)
+        writer.set_aside_after(cut.steps, cut.kept_health(run.health))
+        writer.update_manifest(
+            state=RunState.RUNNING,
+            state_reason=None,
+            ended_at=None,
+            purges=past.purges,
+            write_caches=past.write_caches,
+            cycles=past.cycles,
+            attempts=(*manifest.attempts[:-1], earlier, self.begun),
+            healed=(*manifest.healed, *self.healed),
+        )
+        return writer, past
+
+    @property
+    def _clock_ns(self) -> int:
+        """What the engine's clock would show now; virtual time has been brought back to where it was."""
+        idle_ns = self.begun.idle_ns
+        return 0 if idle_ns is None else self.last.ended_ns + idle_ns
+
+    def bring_back(
+        self, device: DeviceUnderTest, engine: CapturingEngine, preparation: Preparation, driver: LiveDriver
+    ) -> None:
+        """The device as it was where the run goes on, as far as it can be brought back to that."""
+        if device.facts.simulation is not None:
+            samples = {step.place: step.sample for step in self.run.steps}
+            for answered in self.cut.kept:
+                stored = [samples[place] for place in answered.places]
+                _repeat(answered, stored, engine, preparation, self.run.folder)
+            return
+        driver.add_deviations(self.entries)
+        if isinstance(self.cut.next, Apply | ReadHealth):
+            driver.restore_write_cache()
+
+
+def resumed_run(
+    test: Procedure, wanted: Resumption, now: Manifest, health: HealthReading, script: Script
+) -> ResumedRun:
+    """What stands of a run, whose manifest would be ``now`` if it began now; ``health`` is the drive's log.
+
+    Raises RecordError if it can't go on, TargetError if this is another drive, UsageError if something else
+    is different that the operator has not accepted.
+    """
+    run, manifest = wanted.run, wanted.run.manifest
+    _refuse_other_device(manifest, now)
+    _refuse_other_platform(wanted, manifest.attempts[-1], now.attempts[-1])
+    cut = cut_of(script, run, _goes_on(test, wanted))
+    last = last_step(run.folder)
+    simulated = now.target.simulation is not None
+    idle_ns = None if simulated or last.stored_at is None else _since_ns(last.stored_at)
+    begun = replace(
+        now.attempts[-1],
+        steps=last.steps,
+        went_on_at=cut.text,
+        idle_ns=idle_ns,
+        power_cycles=power_cycles_since(run.health, health),
+    )
+    entries = () if simulated else tuple(_entries(test, wanted, cut, begun))
+    return ResumedRun(run, cut, last, begun, entries, now.healed)
+
+
+def _goes_on(test: Procedure, wanted: Resumption) -> GoesOn:
+    if wanted.run.manifest.target.simulation is not None:
+        return GoesOn.PROGRAM
+    return GoesOn.PHASE if test.resumes or wanted.accept_interruption else GoesOn.CYCLE
+
+
+def _since_ns(stored_at: str) -> int:
+    """How long ago the last step was stored; a clock that was set back counts as no time."""
+    since_s = (datetime.now(UTC) - datetime.fromisoformat(stored_at)).total_seconds()
+    return max(0, round(since_s * NS_PER_S))
+
+
+def _refuse_other_device(manifest: Manifest, now: Manifest) -> None:
+    """Raises TargetError where anything that a drive is known by is not as in the record."""
+    then = _identity(manifest.target, manifest.dut)
+    found = _identity(now.target, now.dut)
+    others = [f"{name} {found[name]} instead of {then[name]}" for name in then if found[name] != then[name]]
+    if others:
+        raise TargetError(
+            f"can't resume on {now.target.path}: it is not as the run left it: {', '.join(others)}; name the "
+            "drive of the run with --target, or run the test again"
+        )
+
+
+def _identity(target: TargetFacts, dut: Facts) -> dict[str, str]:
+    """What must be as it was; of a simulated drive all that it is made from."""
+    return {
+        **{name: (fact.value or "none") if (fact := dut.get(name)) else "none" for name in _IDENTITY},
+        "kind": target.kind,
+        "capacity": f"{format_capacity(target.user_capacity_bytes)} ({target.user_capacity_bytes} B)",
+        "LBA size": f"{target.sector_bytes} B",
+        "simulation": str(target.simulation),
+    }
+
+
+def _refuse_other_platform(wanted: Resumption, then: Attempt, now: Attempt) -> None:
+    """Raises UsageError where host or software is another and that was not accepted."""
+    if not wanted.accept_other_host and now.host != then.host:
+        raise UsageError(
+            f"can't resume {wanted.run.folder} here: it ran on host {then.host}, and this is {now.host}; "
+            "resume it there, or accept another host with --accept-other-host, which the report discloses"
+        )
+    if not wanted.accept_other_version and (others := _other_software(then, now)):
+        raise UsageError(
+            f"can't resume {wanted.run.folder}: it ran with {others}; resume it with the same, or accept "
+            "other versions with --accept-other-version, which the report discloses"
+        )
+
+
+def _other_software(then: Attempt, now: Attempt) -> str:
+    pairs = ((then.openpts, now.openpts), (then.kernel, now.kernel))
+    return ", ".join(f"{old}, and this is {new}" for old, new in pairs if old != new)
+
+
+def _entries(test: Procedure, wanted: Resumption, cut: Cut, begun: Attempt) -> list[Deviation]:
+    """The entries of a run that goes on on a drive that exists."""
+    then = wanted.run.manifest.attempts[-1]
+    entries = []
+    in_cycle = isinstance(cut.next, Apply | ReadHealth | SetWriteCache) and cut.count(Purge)
+    if wanted.accept_interruption and not test.resumes and in_cycle:
+        cycles = "an unknown number of" if begun.power_cycles is None else str(begun.power_cycles)
+        length = format_duration(begun.idle_ns or 0)
+        entries.append(
+            Deviation(
+                rule_id="PTS-PRE-05",
+                clause="4 (note)",
+                required="preconditioning and test loop, each without interruption",
+                used=f"interrupted for {length} before {cut.text}, drive idle, {cycles} power cycles",
+                effect="the drive could clean up meanwhile; what was cut off was repeated as a whole",
+            )
+        )
+    others = [] if begun.host == then.host else [f"host {begun.host} after {then.host}"]
+    others += [text.replace(", and this is ", ", then ") for text in [_other_software(then, begun)] if text]
+    if others:
+        entries.append(
+            Deviation(
+                rule_id="PTS-GEN-01",
+                clause="1.1",
+                required="one test platform for the whole test",
+                used=f"from {cut.text} on: {'; '.join(others)}",
+                effect="what host and software add to the figures may differ between the steps",
+            )
+        )
+    return entries
+
+
+def _repeat(
+    answered: Answered,
+    stored: Sequence[Sample],
+    engine: CapturingEngine,
+    preparation: Preparation,
+    folder: Path,
+) -> None:
+    """Carry out again what the record has of a simulated drive, and hold the figures against it.
+
+    Raises RecordError if they are others: another version computed them.
+    """
+    match answered.request:
+        case Purge():
+            preparation.purge(lambda _share, _text: None)
+        case SetWriteCache(enabled):
+            preparation.write_cache(enabled)
+        case Apply(steps=steps):
+            engine.submit(steps)
+            for sample in stored:
+                while (again := engine.poll(_POLL_S)) is None:
+                    pass
+                if _figures(again) != _figures(sample):
+                    raise RecordError(
+                        f"can't resume {folder}: this version of openpts computes other figures of "
+                        f"{sample.step} than its record has; run the test again"
+                    )
+        case _:
+            pass
+
+
+def _figures(sample: Sample) -> tuple[object, ...]:
+    """What two simulations of a step must have in common."""
+    return sample.started_ns, sample.elapsed_ns, sample.gap_ns, sample.read, sample.write, sample.state

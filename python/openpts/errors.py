@@ -11,6 +11,7 @@ refusal from a broken drive without reading the text::
     |-- PurgeError               6   the purge failed or could not be proven
     |   `-- PurgeImpossibleError     the drive has no such purge, or one that erases nothing
     |-- RunFailedError           7   an I/O failed in the middle; what was measured is kept
+    |   `-- DataLossError            data that had to survive a power cut did not; the run is complete
     |-- RecordError              8   a run folder can't be written or read
     |   |-- LostRecordError          its files were deleted, moved or replaced during the run
     |   `-- UnwritableRecordError    its disk is full, read-only or fails: for now
@@ -70,6 +71,10 @@ class RunFailedError(OpenptsError):
     """An I/O failed while the test ran; the finished steps are in the run folder."""
 
     exit_code = 7
+
+
+class DataLossError(RunFailedError):
+    """A drive lost data that had to survive a power cut; the run and its report are complete."""
 
 
 class RecordError(OpenptsError):

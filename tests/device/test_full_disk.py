@@ -74,6 +74,7 @@ def test_a_run_that_is_stopped_on_a_full_disk_has_all_its_steps(tmpfs: Path, tmp
     assert f"{len(stored.steps)} steps are kept" in errors
 
 
+@pytest.mark.slow
 def test_a_record_that_can_be_written_again_goes_on(
     ext4: Path, tmp_path: Path, run: Callable[..., str]
 ) -> None:
@@ -98,6 +99,7 @@ def saved_record(errors: str) -> Record:
     return read_run(Path(errors.rstrip().rpartition("; all of it is saved in ")[2]))
 
 
+@pytest.mark.slow
 def test_a_file_system_that_stays_read_only_gets_a_record_elsewhere(
     ext4: Path, tmp_path: Path, run: Callable[..., str]
 ) -> None:
@@ -113,6 +115,7 @@ def test_a_file_system_that_stays_read_only_gets_a_record_elsewhere(
     assert read_run(ext4 / "r1").steps == saved.steps[: len(read_run(ext4 / "r1").steps)]
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_removed_is_saved_elsewhere(tmpfs: Path, tmp_path: Path) -> None:
     with measuring(tmpfs / "r1", tmp_path) as subject:
         shutil.rmtree(tmpfs / "r1")
@@ -122,6 +125,7 @@ def test_a_folder_that_is_removed_is_saved_elsewhere(tmpfs: Path, tmp_path: Path
     assert len(saved_record(errors).phase(Phase.ROUND)) >= 2 * subject.rounds_told
 
 
+@pytest.mark.slow
 def test_a_folder_that_is_removed_in_a_pause_ends_it(tmpfs: Path, tmp_path: Path) -> None:
     with measuring(tmpfs / "r1", tmp_path) as subject:
         fill(tmpfs)

@@ -51,6 +51,7 @@ def little_memory() -> Iterator[Path]:
         group.rmdir()
 
 
+@pytest.mark.slow
 def test_a_run_that_the_kernel_kills_for_memory_leaves_its_record(tmp_path: Path) -> None:
     with little_memory() as members:
         inside = ("sh", "-c", f'echo $$ > {members}; exec "$@"', "sh")

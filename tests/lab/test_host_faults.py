@@ -16,7 +16,7 @@ from tests.lab.machine import OPENPTS, in_lab, needs_lab
 pytestmark = [needs_lab, pytest.mark.slow]
 
 SUSPENDED_S = 5
-"""What the kernel waits in a suspend that ends where its tasks are frozen."""
+"""What the kernel waits, by its own count of loops, in a suspend that ends where its tasks are frozen."""
 STEP_S, ROUNDS = 3.0, 5
 
 _SHORT = (
@@ -84,7 +84,7 @@ def test_a_round_in_which_the_machine_was_suspended_is_repeated(clock: Run, fold
     rounds = [(found.place.number, found.place.position) for found in clock.phase(Phase.ROUND)]
     assert rounds == [(number, position) for number in range(1, ROUNDS + 1) for position in (0, 1)]
     assert not any(found.sample.standstills for found in clock.phase(Phase.ROUND))
-    assert max(standstills_s(clock.folder)) > SUSPENDED_S - 1
+    assert max(standstills_s(clock.folder)) > SUSPENDED_S / 2
     lines = (line for line in (folder / "clock.log").read_text().splitlines() if "did not run" in line)
     assert any(line.endswith("the steps are repeated when all of them have ended") for line in lines)
 

@@ -23,9 +23,11 @@ from openpts.vocabulary.facts import (
     WriteCacheReport,
 )
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Accusation, Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
+    CutPower,
     CycleFinished,
     Purge,
     ReadHealth,
@@ -104,6 +106,7 @@ def made_up_run(
             ),
             capture=CaptureReport("capture", files=3, ios=10**6) if name in _BY_DEMAND else None,
             cycles=tuple(request for request in requests if isinstance(request, CycleFinished)),
+            cuts=tuple(_cut(request) for request in requests if isinstance(request, CutPower)),
         ),
         steps=tuple(steps),
         ledger=(),
@@ -192,6 +195,27 @@ _READ_AT = "2026-01-01T00:00:00.000+00:00"
 _PURGE = PurgeReport(True, "NVMe Format", "user data erase", "2026-01-01T00:00:00Z", 10**9, 64, 64)
 
 
+def _cut(request: CutPower) -> Cut:
+    """The first cut in each state of the cache loses a write."""
+    enabled = request.write_cache_enabled
+    accusations = (Accusation("lost-write", 8, 8, "write 99", "write 7", "8 sectors from LBA 8"),)
+    is_bad = request.apply.number % 50 == 1
+    return Cut(
+        number=request.apply.number,
+        write_cache=_cache(enabled),
+        volatile=enabled,
+        atomic_bytes=4096,
+        atomic_source="AWUPF 7",
+        away_ns=5 * 10**9,
+        writes=1000,
+        flushes=30,
+        promised=900,
+        outstanding=32,
+        losses={"lost-write": 1} if is_bad else {},
+        accusations=accusations if is_bad else (),
+    )
+
+
 def _cache(enabled: bool) -> str:
     return "WCE" if enabled else "WCD"
 
@@ -231,6 +255,8 @@ def _play(script: Script, drive: Drive) -> tuple[list[Request], list[StepRecord]
             health.append(
                 HealthRecord(Occasion.DURING, cycle, request.phase, request.number, _READ_AT, now_ns, answer)
             )
+        if isinstance(request, CutPower):
+            answer = _cut(request)
         if not isinstance(request, Apply):
             continue
         samples: list[Sample] = []

@@ -18,6 +18,7 @@ from openpts.runner.events import (
     Event,
     Healed,
     IoHangs,
+    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -36,6 +37,7 @@ from openpts.system_files import printable
 from openpts.units import MB, NS_PER_S, format_block_size, format_capacity, format_duration
 from openpts.vocabulary.facts import PurgeReport, TargetFacts
 from openpts.vocabulary.phase import Phase
+from openpts.vocabulary.power_cut import Cut, losses_text
 from openpts.vocabulary.purge import PURGE_STATUS_NAMES
 from openpts.vocabulary.requests import Apply
 from openpts.vocabulary.stop import Duration
@@ -105,12 +107,23 @@ def _measuring_lines(event: Event, progress: RunProgress) -> list[str]:
             lines = [f"{progress.phase}: {_stimuli_text(apply)}"]
         case StepFinished() if progress.step is None and progress.apply is not None:
             lines = phase_lines(progress)
+        case PowerWasCut(cut):
+            lines = [_cut_line(cut)]
         case SteadyStateJudged(phase, number, _, _):
             judged = judged_round_text(phase, number)
             lines = [f"steady state after {judged}? {line}" for line in steady_state_lines(progress)]
         case CycleEnded(cycle, finished):
             lines = [cycle_line(cycle, finished, progress.conditions)]
     return lines
+
+
+def _cut_line(cut: Cut) -> str:
+    """``cut 3, WCE: 1,204 writes, 37 flushes acknowledged, 980 writes had to survive: nothing lost``."""
+    found = losses_text(cut.losses) or "nothing lost"
+    return (
+        f"cut {cut.number}, {cut.write_cache}: {cut.writes:,} writes, {cut.flushes:,} flushes acknowledged, "
+        f"{cut.promised:,} writes had to survive: {found}"
+    )
 
 
 def now_line(progress: RunProgress) -> str:

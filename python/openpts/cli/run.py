@@ -20,6 +20,7 @@ from openpts.cli.run_display import shown_on
 from openpts.device.targets.simulated_target import names_simulated, parse_simulated_target
 from openpts.engine.options import IoPath
 from openpts.errors import (
+    DataLossError,
     InterruptedRunError,
     LostRecordError,
     OpenptsError,
@@ -142,8 +143,19 @@ def _command(test: Procedure) -> click.Command:
         order = order_of(target, choices_of(test, options), **options)
         folder = run_and_log(test, order, sys.stderr if as_json else sys.stdout)
         print_result(folder, None if no_report else report_on(folder), as_json=as_json)
+        if test.cuts_power:
+            _end_with_losses(folder)
 
     return command
+
+
+def _end_with_losses(folder: Path) -> None:
+    """Raise DataLossError if the drive lost what had to survive, so that scripts see it."""
+    cuts = read_run(folder).manifest.cuts
+    if accused := sum(cut.accused for cut in cuts):
+        raise DataLossError(
+            f"the drive lost data in {accused} of {len(cuts)} power cuts; see the report on {folder}"
+        )
 
 
 for _test in PROCEDURES.values():
@@ -227,7 +239,8 @@ def _what_is_kept(folders: Sequence[Path]) -> str:
     if not folders:
         return "nothing was written yet"
     steps = len(read_run(folders[0]).steps)
+    kept = "1 step is" if steps == 1 else f"{steps} steps are"
     return (
-        f"{steps} steps are kept in {folders[0]}: `openpts report {folders[0]}` reports on them, "
+        f"{kept} kept in {folders[0]}: `openpts report {folders[0]}` reports on what was measured, "
         f"`openpts resume {folders[0]}` goes on"
     )

@@ -26,11 +26,13 @@ from openpts.ownership import RunOwner
 from openpts.runner.array_purge import ArrayPurge
 from openpts.runner.healing import Healing
 from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.sample import Interval, Sample
 from openpts.vocabulary.stimulus import Step
@@ -205,6 +207,10 @@ class ArrayDevice:
             self._engine = None
             engine.close()
 
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
+        """See the protocol."""
+        return self._device.power_cutter(load, command)
+
     def check_purge(self, choice: PurgeChoice) -> None:
         self.purging.check(choice)
 
@@ -229,6 +235,13 @@ class ArrayDevice:
         if self._opened is None:
             return HealthReading("the array was not created again after its purge")
         return self._opened.health()
+
+    def fault(self) -> str | None:
+        return self._device.fault()
+
+    def put_back(self) -> str | None:
+        """An array that was not created again after its purge has no cache."""
+        return None if self._opened is None else self._opened.put_back()
 
     def host_settings(self) -> Facts:
         return {} if self._opened is None else self._opened.host_settings()

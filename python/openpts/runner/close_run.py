@@ -11,6 +11,7 @@ from openpts.errors import InterruptedRunError, OpenptsError, RecordError
 from openpts.record.health import Occasion
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import RunState
+from openpts.runner.device_under_test import DeviceUnderTest
 from openpts.runner.events import Listener, RunEnded
 from openpts.runner.script_runner import LiveDriver
 from openpts.vocabulary.facts import CaptureReport, Facts
@@ -64,6 +65,20 @@ def _finished(engine: CapturingEngine, folder: str) -> CaptureReport:
         blocked_ns=summary.blocked_ns,
         lost=f"{summary.discarded_ios:,} I/Os are in no file" if summary.discarded_ios else "",
     )
+
+
+@contextmanager
+def put_back_on_failure(device: DeviceUnderTest) -> Iterator[None]:
+    """A block that fails leaves the device as it was found, or its error says what is left changed.
+
+    After one that ends well, whatever it was changed for may still go on.
+    """
+    try:
+        yield
+    except OpenptsError as error:
+        if left := device.put_back():
+            raise type(error)(f"{error}; {left}") from error
+        raise
 
 
 @contextmanager

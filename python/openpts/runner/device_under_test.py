@@ -1,13 +1,12 @@
 """What a run asks of the device under test, whatever that is: a drive, a file, or a simulated drive."""
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import Protocol
 
 from openpts.device.block_device import BlockDevice
 from openpts.device.guard.consent import Consent
 from openpts.device.guard.drive_claim import drive_claimed
-from openpts.device.guard.guard import open_target
 from openpts.device.purge.method import Progress
 from openpts.device.targets.free_space import SpaceNeed
 from openpts.device.targets.reading import open_for_reading
@@ -22,11 +21,13 @@ from openpts.ownership import RunOwner
 from openpts.runner.array_device import ArrayDevice
 from openpts.runner.healing import Healing, heal_before_run
 from openpts.runner.physical_device import PhysicalDevice
+from openpts.runner.power_cut import Door, PowerCutter
 from openpts.runner.simulated_device import SimulatedDevice
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -74,6 +75,9 @@ class DeviceUnderTest(Protocol):
         ``first_thread`` threads of others are already.
         """
 
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
+        """What cuts its power, by the operator's command where it exists. Raises UsageError."""
+
     def check_purge(self, choice: PurgeChoice) -> None:
         """Raise OpenptsError if the device has no such purge, or it would erase what is not confirmed."""
 
@@ -91,6 +95,15 @@ class DeviceUnderTest(Protocol):
 
     def health(self) -> HealthReading:
         """What its own log says now, under the names of vocabulary.health; never raises."""
+
+    def fault(self) -> str | None:
+        """What has become of it that no test can go on with: gone, smaller, read-only. None while it is fine.
+
+        It is not asked itself: this may be called while it works.
+        """
+
+    def put_back(self) -> str | None:
+        """Put back what of it was changed for a test that failed; what could not be, and how it can be."""
 
     def host_settings(self) -> Facts:
         """What of the host's settings and state bears on figures of it; nothing does on a simulated one."""
@@ -132,9 +145,8 @@ def device_under_test(
         with ArrayDevice.opened(target, consent, roots, journal, healed, run_id=run_id) as array:
             yield array
         return
-    opening = open_target(target, consent, roots, run_id) if for_writing else open_for_reading(target, roots)
-    with (
-        opening as opened,
-        write_cache_control(opened, roots, journal) as cache,
-    ):
-        yield PhysicalDevice(opened, roots, cache, healed)
+    with ExitStack() as held:
+        door = Door(target, consent, roots, held, run_id) if for_writing else None
+        opened = held.enter_context(open_for_reading(target, roots)) if door is None else door.open()
+        with write_cache_control(opened, roots, journal) as cache:
+            yield PhysicalDevice(opened, roots, cache, healed, door)

@@ -11,6 +11,7 @@ from openpts.runner.healing import Healing
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import Apply, CycleFinished
 from openpts.vocabulary.sample import Sample
 from openpts.vocabulary.stimulus import Step
@@ -130,6 +131,13 @@ class StepFinished:
 
 
 @dataclass(frozen=True, slots=True)
+class PowerWasCut:
+    """The drive is back from a power cut, and all that was written is read."""
+
+    cut: Cut
+
+
+@dataclass(frozen=True, slots=True)
 class SteadyStateJudged:
     """The last five rounds, or tracking rounds, were judged; one report per name."""
 
@@ -170,6 +178,7 @@ Event = (
     | RunPaused
     | RunGoesOn
     | StepFinished
+    | PowerWasCut
     | SteadyStateJudged
     | CycleEnded
     | RunEnded

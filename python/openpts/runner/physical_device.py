@@ -29,6 +29,8 @@ from openpts.device.write_cache_control import WriteCacheControl
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.native import NativeEngine
 from openpts.engine.options import Demand, IoPath, NativeOptions
+from openpts.engine.stamped_writers import StampedWriters
+from openpts.errors import OpenptsError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.gauges import power_gauges, pressure_gauge, processor_gauges
 from openpts.host.settings import host_settings
@@ -36,11 +38,13 @@ from openpts.host.tuning import host_changes
 from openpts.journal import Journal
 from openpts.ownership import RunOwner
 from openpts.runner.healing import Healing
+from openpts.runner.power_cut import Door, DriveCutter, PowerCutter, cut_command
 from openpts.runner.tuning import tuned_host
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Facts, PurgeReport, TargetFacts, TargetKind, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -97,14 +101,18 @@ def host_gauges(roots: SystemRoots, engine_cpus: Collection[int]) -> tuple[Gauge
     return (*processor_gauges(roots, engine_cpus), pressure_gauge(roots), *power_gauges(roots))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class PhysicalDevice:
-    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open."""
+    """Implements openpts.runner.device_under_test.DeviceUnderTest on a target that is open.
+
+    ``door`` opens it again after its power was cut.
+    """
 
     target: OpenTarget
     roots: SystemRoots
     cache: WriteCacheControl
     healed: tuple[Healing, ...] = ()
+    door: Door | None = None
 
     @property
     def facts(self) -> TargetFacts:
@@ -150,6 +158,16 @@ class PhysicalDevice:
         with native_engine(self.target, demand, seed, options) as engine:
             yield engine
 
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:
+        """See the protocol."""
+        if self.door is None:
+            raise UsageError(f"{self.facts.path}: the power of this target can't be cut: name a single drive")
+        writers = StampedWriters(load, self.facts.sector_bytes)
+        return DriveCutter(self.door, self.target, writers, cut_command(command), self._opened_again)
+
+    def _opened_again(self, target: OpenTarget) -> None:
+        self.target = self.cache.target = target
+
     def check_purge(self, choice: PurgeChoice) -> None:
         chosen_methods(self.target, choice)
 
@@ -167,6 +185,16 @@ class PhysicalDevice:
 
     def health(self) -> HealthReading:
         return read_health(self.target)
+
+    def fault(self) -> str | None:
+        return self.target.fault
+
+    def put_back(self) -> str | None:
+        try:
+            self.cache.put_back()
+        except OpenptsError as error:
+            return str(error)
+        return None
 
     def host_settings(self) -> Facts:
         """A file has the settings of the disk below it."""

@@ -3,7 +3,7 @@
 import re
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,16 +21,24 @@ from openpts.planning.assumed_drive import AssumedDrive
 from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import procedure_of
 from openpts.record.health import Occasion
 from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest, Ordered, People, RunState
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import attempt_here
-from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
+from openpts.runner.close_run import (
+    closing_record,
+    environment_kept,
+    kept_capture,
+    place_for_capture,
+    put_back_on_failure,
+)
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
 from openpts.runner.resumed_run import ResumedRun, Resumption, resumed_run
@@ -42,7 +50,7 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.requests import CycleFinished, Script
+from openpts.vocabulary.requests import CutPower, CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import Scenario
 
@@ -110,6 +118,11 @@ class Order:
         """
         run, manifest = wanted.run, wanted.run.manifest
         ordered = manifest.ordered
+        if procedure_of(manifest.conditions.test).cuts_power:
+            raise RecordError(
+                f"can't resume {run.folder}: only the process that was cut off knew what its drive had "
+                f"acknowledged; {len(manifest.cuts):,} cuts are in its report, run the test again"
+            )
         if manifest.state is RunState.COMPLETE:
             raise RecordError(f"{run.folder} is complete: nothing is left to resume")
         if ordered is None:
@@ -184,6 +197,7 @@ class _CheckedRun:
     options: NativeOptions
     preparation: Preparation
     resumed: ResumedRun | None
+    cutter: PowerCutter | None
 
     def script(self) -> Script:
         """What is to be driven: the test, or the rest of one that goes on."""
@@ -236,7 +250,8 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
     check_plan(plan, device.facts)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
-    entries = device.deviations(steps)
+    # a power cut asks no figure of a drive that a scale could change
+    entries = device.deviations(() if test.cuts_power else steps)
     manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     resumed = None
@@ -252,6 +267,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     if test.purges:
         preparation.check_purge()
     attempt = 1 if resumed is None else resumed.number
+    cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
     options = captured(options, steps, folder, device.facts, attempt)
     if resumed is not None:
         options = replace(options, resumed=resumed.engine_state)
@@ -268,26 +284,43 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
         options,
         preparation,
         resumed,
+        cutter,
     )
+
+
+def _cutter(script: Script, device: DeviceUnderTest) -> PowerCutter:
+    """What carries out a script that begins with a power cut, and has the same load in all of them."""
+    request = next(script)
+    assert isinstance(request, CutPower)  # noqa: S101 a test that cuts power declares it
+    return device.power_cutter(request.load, request.command)
+
+
+def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[CapturingEngine]:
+    if checked.cutter is not None:
+        return nullcontext(checked.cutter.writers)
+    demand, seed = demand_of(checked.steps), checked.conditions.seed
+    return checked.device.engine(demand, seed, checked.options, near=order.pin_to_node)
 
 
 @contextmanager
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
-    device, steps, options, seed = checked.device, checked.steps, checked.options, checked.conditions.seed
-    demand = demand_of(steps)
+    device, steps, cutter = checked.device, checked.steps, checked.cutter
     with (
-        place_for_capture(checked.folder, options.capture),
+        place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-        device.engine(demand, seed, options, near=order.pin_to_node) as engine,
+        _engine(checked, order) as engine,
     ):
         engine.check(steps)
-        checks = data_checks(steps, device.facts, seed)
+        checks = data_checks(steps, device.facts, checked.conditions.seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-        sampler = sampler_of(order.telemetry, device, engine, demand)
+        # what is open of a drive keeps its name from it when it comes back
+        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
+        sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
         with _record_of(checked, manifest, order.inputs) as (writer, past):
-            driver = LiveDriver(engine, checked.preparation, writer, emit, device.health, sampler, past)
+            prepared = checked.preparation
+            driver = LiveDriver(engine, prepared, writer, emit, device.health, sampler, past, cutter)
             resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
             driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
             for healing in device.healed:
@@ -327,6 +360,7 @@ def _measure(run: _PreparedRun) -> None:
         resumed.bring_back(device, run.engine, checked.preparation, driver)
     begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
+        put_back_on_failure(device),
         environment_kept(driver, driver.writer, device.host_settings, begins),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):

@@ -20,6 +20,7 @@ from openpts.runner.events import (
     Event,
     IoHangs,
     Listener,
+    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -29,6 +30,7 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
 from openpts.runner.record_pause import RecordPause
 from openpts.runner.replay import BEFORE_THE_FIRST, places_of
@@ -39,9 +41,11 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
+    CutPower,
     CycleFinished,
     Purge,
     ReadHealth,
@@ -93,6 +97,7 @@ class LiveDriver:
     read_health: Callable[[], HealthReading]
     sampler: Sampler
     past: Past = field(default_factory=Past)
+    cutter: PowerCutter | None = None
     pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
     _waiting: list[Event] = field(default_factory=list)
@@ -100,6 +105,7 @@ class LiveDriver:
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
     _write_caches: list[WriteCacheReport] = field(init=False)
+    _cuts: list[Cut] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(init=False)
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
@@ -152,18 +158,35 @@ class LiveDriver:
                 self.add_deviations(deviations)
             case Apply():
                 return tuple(self._run(request))
+            case CutPower():
+                return self._cut(request)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
                 self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
                 self._write_down()
-                if self._write_caches:
+                # of a drive whose power was cut it is set before each cut
+                if self._write_caches and not self._cuts:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))
         return None
+
+    def _cut(self, order: CutPower) -> Cut:
+        """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""
+        assert self.cutter is not None  # noqa: S101 a test that cuts power declares it
+        report, deviations = self.preparation.write_cache(order.write_cache_enabled)
+        if not self._cuts or self._cuts[-1].write_cache != report.actual:
+            self._write_caches.append(report)
+            self.writer.update_manifest(write_caches=self._write_caches)
+            self.add_deviations(deviations)
+        cut = self.cutter.cut(order, report)
+        self._cuts.append(cut)
+        self.writer.update_manifest(cuts=self._cuts)
+        self.emit(PowerWasCut(cut))
+        return cut
 
     def _purge_progressed(self, share: float | None, text: str) -> None:
         self.emit(PurgeProgressed(share, text))
@@ -218,6 +241,9 @@ class LiveDriver:
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         cycle, steps = len(self._purges), apply.steps
+        places = places_of(apply, cycle, self._place)
+        self._place = places[0]
+        self._check_device()
         self.sampler.leave_drive_alone = apply.phase in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
@@ -226,15 +252,16 @@ class LiveDriver:
         samples: list[Sample] = []
         # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
         with StopSignals() as signals:
-            for place, step in zip(places_of(apply, cycle, self._place), steps, strict=True):
+            for place, step in zip(places, steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
                 samples.append(sample if apply.with_intervals else structs.replace(sample, intervals=()))
                 self._keep(place, sample, may_repeat=may_repeat)
+                if apply.may_fail and sample.state is StepState.FAILED:
+                    break
                 if sample.state is not StepState.COMPLETE:
-                    if apply.may_fail and sample.state is StepState.FAILED:
-                        break
-                    raise RunFailedError(failure_text(sample))
+                    raise RunFailedError(self._failure_text(place, sample))
+                self._check_device()
                 if len(samples) < len(steps):
                     self._write_down()
         if signals.wished:
@@ -250,7 +277,25 @@ class LiveDriver:
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
         self._not_entered += self.pause.deviations(place, sample)
 
+    def _failure_text(self, place: StepPlace, sample: Sample) -> str:
+        fault = self.preparation.fault()
+        if sample.failure is None and fault is not None:
+            return f"{place}: {fault}"
+        reasons = (failure_text(sample, self.preparation.sector_bytes), fault)
+        return f"{place}: {'; '.join(filter(None, reasons))}"
+
+    def _check_device(self) -> None:
+        """Raise RunFailedError, with the engine stopped, if the device is no longer what it was."""
+        if (fault := self.preparation.fault()) is None:
+            return
+        self._stop()
+        for event in self._waiting:
+            if isinstance(event, StepFinished) and event.sample.state is not StepState.COMPLETE:
+                raise RunFailedError(self._failure_text(event.place, event.sample))
+        raise RunFailedError(f"{self._place}: {fault}")
+
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
+        faulty = False
         while True:
             if signals.wished:
                 raise KeyboardInterrupt
@@ -264,6 +309,10 @@ class LiveDriver:
             self.emit(Ticked(self._place, step, progress))
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
+            if faulty:
+                self._check_device()
+            # an I/O that fails of it comes first: it has a place
+            faulty = self.preparation.fault() is not None
 
     def _on_clock(self, sample: Sample) -> Sample:
         """The sample on the clock of the whole run, which goes on while nothing measures.

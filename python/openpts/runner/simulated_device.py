@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final, Self
 
@@ -14,18 +14,21 @@ from openpts.device.write_cache import DISABLED, ENABLED, NO_CACHE
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Demand, NativeOptions
 from openpts.engine.simulated import SimulatedDrive
+from openpts.engine.stamped_writers import POWER_FAULTS, StampedWriters
 from openpts.errors import PurgeError, PurgeImpossibleError, UsageError
 from openpts.gauge import Gauge
 from openpts.host.memory import available_memory_bytes
 from openpts.ownership import RunOwner, new_run_id
 from openpts.runner.healing import Healing
+from openpts.runner.power_cut import PowerCutter, SimulatedCutter
 from openpts.simulation.presets import SHIPPED, Preset, load_preset
 from openpts.simulation.scale import ScaleConcern, Severity, default_scale, scale_concerns, size_concerns
 from openpts.system_files import SystemRoots
-from openpts.units import MB, format_capacity
+from openpts.units import KIB, MB, format_capacity
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import Fact, Facts, PurgeReport, TargetFacts, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
+from openpts.vocabulary.power_cut import CutLoad
 from openpts.vocabulary.purge import PurgeChoice
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import ChangeReport, Scenario
@@ -43,6 +46,8 @@ _CLAIMS: Final = {
     "random_read_iops": ("random_read_iops", 1),
 }
 """What a plan calls a figure of a data sheet, with its key in a preset's ``[rated]`` and the unit in that."""
+_ATOMIC_BYTES: Final = 4 * KIB
+"""What a simulated drive writes as a whole or not at all when its power goes: a page of its map."""
 _WORDS: Final = {True: ENABLED, False: DISABLED, None: NO_CACHE}
 
 
@@ -53,6 +58,7 @@ class SimulatedDevice:
     drive: SimulatedDrive
     preset: Preset
     owner: RunOwner
+    power_faults: tuple[tuple[str, float], ...] = ()
 
     @classmethod
     def of(cls, target: SimulatedTarget, run_id: str | None = None) -> Self:
@@ -63,12 +69,13 @@ class SimulatedDevice:
         preset = load_preset(target.preset)
         capacity_bytes, scale = size_and_scale(target, preset)
         seed = DEFAULT_SEED if target.seed is None else target.seed
-        whole = SimulatedTarget(target.preset, capacity_bytes, scale, seed, target.state)
+        whole = replace(target, capacity_bytes=capacity_bytes, scale=scale, seed=seed)
+        check_faults(target)
         drive = _new_drive(preset, str(whole), capacity_bytes, scale, seed)
         if target.state is DriveState.WORN_IN:
             drive.jump_start()
         owner = RunOwner.this_process(run_id or new_run_id(), str(whole), (), SystemRoots())
-        return cls(drive, preset, owner)
+        return cls(drive, preset, owner, target.faults)
 
     @property
     def facts(self) -> TargetFacts:
@@ -119,6 +126,11 @@ class SimulatedDevice:
         finally:
             engine.stop()
 
+    def power_cutter(self, load: CutLoad, command: str | None) -> PowerCutter:  # noqa: ARG002 it needs none
+        """See the protocol: the simulation cuts its power."""
+        simulated = (_ATOMIC_BYTES, self.power_faults, self.drive.simulation.seed)
+        return SimulatedCutter(StampedWriters(load, self.facts.sector_bytes, simulated), _ATOMIC_BYTES)
+
     def check_purge(self, choice: PurgeChoice) -> None:
         """It has a purge of its own, without a name."""
         if choice.methods:
@@ -168,6 +180,12 @@ class SimulatedDevice:
             self.drive.smart(), has_flash=self.drive.has_flash, limits_c=self.preset.limits_c
         )
 
+    def fault(self) -> str | None:
+        return None
+
+    def put_back(self) -> str | None:
+        return None
+
     def host_settings(self) -> Facts:
         return {}
 
@@ -181,6 +199,13 @@ class SimulatedDevice:
     def gauges(self, engine: CapturingEngine, demand: Demand) -> tuple[Gauge, ...]:  # noqa: ARG002 of none
         """Its temperature comes with the intervals, and no host works for it."""
         return (Gauge("temperature", "temperature_c; with each interval", "the simulated drive"),)
+
+
+def check_faults(target: SimulatedTarget) -> None:
+    """Raise UsageError for a fault that no simulated drive has."""
+    for name, _ in target.faults:
+        if name not in POWER_FAULTS:
+            raise UsageError(f"invalid faults={name}: use some of {', '.join(POWER_FAULTS)}")
 
 
 def simulated_deviations(

@@ -37,6 +37,12 @@ class GivenPreparation:
     def __init__(self, happened: list[str], sampler: Sampler, purge_error: Exception | None = None) -> None:
         self.happened, self.sampler, self.purge_error = happened, sampler, purge_error
         self.alone_while_purged: list[bool] = []
+        self.faults: list[str | None] = []
+        self.sector_bytes = 512
+
+    def fault(self) -> str | None:
+        """The next of those given; the last one stays, as the device is asked again."""
+        return None if not self.faults else self.faults.pop(0) if len(self.faults) > 1 else self.faults[0]
 
     def purge(self, progress: Progress) -> tuple[PurgeReport, tuple[Deviation, ...]]:
         self.happened.append("purge")

@@ -37,7 +37,8 @@ class Procedure:
     ``section`` is that of the specification, None for a test of the practice beyond it. ``purpose`` is for
     the help of its command. ``quick`` is what ``--quick`` gives, by parameter. ``purges``: whether the script
     asks for any purge. ``resumes``: it lasts for months, and a run that was cut off goes on with the phase
-    that was cut. ``interval_histograms``: its report needs the response times of each interval.
+    that was cut. ``cuts_power``: it does so, and no steps. ``interval_histograms``: its report needs the
+    response times of each interval.
     ``at_rated_demand``: its rounds keep as many I/Os outstanding as the figures of data sheets have.
     ``trends`` are plots of its report for the summary at its front, by their rank among those of all tests.
     """
@@ -51,6 +52,7 @@ class Procedure:
     section: int | None = None
     purges: bool = True
     resumes: bool = False
+    cuts_power: bool = False
     interval_histograms: bool = False
     at_rated_demand: bool = False
     trends: Mapping[int, str] = field(default_factory=dict)

@@ -55,6 +55,12 @@ _HEALTH_READINGS: Final = _Query(
 )
 
 
+_COMPUTING: Final = """
+SELECT one.name FROM sqlite_schema AS one
+WHERE one.rootpage = 0 OR EXISTS (SELECT * FROM pragma_table_xinfo(one.name) WHERE hidden)
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class StepRecord:
     """One step as recorded."""
@@ -251,6 +257,7 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
                 raise RecordError(
                     f"{folder} has record version {version}, this openpts reads versions {readable}"
                 )
+            _refuse_what_computes(database, connection)
             yield connection
     except OSError as error:
         raise RecordError(f"can't read {database}: {error.strerror}") from error
@@ -260,6 +267,13 @@ def _opened(folder: Path) -> Iterator[sqlite3.Connection]:
         raise RecordError(f"can't read {database}: its schema has text that is not UTF-8") from error
     except (sqlite3.Error, msgspec.MsgspecError) as error:
         raise RecordError(f"can't read {database}: {error}") from error
+
+
+def _refuse_what_computes(database: Path, connection: sqlite3.Connection) -> None:
+    """Views, triggers, and virtual tables and columns: reading one may take for ever, or all memory."""
+    for (name,) in connection.execute(_COMPUTING):
+        text = visible_line(str(name))
+        raise RecordError(f"can't read {database}: it computes {text}, which openpts only stores")
 
 
 def _open(database: Path) -> sqlite3.Connection:

@@ -255,7 +255,7 @@ class LiveDriver:
             for place, step in zip(places, steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
-                samples.append(sample)
+                samples.append(sample if apply.with_intervals else structs.replace(sample, intervals=()))
                 self._keep(place, sample, may_repeat=may_repeat)
                 if apply.may_fail and sample.state is StepState.FAILED:
                     break

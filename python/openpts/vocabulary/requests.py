@@ -44,7 +44,9 @@ class Apply:
 
     knows. ``may_fail``: a step that fails is a result. Its sample is then the last of the answer, and the
     script may ask for no more I/O. ``repeatable``: where openpts itself stood still in one of the steps, all
-    of them may be carried out again, and only the last time counts.
+    of them may be carried out again, and only the last time counts. ``with_intervals``: the script looks at
+    the intervals of the answer; without, the record alone has them, so that days need no more memory than
+    minutes.
     """
 
     phase: Phase
@@ -53,6 +55,7 @@ class Apply:
     most: int | None = None
     may_fail: bool = False
     repeatable: bool = False
+    with_intervals: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -356,6 +356,29 @@ def test_a_record_of_another_version_is_refused(tmp_path: Path, version: int) ->
         read_run(tmp_path / "later")
 
 
+_ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x, x, x, x, x FROM c"
+
+
+@pytest.mark.parametrize(
+    "statements",
+    [
+        "DROP TABLE deviation; CREATE VIEW deviation(rule_id, clause, required, used, effect) AS " + _ENDLESS,
+        "DROP TABLE deviation; CREATE VIRTUAL TABLE deviation USING rtree(id, low, high)",
+        "CREATE TRIGGER more AFTER INSERT ON step BEGIN DELETE FROM deviation; END",
+        "ALTER TABLE deviation ADD COLUMN more BLOB AS (zeroblob(1000000000))",
+    ],
+)
+def test_a_database_that_computes_what_it_holds_is_refused(tmp_path: Path, statements: str) -> None:
+    """A view that never ends kept its reader busy for ever."""
+    with closing(RunWriter.create(tmp_path / "run", manifest())) as writer:
+        writer.add_step(round_place(1, 0), sample())
+    with closing(sqlite3.connect(tmp_path / "run" / DATABASE_NAME)) as database:
+        database.executescript(statements)
+    with pytest.raises(RecordError, match="computes") as refusal:
+        read_run(tmp_path / "run")
+    assert refusal.value.exit_code == 8
+
+
 def test_every_section_of_the_manifest_is_stored(tmp_path: Path) -> None:
     RunWriter.create(tmp_path / "run", manifest()).close()
     connection = sqlite3.connect(tmp_path / "run" / DATABASE_NAME)

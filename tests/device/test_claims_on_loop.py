@@ -22,7 +22,7 @@ from openpts.procedures.registry import PTS
 from openpts.record.manifest import People
 from openpts.record.suite import Suite, SuiteState
 from openpts.runner import suite
-from openpts.runner.run import Order
+from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.system_files import SystemRoots
 from openpts.vocabulary.drive_class import DriveClass

@@ -23,8 +23,9 @@ from openpts.record.manifest import People, RunState
 from openpts.record.reader import Run, read_run
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.events import Event, PurgeFinished, RunStarted, StepFinished
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import Order, run_test
+from openpts.runner.run import run_test
 from openpts.units import KIB
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.phase import Phase

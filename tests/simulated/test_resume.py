@@ -38,8 +38,9 @@ from openpts.runner.events import (
     StepFinished,
     StepsStarted,
 )
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import FinishedRun, Order, run_test
+from openpts.runner.run import FinishedRun, run_test
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import Fact
 from openpts.vocabulary.purge import PurgeChoice

@@ -25,7 +25,7 @@ from openpts.record.manifest import People, RunState
 from openpts.record.reader import read_run
 from openpts.record.suite import Suite, SuiteEntry, SuiteState, read_suite
 from openpts.runner.events import Event, Listener, StepsStarted
-from openpts.runner.run import Order
+from openpts.runner.order import Order
 from openpts.runner.suite import SuitePart, SuiteRunner
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.purge import PurgeChoice

@@ -14,8 +14,8 @@ from openpts.cli.suite import resume_suite
 from openpts.procedures.registry import procedure_of
 from openpts.record.reader import stored_run
 from openpts.record.suite import SUITE_NAME
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import Order
 
 RESUME_OPTIONS = together(
     click.option(

@@ -33,8 +33,9 @@ from openpts.procedures.registry import PROCEDURES
 from openpts.record.manifest import People
 from openpts.record.reader import read_run
 from openpts.runner.events import Event, Listener, RunStarted
+from openpts.runner.order import Order
 from openpts.runner.power_command import PowerCommand
-from openpts.runner.run import Order, run_test
+from openpts.runner.run import run_test
 from openpts.runner.telemetry import TelemetryChoice
 from openpts.vocabulary.tuning import Scenario
 

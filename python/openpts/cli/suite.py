@@ -39,8 +39,8 @@ from openpts.record.reader import read_manifest, stored_run
 from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
 from openpts.record.writer import DATABASE_NAME, INPUT_FOLDER, RunWriter
 from openpts.runner.events import Listener
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import Order
 from openpts.runner.suite import DONE, SuitePart, SuiteRunner, entries_of
 from openpts.runner.unopened_target import UnopenedTarget
 from openpts.system_files import SystemRoots

@@ -13,7 +13,8 @@ from openpts.record.suite import Suite, SuiteEntry, SuiteState
 from openpts.record.writer import DATABASE_NAME
 from openpts.runner.device_under_test import drive_kept
 from openpts.runner.events import Listener
-from openpts.runner.run import Order, run_test
+from openpts.runner.order import Order
+from openpts.runner.run import run_test
 
 _SEVERAL: Final = 2
 DONE: Final = frozenset({SuiteState.COMPLETE, SuiteState.FAILED})

@@ -20,8 +20,8 @@ from openpts.errors import RecordError
 from openpts.record.reader import read_run
 from openpts.record.schema import READABLE_VERSIONS, SCHEMA_VERSION
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, checksum_of
+from openpts.runner.order import Order
 from openpts.runner.resumed_run import Resumption
-from openpts.runner.run import Order
 
 RECORDS = Path(__file__).parents[2] / "data" / "records"
 VERSIONS = (4, 5)

@@ -25,6 +25,7 @@ from openpts.report.compare.build import build_comparison
 from openpts.report.compare.contenders import compare_runs
 from openpts.report.compare.figures import comparison_figures
 from openpts.report.compare.sources import read_entries
+from openpts.report.record_files import record_files
 from openpts.report.rederive import differences, read_report
 from openpts.report.sources import ReportSource
 from openpts.report.write import ReportOptions, make_report
@@ -218,7 +219,8 @@ def rederived(run: Path) -> Callable[[Path], object]:
 
 
 def checksums(path: Path) -> object:
-    return file_faults(path.with_name("report.json"), read_report(path.with_name("report.json")))
+    report_json = path.with_name("report.json")
+    return file_faults(report_json, read_report(report_json), record_files([path.parent]))
 
 
 def readers(run: Path, presets: tuple[bytes, ...]) -> Mapping[str, Reader]:

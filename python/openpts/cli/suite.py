@@ -29,6 +29,7 @@ from openpts.cli.run import PURGE_OPTION, RUN_OPTIONS, display_on, order_of
 from openpts.device.guard.consent import Consent
 from openpts.errors import OpenptsError, RecordError
 from openpts.fields.conditions import Conditions
+from openpts.folder_files import read_file
 from openpts.parameters.plan_file import read_plan
 from openpts.planning.assumed_drive import AssumedDrive
 from openpts.procedures.kit.procedure import Procedure
@@ -36,7 +37,7 @@ from openpts.procedures.registry import PTS, procedure_of
 from openpts.record.manifest import RunState
 from openpts.record.reader import read_manifest, stored_run
 from openpts.record.suite import SUITE_NAME, Suite, SuiteEntry, SuiteState, read_suite, write_suite
-from openpts.record.writer import DATABASE_NAME, RunWriter
+from openpts.record.writer import DATABASE_NAME, INPUT_FOLDER, RunWriter
 from openpts.runner.events import Listener
 from openpts.runner.resumed_run import Resumption
 from openpts.runner.run import Order
@@ -171,10 +172,17 @@ def _part_again(
     begins = entry.state in DONE or not (run_folder / DATABASE_NAME).exists()
     if begins and entry.conditions is not None and ordered is not None:
         order = Order.again(ordered, entry.conditions, consent, suite.people, suite.command_line)
+        order = replace(order, inputs=_inputs_of(folder, suite))
     else:
         wanted = Resumption(stored_run(run_folder), **accepted)
         order = Order.to_resume(wanted, consent, ordered.target if ordered else None)
     return SuitePart(test, order)
+
+
+def _inputs_of(folder: Path, suite: Suite) -> dict[str, bytes]:
+    """The files that the operator wrote for the suite: each of its runs has a copy."""
+    kept = [path for entry in suite.entries for path in (folder / entry.folder / INPUT_FOLDER).glob("*")]
+    return {path.name: read_file(path.parent, path.name) for path in kept}
 
 
 def _with_seed(order: Order) -> Order:
@@ -197,11 +205,13 @@ def _run_parts(runner: SuiteRunner, parts: Sequence[SuitePart], stream: IO[str],
 
 
 def _runner(folder: Path, suite: Suite, stream: IO[str], *, keep_going: bool, no_report: bool) -> SuiteRunner:
+    from openpts.report.record_files import renew_suite_checksums  # noqa: PLC0415 slow to load
     from openpts.report.suite_index import write_suite_index  # noqa: PLC0415 slow to load
 
     def publish(now: Suite) -> None:
         write_suite(folder, now)
         write_suite_index(folder, now)
+        renew_suite_checksums(folder)
 
     def report(run_folder: Path) -> Sequence[str]:
         if no_report:

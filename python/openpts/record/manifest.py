@@ -6,6 +6,7 @@ from enum import StrEnum
 from openpts.procedures.registry import AnyConditions
 from openpts.vocabulary.data import DataCheck
 from openpts.vocabulary.facts import CaptureReport, Facts, PurgeReport, TargetFacts, WriteCacheReport
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import CycleFinished
 from openpts.vocabulary.tuning import ChangeReport, Scenario
 
@@ -86,7 +87,7 @@ class Manifest:
     says what was sampled beside the I/O, or why nothing was. ``healed`` are lines on what an earlier run had
     left behind on the device. ``scenario`` is what the run was declared to show, None in older records;
     ``tuning`` is what was set on the host for it. ``ordered`` and ``attempts`` are None and empty in records
-    that were made before runs could be resumed.
+    that were made before runs could be resumed. ``cuts`` are power cuts, in their order.
     """
 
     test_id: str
@@ -116,3 +117,4 @@ class Manifest:
     tuning: tuple[ChangeReport, ...] = ()
     ordered: Ordered | None = None
     attempts: tuple[Attempt, ...] = ()
+    cuts: tuple[Cut, ...] = ()

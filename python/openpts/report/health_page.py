@@ -8,7 +8,7 @@ from openpts.analysis.health_change import COUNTERS, change, write_amplification
 from openpts.pages import cells
 from openpts.pages.facts_table import items_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import NOT_REPORTED, capitalised, fact_text, printable
+from openpts.pages.texts import NOT_REPORTED, capitalised, fact_text
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.health import HealthRecord, Occasion
 from openpts.record.reader import Run
@@ -158,7 +158,7 @@ def _blocks(run: Run) -> tuple[Block, ...]:
     after = {} if last is None else last.reading.values
     readings = _readings(run)
     if not before and not after:
-        return (Verdict(f"not reported ({printable(first.reading.source)})."), readings)
+        return (Verdict(f"not reported ({first.reading.source})."), readings)
     return (*_verdicts(run), _summary(before, after), _log(before, after), readings)
 
 
@@ -169,7 +169,7 @@ def _verdicts(run: Run) -> list[Verdict]:
         if record is None:
             return [Verdict(f"not reported (the log was not read {when} the run).", "fail")]
         if not record.reading.values:
-            source = printable(record.reading.source)
+            source = record.reading.source
             return [Verdict(f"not reported (the log {when} the run: {source}).", "fail")]
     return [Verdict(f"The device's log {_nothing_happened(run)}.", "pass")]
 
@@ -260,7 +260,7 @@ def _field(name: str) -> _Field:
         return _FIELDS[name]
     if sensor := _SENSOR.fullmatch(name):
         return _Field(f"Temperature, sensor {sensor[1]}", "°C")
-    return _Field(printable(name), decimals=1)
+    return _Field(name, decimals=1)
 
 
 def _value(field: _Field, value: float | None) -> Cell:
@@ -304,7 +304,7 @@ def _readings(run: Run) -> Table:
         "Readings",
         [
             *(
-                (when, f"{date_and_time(record.read_at)}: {printable(record.reading.source)}")
+                (when, f"{date_and_time(record.read_at)}: {record.reading.source}")
                 for when, record in _named_readings(run)
             ),
             ("During the run", f"{during:,}"),

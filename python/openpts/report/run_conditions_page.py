@@ -9,7 +9,7 @@ from typing import Final
 from openpts.pages import cells
 from openpts.pages.facts_table import sourced, sourced_table
 from openpts.pages.model import Block, Cell, Column, Page, Row, Table, Verdict
-from openpts.pages.printable import NOT_REPORTED, capitalised, printable, value_text
+from openpts.pages.texts import NOT_REPORTED, capitalised, value_text
 from openpts.plots.stacked_panels import aligned_page
 from openpts.procedures.kit.header import date_and_time
 from openpts.record.manifest import Attempt, Manifest, RunState
@@ -45,7 +45,7 @@ def run_conditions_page(run: Run, of_test: Sequence[Verdict] = ()) -> Page:
                 *_host_blocks(run),
                 *_attempts(run.manifest),
                 *of_test,
-                *(Verdict(f"Before the run: {printable(text)}.") for text in run.manifest.healed),
+                *(Verdict(f"Before the run: {text}.") for text in run.manifest.healed),
                 *_gap_blocks(run),
                 _engine(run),
                 *_processor_blocks(run),
@@ -91,7 +91,7 @@ def _attempts(manifest: Manifest) -> tuple[Block, ...]:
 
 def _attempt_row(number: int, attempt: Attempt) -> Row:
     end = "" if attempt.end is RunState.RUNNING else attempt.end
-    why = ": ".join(printable(text) for text in (end, attempt.reason) if text)
+    why = ": ".join(text for text in (end, attempt.reason) if text)
     platform = (attempt.host, attempt.kernel, attempt.openpts)
     idle_ns, cycles = attempt.idle_ns, attempt.power_cycles
     return Row(
@@ -100,9 +100,9 @@ def _attempt_row(number: int, attempt: Attempt) -> Row:
             Cell(date_and_time(attempt.started_at)),
             Cell(date_and_time(attempt.ended_at)),
             Cell(why),
-            Cell(", ".join(printable(text) if text else NOT_REPORTED for text in platform)),
+            Cell(", ".join(text or NOT_REPORTED for text in platform)),
             cells.count(attempt.steps),
-            Cell(printable(attempt.went_on_at) or "the start"),
+            Cell(attempt.went_on_at or "the start"),
             Cell("-") if idle_ns is None else Cell(format_duration(idle_ns), idle_ns / NS_PER_S),
             cells.none() if number == 1 else _power_cycles(cycles),
         ),
@@ -184,7 +184,7 @@ def _engine(run: Run) -> Table:
     if KERNEL_THREADS in run.manifest.dut:
         rows.append(sourced("Kernel threads of the target", run.manifest.dut, KERNEL_THREADS, missing))
     rows += [
-        (f"Telemetry: {printable(name)}", value_text(fact, "not sampled"), printable(fact.source) or "-")
+        (f"Telemetry: {name}", value_text(fact, "not sampled"), fact.source or "-")
         for name, fact in run.manifest.telemetry.items()
     ]
     return sourced_table("run-conditions-engine", "The engine and its own share", rows)

@@ -15,9 +15,10 @@ from typing import Final
 from openpts.engine.contract import CapturingEngine
 from openpts.engine.options import Resumed
 from openpts.errors import RecordError, TargetError, UsageError
+from openpts.ownership import CLAIM_NAME, new_run_id, read_owner
 from openpts.procedures.kit.procedure import Procedure
 from openpts.record.manifest import Attempt, Manifest, RunState
-from openpts.record.reader import LastStep, Run, last_step
+from openpts.record.reader import LastStep, Run, last_step, read_manifest
 from openpts.record.writer import RunWriter
 from openpts.runner.attempt import ended, power_cycles_since
 from openpts.runner.device_under_test import DeviceUnderTest
@@ -43,6 +44,12 @@ class Resumption:
     accept_interruption: bool = False
     accept_other_host: bool = False
     accept_other_version: bool = False
+
+    @property
+    def run_id(self) -> str:
+        """The ID under which the run has claimed its folder; a new one if it was killed before that."""
+        owner = read_owner(self.run.folder / CLAIM_NAME)
+        return new_run_id() if owner is None else owner.run_id
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +94,8 @@ class ResumedRun:
             self.last.ended_ns if self.last.steps else None,
         )
         earlier = ended(manifest, self.last, manifest.purges[len(purges) :])
+        if len(read_manifest(run.folder).attempts) != len(manifest.attempts):
+            raise RecordError(f"{run.folder} was resumed by another process just now: look at what it holds")
         writer = RunWriter.reopen(run.folder)
         # in this order: a purge that stands no more is gone before the steps behind it are
         writer.update_manifest(

@@ -2,8 +2,8 @@
 
 import re
 import secrets
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,19 +16,29 @@ from openpts.errors import RecordError
 from openpts.fields.conditions import Conditions
 from openpts.host.inventory import host_facts
 from openpts.host.software import program_facts, software_facts
+from openpts.ownership import folder_claimed, new_run_id
 from openpts.planning.assumed_drive import AssumedDrive
-from openpts.planning.dry_run import Ending, PlannedApply, dry_run
+from openpts.planning.dry_run import Ending, PlannedApply, dry_run, largest_program_bytes
 from openpts.procedures.kit.ledger import deviations, shortened
 from openpts.procedures.kit.procedure import Procedure
+from openpts.procedures.registry import procedure_of
 from openpts.record.health import Occasion
+from openpts.record.lasting_writer import LastingWriter
 from openpts.record.manifest import Manifest, Ordered, People, RunState
 from openpts.record.reader import stored_run
 from openpts.record.writer import CAPTURE_FOLDER, RunWriter
 from openpts.runner.attempt import attempt_here
-from openpts.runner.close_run import closing_record, environment_kept, kept_capture, place_for_capture
+from openpts.runner.close_run import (
+    closing_record,
+    environment_kept,
+    kept_capture,
+    place_for_capture,
+    put_back_on_failure,
+)
 from openpts.runner.data_check import data_checks
 from openpts.runner.device_under_test import DeviceUnderTest, device_under_test
 from openpts.runner.events import Event, Healed, Listener, RunStarted
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation, path_deviations, rotational_deviations
 from openpts.runner.resource_check import captured, check_free_space, check_plan, demand_of, interval_ns
 from openpts.runner.resumed_run import ResumedRun, Resumption, resumed_run
@@ -40,7 +50,7 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
 from openpts.vocabulary.facts import DescribedDrive, Facts, TargetFacts, TargetKind
 from openpts.vocabulary.purge import PurgeChoice
-from openpts.vocabulary.requests import CycleFinished, Script
+from openpts.vocabulary.requests import CutPower, CycleFinished, Script
 from openpts.vocabulary.stimulus import Step
 from openpts.vocabulary.tuning import Scenario
 
@@ -59,8 +69,9 @@ class Order:
     """What the operator asked for. ``adjust`` turns the standard conditions into those of this run.
 
     ``admit`` raises UsageError where conditions ask of the target what it can't do, though the operator did
-    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``resumes``: the
-    run in ``folder`` goes on, under the conditions of its record.
+    not have to ask. ``tune``: the host is set up for the scenario as long as the run lasts. ``inputs`` are
+    the files that the operator wrote for the run, by the names of their copies. ``resumes``: the run in
+    ``folder`` goes on, under the conditions of its record.
     """
 
     target: str
@@ -78,6 +89,7 @@ class Order:
     scenario: Scenario = Scenario.SYNTHETIC
     tune: bool = False
     description: DescribedDrive = field(default_factory=DescribedDrive)
+    inputs: Mapping[str, bytes] = field(default_factory=dict)
     telemetry: TelemetryChoice = field(default_factory=TelemetryChoice)
     resumes: Resumption | None = None
 
@@ -106,6 +118,11 @@ class Order:
         """
         run, manifest = wanted.run, wanted.run.manifest
         ordered = manifest.ordered
+        if procedure_of(manifest.conditions.test).cuts_power:
+            raise RecordError(
+                f"can't resume {run.folder}: only the process that was cut off knew what its drive had "
+                f"acknowledged; {len(manifest.cuts):,} cuts are in its report, run the test again"
+            )
         if manifest.state is RunState.COMPLETE:
             raise RecordError(f"{run.folder} is complete: nothing is left to resume")
         if ordered is None:
@@ -180,6 +197,7 @@ class _CheckedRun:
     options: NativeOptions
     preparation: Preparation
     resumed: ResumedRun | None
+    cutter: PowerCutter | None
 
     def script(self) -> Script:
         """What is to be driven: the test, or the rest of one that goes on."""
@@ -206,9 +224,10 @@ def run_test(test: Procedure, order: Order, listeners: Sequence[Listener]) -> Fi
 
     Raises OpenptsError; from the moment the run folder exists it records what was done and why it ended.
     """
+    run_id = new_run_id() if order.resumes is None else order.resumes.run_id
     with (
         terminate_as_interrupt(),
-        device_under_test(order.target, order.consent, for_writing=True) as device,
+        device_under_test(order.target, order.consent, for_writing=True, run_id=run_id) as device,
         _prepared(_checked(test, order, device), order, listeners) as run,
         closing_record(run.driver.writer, run.driver.emit) as complete,
     ):
@@ -231,7 +250,8 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     plan = dry_run(test.script(conditions, capacity_bytes), capacity_bytes, AssumedDrive(), Ending.LONGEST)
     check_plan(plan, device.facts)
     steps = tuple(step for planned in plan for step in planned.apply.steps)
-    entries = device.deviations(steps)
+    # a power cut asks no figure of a drive that a scale could change
+    entries = device.deviations(() if test.cuts_power else steps)
     manifest = replace(_manifest(order, device, conditions), shortened=shortened(conditions, standard))
     folder = order.folder or Path("openpts-runs") / manifest.test_id
     resumed = None
@@ -247,6 +267,7 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
     if test.purges:
         preparation.check_purge()
     attempt = 1 if resumed is None else resumed.number
+    cutter = _cutter(test.script(conditions, capacity_bytes), device) if test.cuts_power else None
     options = captured(options, steps, folder, device.facts, attempt)
     if resumed is not None:
         options = replace(options, resumed=resumed.engine_state)
@@ -263,34 +284,65 @@ def _checked(test: Procedure, order: Order, device: DeviceUnderTest) -> _Checked
         options,
         preparation,
         resumed,
+        cutter,
     )
+
+
+def _cutter(script: Script, device: DeviceUnderTest) -> PowerCutter:
+    """What carries out a script that begins with a power cut, and has the same load in all of them."""
+    request = next(script)
+    assert isinstance(request, CutPower)  # noqa: S101 a test that cuts power declares it
+    return device.power_cutter(request.load, request.command)
+
+
+def _engine(checked: _CheckedRun, order: Order) -> AbstractContextManager[CapturingEngine]:
+    if checked.cutter is not None:
+        return nullcontext(checked.cutter.writers)
+    demand, seed = demand_of(checked.steps), checked.conditions.seed
+    return checked.device.engine(demand, seed, checked.options, near=order.pin_to_node)
 
 
 @contextmanager
 def _prepared(checked: _CheckedRun, order: Order, listeners: Sequence[Listener]) -> Iterator[_PreparedRun]:
     """Set up host and engine for the block, and begin the record; the engine may still refuse steps."""
-    device, steps, options, seed = checked.device, checked.steps, checked.options, checked.conditions.seed
-    demand = demand_of(steps)
+    device, steps, cutter = checked.device, checked.steps, checked.cutter
     with (
-        place_for_capture(checked.folder, options.capture),
+        place_for_capture(checked.folder, checked.options.capture),
         device.tuned_host(order.scenario) if order.tune else nullcontext(()) as tuning,
-        device.engine(demand, seed, options, near=order.pin_to_node) as engine,
+        _engine(checked, order) as engine,
     ):
         engine.check(steps)
-        checks = data_checks(steps, device.facts, seed)
+        checks = data_checks(steps, device.facts, checked.conditions.seed)
         manifest = replace(checked.manifest, engine=engine.facts, data_checks=checks, tuning=tuning)
-        if checked.resumed is None:
-            writer, past = RunWriter.create(checked.folder, manifest, expected=CAPTURE_FOLDER), Past()
-        else:
-            writer, past = checked.resumed.reopened(manifest)
-        sampler = sampler_of(order.telemetry, device, engine, demand)
+        # what is open of a drive keeps its name from it when it comes back
+        telemetry = order.telemetry if cutter is None else replace(order.telemetry, period_s=None)
+        sampler = sampler_of(telemetry, device, engine, demand_of(steps))
         emit = _to_all(listeners)
-        driver = LiveDriver(engine, checked.preparation, writer, emit, device.health, sampler, past)
-        resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
-        driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
-        for healing in device.healed:
-            driver.emit(Healed(healing))
-        yield _PreparedRun(checked, engine, driver)
+        with _record_of(checked, manifest, order.inputs) as (writer, past):
+            prepared = checked.preparation
+            driver = LiveDriver(engine, prepared, writer, emit, device.health, sampler, past, cutter)
+            resumes_at = "" if checked.resumed is None else checked.resumed.cut.where
+            driver.emit(RunStarted(checked.folder, manifest, checked.plan, resumes_at))
+            for healing in device.healed:
+                driver.emit(Healed(healing))
+            yield _PreparedRun(checked, engine, driver)
+
+
+@contextmanager
+def _record_of(
+    checked: _CheckedRun, manifest: Manifest, inputs: Mapping[str, bytes]
+) -> Iterator[tuple[LastingWriter, Past]]:
+    """The record, begun or gone on with; its folder is claimed as long as the block lasts."""
+    folder, owner = checked.folder, checked.device.owner
+    reserve_bytes = largest_program_bytes(checked.plan, checked.options.interval_ns)
+    if checked.resumed is None:
+        stored = RunWriter.create(folder, manifest, expected=CAPTURE_FOLDER, inputs=inputs)
+        with folder_claimed(folder, owner):
+            yield LastingWriter(stored, reserve_bytes), Past()
+    else:
+        with folder_claimed(folder, owner, again=True):
+            stored, past = checked.resumed.reopened(manifest)
+            yield LastingWriter(stored, reserve_bytes), past
 
 
 def _measure(run: _PreparedRun) -> None:
@@ -308,6 +360,7 @@ def _measure(run: _PreparedRun) -> None:
         resumed.bring_back(device, run.engine, checked.preparation, driver)
     begins = Occasion.RESUMED if resumed is not None and resumed.run.health else Occasion.BEFORE
     with (
+        put_back_on_failure(device),
         environment_kept(driver, driver.writer, device.host_settings, begins),
         kept_capture(run.engine, checked.options.capture, driver.writer),
     ):
@@ -317,6 +370,7 @@ def _measure(run: _PreparedRun) -> None:
 def _close(run: _PreparedRun) -> None:
     """Enter the deviations that only the measured figures show."""
     test = run.checked.test
+    run.driver.pause.until_written()
     if test.part("findings"):
         run.driver.add_deviations(test.findings(stored_run(run.checked.folder)))
 

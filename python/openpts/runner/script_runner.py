@@ -13,12 +13,14 @@ from openpts.device.write_cache import ENABLED
 from openpts.engine.contract import Engine, EngineStoppedError
 from openpts.errors import InterruptedRunError, RunFailedError
 from openpts.record.health import HealthRecord, Occasion
-from openpts.record.writer import RunWriter
+from openpts.record.lasting_writer import LastingWriter
 from openpts.runner.events import (
     CycleEnded,
     DeviationFound,
+    Event,
     IoHangs,
     Listener,
+    PowerWasCut,
     PurgeFinished,
     PurgeProgressed,
     PurgeStarted,
@@ -28,7 +30,9 @@ from openpts.runner.events import (
     StoodStill,
     Ticked,
 )
+from openpts.runner.power_cut import PowerCutter
 from openpts.runner.preparation import Preparation
+from openpts.runner.record_pause import RecordPause
 from openpts.runner.replay import BEFORE_THE_FIRST, places_of
 from openpts.runner.step_faults import HangWatch, disturbance_deviations, error_deviations, failure_text
 from openpts.runner.stop_signals import StopSignals
@@ -37,9 +41,11 @@ from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.facts import PurgeReport, WriteCacheReport
 from openpts.vocabulary.health import HealthReading
 from openpts.vocabulary.phase import Phase, StepPlace
+from openpts.vocabulary.power_cut import Cut
 from openpts.vocabulary.requests import (
     Answer,
     Apply,
+    CutPower,
     CycleFinished,
     Purge,
     ReadHealth,
@@ -79,21 +85,27 @@ class Past:
 
 @dataclass(slots=True)
 class LiveDriver:
-    """One run of one script. What it measures is in the record before the next judgement but one."""
+    """One run of one script. What it measures is in the record before the next judgement but one.
+
+    Listeners hear of a step when it is in the record, and of all that follows from it after that.
+    """
 
     engine: Engine
     preparation: Preparation
-    writer: RunWriter
+    writer: LastingWriter
     emit: Listener
     read_health: Callable[[], HealthReading]
     sampler: Sampler
     past: Past = field(default_factory=Past)
+    cutter: PowerCutter | None = None
+    pause: RecordPause = field(init=False)
     _hangs: HangWatch = field(default_factory=HangWatch)
-    _unwritten: list[StepFinished] = field(default_factory=list)
+    _waiting: list[Event] = field(default_factory=list)
     _not_entered: list[Deviation] = field(default_factory=list)
     _place: StepPlace = field(init=False)
     _purges: list[PurgeReport] = field(init=False)
     _write_caches: list[WriteCacheReport] = field(init=False)
+    _cuts: list[Cut] = field(default_factory=list)
     _cycles: list[CycleFinished] = field(init=False)
     _entered: set[Deviation] = field(init=False)
     _step_ended_ns: int | None = field(init=False)
@@ -103,6 +115,7 @@ class LiveDriver:
         self._place, self._step_ended_ns = self.past.place, self.past.last_end_ns
         self._purges, self._write_caches = list(self.past.purges), list(self.past.write_caches)
         self._cycles, self._entered = list(self.past.cycles), set(self.past.ledger)
+        self.pause = RecordPause(self.writer, self.emit)
 
     def drive(self, script: Script) -> None:
         """Run the script to its end.
@@ -126,6 +139,7 @@ class LiveDriver:
         match request:
             case Purge():
                 self._write_down()  # it may take hours, in which what was measured could be lost
+                self.pause.until_written()
                 if self._purges:
                     self._health_between_steps()
                 # a drive that is erasing may refuse a command, and then count that as an error
@@ -144,18 +158,35 @@ class LiveDriver:
                 self.add_deviations(deviations)
             case Apply():
                 return tuple(self._run(request))
+            case CutPower():
+                return self._cut(request)
             case ReadHealth(phase, number):
                 return self._health(Occasion.DURING, phase, number)
             case SteadyStateChecked(phase, number, names, reports):
-                self.emit(SteadyStateJudged(phase, number, names, reports))
+                self._tell(SteadyStateJudged(phase, number, names, reports))
             case CycleFinished():
                 self._write_down()  # the record of a finished cycle has all of its steps
-                if self._write_caches:
+                # of a drive whose power was cut it is set before each cut
+                if self._write_caches and not self._cuts:
                     self.add_deviations(self.preparation.cache_since(self._write_caches[-1]))
                 self._cycles.append(request)
                 self.writer.update_manifest(cycles=self._cycles)
                 self.emit(CycleEnded(len(self._purges), request))
         return None
+
+    def _cut(self, order: CutPower) -> Cut:
+        """Set the cache, which a drive may forget with its power, and cut; the record has all cuts."""
+        assert self.cutter is not None  # noqa: S101 a test that cuts power declares it
+        report, deviations = self.preparation.write_cache(order.write_cache_enabled)
+        if not self._cuts or self._cuts[-1].write_cache != report.actual:
+            self._write_caches.append(report)
+            self.writer.update_manifest(write_caches=self._write_caches)
+            self.add_deviations(deviations)
+        cut = self.cutter.cut(order, report)
+        self._cuts.append(cut)
+        self.writer.update_manifest(cuts=self._cuts)
+        self.emit(PowerWasCut(cut))
+        return cut
 
     def _purge_progressed(self, share: float | None, text: str) -> None:
         self.emit(PurgeProgressed(share, text))
@@ -197,6 +228,7 @@ class LiveDriver:
 
     def _run(self, apply: Apply) -> list[Sample]:
         """Carry out the steps, again where openpts stood still in them and the test allows that."""
+        self.pause.until_written()
         repeats_left = _MOST_REPEATS if apply.repeatable else 0
         while True:
             samples = self._run_once(apply, may_repeat=repeats_left > 0)
@@ -209,6 +241,9 @@ class LiveDriver:
 
     def _run_once(self, apply: Apply, *, may_repeat: bool) -> list[Sample]:
         cycle, steps = len(self._purges), apply.steps
+        places = places_of(apply, cycle, self._place)
+        self._place = places[0]
+        self._check_device()
         self.sampler.leave_drive_alone = apply.phase in _WITHOUT_COMMANDS
         self.engine.submit(steps)
         # The device works again: now there is time to write down what it did before.
@@ -217,15 +252,16 @@ class LiveDriver:
         samples: list[Sample] = []
         # A signal that raised in the middle of a poll would lose the step or interval that is handed over.
         with StopSignals() as signals:
-            for place, step in zip(places_of(apply, cycle, self._place), steps, strict=True):
+            for place, step in zip(places, steps, strict=True):
                 self._place = place
                 sample = self._wait_for(step, signals)
                 samples.append(sample)
                 self._keep(place, sample, may_repeat=may_repeat)
+                if apply.may_fail and sample.state is StepState.FAILED:
+                    break
                 if sample.state is not StepState.COMPLETE:
-                    if apply.may_fail and sample.state is StepState.FAILED:
-                        break
-                    raise RunFailedError(failure_text(sample))
+                    raise RunFailedError(self._failure_text(place, sample))
+                self._check_device()
                 if len(samples) < len(steps):
                     self._write_down()
         if signals.wished:
@@ -234,15 +270,32 @@ class LiveDriver:
 
     def _keep(self, place: StepPlace, sample: Sample, *, may_repeat: bool) -> None:
         self._note_end(sample)
-        finished = StepFinished(place, sample)
-        self._unwritten.append(finished)
+        self._waiting.append(StepFinished(place, sample))
         self._place = replace(place, position=place.position + 1)
-        self.emit(finished)
         if sample.standstills:
-            self.emit(StoodStill(place, sample, may_repeat))
+            self._tell(StoodStill(place, sample, may_repeat))
         self._not_entered += disturbance_deviations(place, sample, repeated=may_repeat)
+        self._not_entered += self.pause.deviations(place, sample)
+
+    def _failure_text(self, place: StepPlace, sample: Sample) -> str:
+        fault = self.preparation.fault()
+        if sample.failure is None and fault is not None:
+            return f"{place}: {fault}"
+        reasons = (failure_text(sample, self.preparation.sector_bytes), fault)
+        return f"{place}: {'; '.join(filter(None, reasons))}"
+
+    def _check_device(self) -> None:
+        """Raise RunFailedError, with the engine stopped, if the device is no longer what it was."""
+        if (fault := self.preparation.fault()) is None:
+            return
+        self._stop()
+        for event in self._waiting:
+            if isinstance(event, StepFinished) and event.sample.state is not StepState.COMPLETE:
+                raise RunFailedError(self._failure_text(event.place, event.sample))
+        raise RunFailedError(f"{self._place}: {fault}")
 
     def _wait_for(self, step: Step, signals: StopSignals) -> Sample:
+        faulty = False
         while True:
             if signals.wished:
                 raise KeyboardInterrupt
@@ -256,6 +309,10 @@ class LiveDriver:
             self.emit(Ticked(self._place, step, progress))
             if hanging := self._hangs.news(progress.oldest):
                 self.emit(IoHangs(hanging))
+            if faulty:
+                self._check_device()
+            # an I/O that fails of it comes first: it has a place
+            faulty = self.preparation.fault() is not None
 
     def _on_clock(self, sample: Sample) -> Sample:
         """The sample on the clock of the whole run, which goes on while nothing measures.
@@ -290,20 +347,31 @@ class LiveDriver:
                 if sample is not None:
                     sample = self._on_clock(sample)
                     self._note_end(sample)
-                    self._unwritten.append(StepFinished(place, sample))
+                    self._waiting.append(StepFinished(place, sample))
                     place = replace(place, position=place.position + 1)
 
+    def _tell(self, event: Event) -> None:
+        """At once, or when the steps that it follows from are in the record."""
+        if self._waiting:
+            self._waiting.append(event)
+        else:
+            self.emit(event)
+
     def _write_down(self) -> None:
-        while self._unwritten:
-            finished = self._unwritten[0]
-            self.writer.add_step(finished.place, finished.sample)
-            self._unwritten.pop(0)
-            if entries := error_deviations(finished.place, finished.sample):
+        while self._waiting:
+            event = self._waiting[0]
+            if isinstance(event, StepFinished):
+                self.writer.add_step(event.place, event.sample)
+            self._waiting.pop(0)
+            if not isinstance(event, StepFinished) or event.sample.state is not StepState.INTERRUPTED:
+                self.emit(event)
+            if isinstance(event, StepFinished) and (entries := error_deviations(event.place, event.sample)):
                 self.add_deviations(entries)
         if entries := tuple(self._not_entered):
             self.add_deviations(entries)
             self._not_entered.clear()
         self.keep_telemetry()
+        self.pause.announce()
 
     def keep_telemetry(self) -> None:
         """Record the samples so far, once a step has set the engine's clock."""

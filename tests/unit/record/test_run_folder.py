@@ -21,7 +21,7 @@ from openpts.procedures.extended.benchmarks import script as profile
 from openpts.procedures.pts.iops.script import standard_conditions
 from openpts.record import reader as reader_module
 from openpts.record.manifest import Manifest, People, RunState
-from openpts.record.reader import read_run
+from openpts.record.reader import read_manifest, read_run, stored_run
 from openpts.record.writer import CHECKSUM_SECTION, DATABASE_NAME, RunWriter, checksum_of
 from openpts.vocabulary.deviation import Deviation
 from openpts.vocabulary.drive_class import DriveClass
@@ -49,7 +49,7 @@ from openpts.vocabulary.sample import (
 from openpts.vocabulary.stimulus import AccessPattern, ActiveRange, BlockSize, Step, Stimulus
 from openpts.vocabulary.stop import ByteAmount, Duration
 
-HOSTILE = "<b>\"'; DROP TABLE step; #import \x1b[31m ü 漢"
+HOSTILE = "<b>\"'; DROP TABLE step; #import ü 漢"
 DEVIATION = Deviation("PTS-IOPS-14", "7.2", "1 min", "0.4 s", HOSTILE)
 
 
@@ -171,6 +171,20 @@ def test_what_was_written_is_read_back_unchanged(tmp_path: Path) -> None:
         (round_place(1, 1), failed),
     ]
     assert run.ledger == (DEVIATION, DEVIATION)
+
+
+def test_texts_are_read_on_one_line_each_with_all_of_them_visible(tmp_path: Path) -> None:
+    hostile = replace(manifest(), test_id=" a\x1b[31m\n\u202eb\u3000c ")
+    writer = RunWriter.create(tmp_path / "run", hostile)
+    writer.add_step(round_place(1, 0), sample(StepState.FAILED, IoFailure("read", 4096, 512, "\x07")))
+    writer.add_deviations((replace(DEVIATION, used="\x9b2J"),))
+    writer.close()
+    run = read_run(tmp_path / "run")
+    assert run.manifest.test_id == "a\\x1b[31m\\n\\u202eb c"
+    assert run.steps[0].sample.failure == IoFailure("read", 4096, 512, "\\x07")
+    assert run.ledger == (replace(DEVIATION, used="\\x9b2J"),)
+    assert read_manifest(tmp_path / "run") == run.manifest
+    assert stored_run(tmp_path / "run").manifest == hostile
 
 
 def test_a_simulated_drive_is_read_back_with_what_it_is_made_from(tmp_path: Path) -> None:

@@ -11,7 +11,14 @@ from openpts.errors import InterruptedRunError
 from openpts.gauge import Gauge
 from openpts.record.health import Occasion
 from openpts.record.reader import read_run
-from openpts.runner.events import CycleEnded, DeviationFound, SteadyStateJudged, StepFinished, StepsStarted
+from openpts.runner.events import (
+    CycleEnded,
+    DeviationFound,
+    Event,
+    SteadyStateJudged,
+    StepFinished,
+    StepsStarted,
+)
 from openpts.runner.telemetry import Sampler
 from openpts.vocabulary.phase import Phase, StepPlace
 from openpts.vocabulary.requests import (
@@ -96,6 +103,21 @@ def test_what_every_cycle_departs_from_is_entered_once(bench: Callable[..., Benc
     assert run.manifest.write_caches == (CACHE, CACHE)
     assert run.ledger == (DEVIATION,)
     assert sum(isinstance(event, DeviationFound) for event in subject.events) == 1
+
+
+def test_a_step_is_in_the_record_when_it_is_told(bench: Callable[..., Bench]) -> None:
+    subject = bench()
+    behind = []
+
+    def compare(event: Event) -> None:
+        told.extend([event.place] if isinstance(event, StepFinished) else [])
+        behind.append(set(told) - {step.place for step in read_run(subject.folder).steps})
+
+    told: list[StepPlace] = []
+    subject.driver.emit = compare
+    subject.driver.drive(two_cycles())
+    assert len(told) == 2
+    assert not any(behind)
 
 
 def test_a_cycle_that_ends_is_in_the_record_before_the_next_purge(bench: Callable[..., Bench]) -> None:

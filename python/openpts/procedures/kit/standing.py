@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 
-from openpts.pages.printable import printable
 from openpts.record.manifest import Manifest, RunState
 
 
@@ -28,7 +27,7 @@ def state_sentence(manifest: Manifest) -> str:
         RunState.INTERRUPTED: "The run was interrupted before its end",
         RunState.FAILED: "The run failed before its end",
     }[manifest.state]
-    reason = f": {printable(manifest.state_reason)}" if manifest.state_reason else ""
+    reason = f": {manifest.state_reason}" if manifest.state_reason else ""
     goes_on = "; `openpts resume` goes on with it" if can_be_resumed(manifest) else ""
     return f"{sentence}{reason}{goes_on}."
 

@@ -37,6 +37,8 @@ def write_files(folder: Path, contents: Mapping[str, bytes]) -> None:
     Nothing is written if one of the names, or a folder on its way, is a link or anything else but what it has
     to be. Files are renamed in the order given, when all of them are written. Raises OSError.
     """
+    if not contents:
+        return
     with ExitStack() as stack:
         parents = dict.fromkeys(_within(name).parent for name in contents)
         opened = {parent: stack.enter_context(_opened(folder, parent, make=True)) for parent in parents}

@@ -66,7 +66,7 @@ def _order(test: str, folder: Path, target: Path) -> Order:
 
 
 def _at_step(number: int) -> Callable[[Event], bool]:
-    """When so many steps are finished, of which the last is not yet in the record."""
+    """When so many steps are finished."""
     left = number
 
     def at(event: Event) -> bool:
@@ -187,7 +187,7 @@ def test_one_that_is_cut_off_again_and_again_comes_to_its_end(tmp_path: Path) ->
 
 def test_lifetime_goes_on_in_its_cycle_without_an_entry(tmp_path: Path) -> None:
     """Sectors have their LBA and the number of the pass that wrote them: nothing was left out or doubled."""
-    cut = cut_off(tmp_path, _at_step(4), "lifetime")
+    cut = cut_off(tmp_path, _at_step(3), "lifetime")
     run = resumed(cut)
     assert run.manifest.attempts[1].went_on_at == "drive cycle 2 of cycle 1"
     assert not [entry for entry in run.ledger if entry.rule_id == "PTS-PRE-05"]

@@ -358,6 +358,6 @@ def test_the_report_shows_the_attempts(cut: Run) -> None:
     assert texts(shown["1"])[2] == "killed, or lost its power"
     assert texts(shown["1"])[4:] == ["0", "the start", "-", "-"]
     assert texts(shown["2"])[2] == "complete"
-    assert texts(shown["2"])[4:] == ["2", "round 1 of cycle 1", "-", "not reported"]
+    assert texts(shown["2"])[4:] == ["3", "round 2 of cycle 1", "-", "not reported"]
     names = list(rows(tables(health_page(after))["device-health-readings"]))
     assert names == ["Before the run", "Before the run was resumed", "After the run", "During the run"]
